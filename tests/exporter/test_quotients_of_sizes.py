@@ -147,6 +147,15 @@ def test_decisions_by_quotients_are_kept(function: Callable[..., Any], size: int
     assert right
 
 
+@pytest.mark.parametrize(
+    ("function", "size", "text"),
+    [(above, 10, "at most 23"), (above, 30, "24 or more"), (rounded_up, 10, "at most 28")],
+)
+def test_the_warning_names_the_sizes(function: Callable[..., Any], size: int, text: str) -> None:
+    with pytest.warns(ow.errors.OnnxwrightWarning, match=f"OW833(.|\n)*that is `n` of {text}"):
+        ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},))
+
+
 @pytest.mark.parametrize("function", [above, one_number, of_two])
 def test_both_sides_of_a_quotient(function: Callable[..., Any]) -> None:
     program = ow.export(

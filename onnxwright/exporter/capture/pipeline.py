@@ -223,9 +223,17 @@ def _report_decisions(leaf: Leaf, tree: Tree | None, strict: bool) -> None:
     if tree is not None:
         found = [g for g in found if not is_decided(tree, leaf, g)]
     if strict and found:
-        fail(*(messages.SizeRefused(guard=g.text, span=g.span or user_span()) for g in found))
+        fail(
+            *(
+                messages.SizeRefused(
+                    guard=g.text, notes=leaf.sizes.notes(g), span=g.span or user_span()
+                )
+                for g in found
+            )
+        )
     for guard in found:
-        warn(messages.SizeAssumed(guard=guard.text, span=guard.span or user_span()))
+        notes = leaf.sizes.notes(guard)
+        warn(messages.SizeAssumed(guard=guard.text, notes=notes, span=guard.span or user_span()))
 
 
 def _captured(

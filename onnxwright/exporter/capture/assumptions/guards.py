@@ -26,6 +26,7 @@ from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
+from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
@@ -162,6 +163,20 @@ class Sizes:
     def decisions(self) -> list[SizeGuard]:
         """The guards where the module computes something else for other sizes."""
         return [g for g in self.guards if not g.demand]
+
+    def notes(self, guard: SizeGuard) -> tuple[str, ...]:
+        """What a guard that divides a size says of the size itself, if that is a range.
+
+        Args:
+            guard: one of these.
+        """
+        found = interval_of(guard.expression) if moduli_of(guard.expression) else None
+        if found is None:
+            return ()
+        (symbol,) = guard.expression.free_symbols
+        low, high = found
+        text = range_text((0 if low <= 1 else low, high))
+        return (f"that is `{self.names.get(str(symbol), str(symbol))}` of {text}",)
 
     def metadata(self) -> dict[str, str]:
         """The assumptions as metadata of a model, as JSON; empty where there are none."""

@@ -24,6 +24,8 @@ _DIVISIONS = ("Mod", "PythonMod", "FloorDiv", "CleanDiv", "IntTrueDiv", "CeilDiv
 _FOUND_FOR_ONE = 64
 # Up to which period all remainders are tried.
 _ALL_REMAINDERS = 64
+# Up to which size an interval is looked for.
+_LOOKED_AT = 20_000
 
 
 def turning_points(
@@ -123,6 +125,39 @@ def settled_from(condition: Any, symbols: Sequence[Any]) -> int:
             others = {str(s): size for s in symbols if s != symbol}
             largest = max(largest, *turning_points(condition, symbol, others), 0)
     return largest
+
+
+def interval_of(condition: Any) -> tuple[int, int | None] | None:
+    """The sizes at which a condition on one size holds, if they are neighbours.
+
+    Args:
+        condition: a sympy expression.
+
+    Returns:
+        The smallest and the largest size, None for no bound; None if there is no such interval.
+
+    Example:
+        >>> from torch.utils._sympy.functions import FloorDiv
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> interval_of(FloorDiv(n + 3, 8) > 5), interval_of(sympy.Eq(FloorDiv(n, 8), 5))
+        ((45, None), (40, 47))
+    """
+    symbols = tuple(condition.free_symbols)
+    function = compiled(condition, symbols) if len(symbols) == 1 else None
+    if function is None:
+        return None
+    last = settled_from(condition, symbols) + 3 * period_of(condition)
+    if last > _LOOKED_AT:
+        return None
+    try:
+        answers = [bool(function(n)) for n in range(1, last + 1)]
+    except (ArithmeticError, ValueError, TypeError, NameError):
+        return None
+    turned = [n for n in range(1, last) if answers[n] != answers[n - 1]]
+    if True not in answers or len(turned) > 2 or (len(turned) == 2 and answers[0]):
+        return None
+    low = turned[0] + 1 if not answers[0] else 1
+    return low, None if answers[-1] else turned[-1]
 
 
 def moduli_of(expression: Any) -> list[int]:
