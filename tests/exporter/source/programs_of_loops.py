@@ -228,3 +228,26 @@ def a_while_loop_in_a_with_block_that_is_left(x):
             if x.max() > 2:
                 return x, k
     return x * 2, k
+
+
+@program
+def annotated_names(x):
+    """As transformers: names with a type, bound where a value decides."""
+    rows: list = []
+    total: int
+    if x.sum() > 0:
+        scale: float = 2.0
+        total: int = 1
+        rows: list = [x]
+    else:
+        scale, total = 3.0, 2
+    while x.abs().sum() > 5:
+        factor: Any = 0.5
+        x = x * factor
+        total += 1
+
+    def last():
+        found: Any = x + total
+        return found
+
+    return torch.stack([*rows, last(), x])[-2] * scale if total else x

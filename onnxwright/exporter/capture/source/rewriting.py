@@ -167,7 +167,7 @@ def _function(
     """A function with its decisions rewritten."""
     body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
     body = [ast.copy_location(s, node) if not hasattr(s, "lineno") else s for s in body]
-    body = cast("list[ast.stmt]", [_Attributes().visit(s) for s in body])
+    body = cast("list[ast.stmt]", [_Plain().visit(s) for s in body])
     flags = FlagNames()
     structure = Structure(file, flags)
     if is_context_manager(node):
@@ -222,8 +222,22 @@ def _function(
     return ast.fix_missing_locations(made)
 
 
-class _Attributes(ast.NodeTransformer):
-    """`setattr(x, "name", value)` as `x.name = value`, `delattr(x, "name")` as `del x.name`."""
+class _Plain(ast.NodeTransformer):
+    """Statements in the form that the passes know.
+
+    `setattr(x, "name", value)` is `x.name = value`, `delattr(x, "name")` is `del x.name`, and
+    `name: int = value` is `name = value`: Python does not evaluate annotations in functions, and
+    has none of names that a local function binds for the one around it.
+    """
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        made = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        # The annotations of a class are its fields.
+        node.body = [s if isinstance(s, ast.AnnAssign) else self.visit(s) for s in node.body]
+        return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         made: ast.stmt
