@@ -59,13 +59,24 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
     kwargs: dict[str, Any] = {}
     for key, value_node in node.keywords:
         value = low.evaluate(value_node)
-        if key is not None:
+        if key is not None and key not in kwargs:
             kwargs[key] = value
-        elif isinstance(value, dict):
-            kwargs.update(value)
+        elif key is not None or isinstance(value, dict):
+            given = value if key is None else {key: value}
+            kwargs = low.python(value_node.span, _with_keywords, kwargs, given)
         else:
             low.needed_now("the mapping after `**`", value_node.span)
     return low.apply(function, args, kwargs, node.span, wanted)
+
+
+def _with_keywords(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of one call, each once, as Python has it."""
+    for key in more:
+        if not isinstance(key, str):
+            raise TypeError("keywords must be strings")
+        if key in before:
+            raise TypeError(f"got multiple values for keyword argument {key!r}")
+    return {**before, **more}
 
 
 def _call_arguments(low: Lowering, function: Any, nodes: Sequence[hir.Expr]) -> tuple[Any, Any]:

@@ -143,6 +143,8 @@ def array_of(b: Backend[V], x: object, dtype: DType | None = None) -> Array:
                 array = array.astype(np.float64)
             except OverflowError:
                 _does_not_fit(b, max(array.ravel(), key=abs), target)
+    if array.dtype.kind == "c" and not target.is_complex:
+        _does_not_fit(b, x, target)  # numpy would drop the imaginary part
     if target is DType.STRING:
         fail(messages.NotATensor(what=f"{describe(x)} beside a STRING tensor", span=b.here()))
     if kind == "float" and target.is_integer:

@@ -469,3 +469,26 @@ def test_a_default_that_is_a_type_is_refused() -> None:
 
     with pytest.raises(ScriptTypeError, match="OW446"):
         f.to_function_proto()
+
+
+@pytest.mark.parametrize("number", [1j, 2 + 1j, [1.0, 1j]])
+def test_the_imaginary_part_of_a_number_is_not_dropped(number: Any) -> None:
+    @script()
+    def added(x: FLOAT["N"]):
+        return op.Add(x, number)
+
+    for run in (added.to_model_proto, lambda: added(np.ones(2, np.float32))):
+        with pytest.raises(ScriptValueError, match="OW404"):
+            run()
+
+
+@pytest.mark.parametrize("more", [{"axis": 1}, {1: 2}])
+def test_keywords_of_a_call_are_those_that_python_takes(more: dict[Any, int]) -> None:
+    @script()
+    def joined(x: FLOAT["N"]):
+        return op.Concat(x, x, axis=0, **more)
+
+    with pytest.raises(TypeError, match="keyword"):
+        joined(np.ones(2, np.float32))
+    with pytest.raises(StaticTypeError, match=r"OW208.*keyword"):
+        joined.to_model_proto()
