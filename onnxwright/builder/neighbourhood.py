@@ -67,7 +67,8 @@ def _show_input(b: BuildContext, value: ir.Value | None) -> str:
         return "None"
     array = b.recorder.const_value(value)
     if array is not None and array.size <= 4 and (value.name is None or value in b.pool):
-        return str(array.tolist())
+        # An empty array may have a trillion empty rows.
+        return str(array.tolist()) if array.size or array.ndim == 1 else f"zeros{array.shape}"
     return value.name or "a constant"
 
 

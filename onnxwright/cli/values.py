@@ -316,7 +316,9 @@ def as_data(value: Any) -> dict[str, Any]:
         made["data"] = {str(k): v.item() if hasattr(v, "item") else v for k, v in value.items()}
     elif hasattr(value, "dtype"):
         made |= {"dtype": str(value.dtype), "shape": list(value.shape)}
-        made["data"] = _elements(value) if value.size <= _SHOWN else None
+        # A list of a trillion empty lists is large as well.
+        lists = math.prod(size for size in value.shape if size)
+        made["data"] = _elements(value) if lists <= _SHOWN else None
     else:
         made["data"] = value
     return made

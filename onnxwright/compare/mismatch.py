@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import onnx
@@ -97,10 +98,8 @@ def show_tensor(w: ProtoValue) -> str:
 
 
 def _count(t: onnx.TensorProto) -> int:
-    total = 1
-    for d in t.dims:
-        total *= d
-    return total
+    """How many numbers or, where there are none, empty lists are written."""
+    return math.prod(d for d in t.dims if d)
 
 
 def _numbers(t: onnx.TensorProto) -> str:
