@@ -232,3 +232,68 @@ def test_images(make: Any) -> None:
         there = args[1].bool()
         found = torch.as_tensor(program(*args))
         torch.testing.assert_close(found[there], wanted[there], rtol=1e-3, atol=1e-4)
+
+
+def _videos(*sizes: tuple[int, int, int], apart: bool, words: int = 2) -> tuple[Any, Any, Any]:
+    """Words with a video each, the kinds of them, and the sizes; frames apart from each other."""
+    rows = []
+    for t, h, w in sizes:
+        whole = [2] * (h * w // 4)
+        rows.append([0, *([*whole, 0] * t if apart else [*whole * t, 0]), *[0] * words])
+    length = max(map(len, rows))
+    kinds = torch.tensor([row + [0] * (length - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (length - len(row)) for row in rows])
+    return kinds, mask, torch.tensor(sizes)
+
+
+@pytest.mark.parametrize("make", [_qwen2, _qwen25, _qwen3], ids=["qwen2", "qwen2.5", "qwen3"])
+def test_words_and_videos_at_once(make: Any) -> None:
+    """Positions of videos; those of Qwen2.5 by seconds, where they are given."""
+    model = make().model
+    model.config.vision_config.tokens_per_second = 3
+    is_timed, apart = make is _qwen25, make is _qwen3
+    for sizes in ([(2, 4, 8)], [(3, 4, 4), (1, 8, 4), (2, 2, 2)], [(5, 2, 6), (2, 6, 2)]):
+        kinds, mask, grid = _videos(*sizes, apart=apart)
+        given = {"video_grid_thw": grid, "attention_mask": mask}
+        seconds = {"second_per_grid_ts": torch.linspace(0.3, 2.5, len(sizes))}
+        for more in ({}, seconds) if is_timed else ({},):
+            wanted, deltas = model.get_rope_index(kinds, kinds, **given, **more)
+            with grids_at_once():
+                found, found_deltas = model.get_rope_index(kinds, kinds, **given, **more)
+            assert torch.equal(found, wanted)
+            assert torch.equal(found_deltas, deltas)
+
+
+class Videos(Images):
+    """The same of words and videos."""
+
+    def forward(self, ids: Any, mask: Any, kinds: Any, pixels: Any, grid: Any) -> Any:
+        """Scores of the next words."""
+        return self.model(
+            input_ids=ids, attention_mask=mask, mm_token_type_ids=kinds,
+            pixel_values_videos=pixels, video_grid_thw=grid, use_cache=False,
+        ).logits  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [_qwen2, _qwen25, _qwen3], ids=["qwen2", "qwen2.5", "qwen3"])
+def test_videos(make: Any) -> None:
+    """Videos of any number, length and size."""
+    torch.manual_seed(0)
+    model = Videos(make()).eval()
+    free = torch.export.Dim.DYNAMIC
+    text = {0: free, 1: free}
+
+    def given(*sizes: tuple[int, int, int], words: int) -> tuple[Any, ...]:
+        kinds, mask, grid = _videos(*sizes, apart=make is _qwen3, words=words)
+        pixels = torch.randn(int(grid.prod(1).sum()), 12)
+        return torch.where(kinds == 2, 43, 5), mask, kinds.int(), pixels, grid
+
+    first = given((2, 4, 4), (2, 4, 8), words=3)
+    program = ow.export(model, first, dynamic_shapes=(text, text, text, {0: free}, {0: free}))
+    for args in (first, given((3, 4, 4), words=1), given((1, 8, 4), (4, 4, 4), (2, 2, 2), words=5)):
+        with torch.no_grad():
+            wanted = model(*args)
+        there = args[1].bool()
+        found = torch.as_tensor(program(*args))
+        torch.testing.assert_close(found[there], wanted[there], rtol=1e-3, atol=1e-4)

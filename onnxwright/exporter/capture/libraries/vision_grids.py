@@ -1,4 +1,4 @@
-"""Images of any number and size in vision-language models of transformers.
+"""Images and videos of any number and size in vision-language models of transformers.
 
 All patches are one sequence, and the sizes of the images are the values of a tensor, `grid_thw`:
 frames, height and width of each image in patches.  The Python of these models goes through the
@@ -32,6 +32,9 @@ _PLACED = frozenset(
         "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe",
     }
 )  # fmt: skip
+# Those that place videos so, too: frames apart from each other, or by seconds.
+_FRAMES, _TIMED = frozenset({"qwen3_vl", "qwen3_vl_moe"}), frozenset({"qwen2_5_vl"})
+_VIDEOS = _FRAMES | _TIMED | {"qwen2_vl"}
 
 
 @contextmanager
@@ -68,7 +71,8 @@ def grids_at_once() -> Iterator[None]:
             if path.split(".")[2] in _PLACED:
                 for kind in [v for v in vars(module).values() if isinstance(v, type)]:
                     if kind.__module__ == path and "get_rope_index" in vars(kind):
-                        change(kind, "get_rope_index", _rope_index(vars(kind)["get_rope_index"]))
+                        own = vars(kind)["get_rope_index"]
+                        change(kind, "get_rope_index", _rope_index(own, path.split(".")[2]))
         yield
 
 
@@ -248,20 +252,26 @@ def _masked(own: Callable[..., Any]) -> Callable[..., Any]:
 # -- words and images ------------------------------------------------------------------------------
 
 
-def _rope_index(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Positions of words and images: words one by one, an image by its longer side."""
+def _rope_index(own: Callable[..., Any], family: str) -> Callable[..., Any]:
+    """Positions of words and images or videos: words one by one, an image by its longer side."""
 
     def run(
         self: Any, input_ids: Any, mm_token_type_ids: Any, image_grid_thw: Any = None,
         video_grid_thw: Any = None, *args: Any, attention_mask: Any = None, **kwargs: Any,
     ) -> Any:  # fmt: skip
-        if image_grid_thw is None or video_grid_thw is not None or args:
+        seconds = kwargs.get("second_per_grid_ts")
+        is_known = seconds is None or isinstance(seconds, torch.Tensor)
+        videos = image_grid_thw is None and family in _VIDEOS and is_known
+        grid_thw = video_grid_thw if videos else image_grid_thw
+        if grid_thw is None or args or (video_grid_thw is not None and not videos):
             return own(
                 self, input_ids, mm_token_type_ids, image_grid_thw, video_grid_thw, *args,
                 attention_mask=attention_mask, **kwargs,
             )  # fmt: skip
         merge = self.config.vision_config.spatial_merge_size
-        grid = image_grid_thw.to(torch.int64)
+        grid = grid_thw.to(torch.int64)
+        if videos and family in _FRAMES:  # there are words between the frames of a video
+            grid = grid[_within(grid[:, 0], None)[0]]
         rows, columns = grid[:, 1] // merge, grid[:, 2] // merge
         sides = torch.maximum(grid[:, 1], grid[:, 2]) // merge
         there = torch.ones_like(input_ids, dtype=torch.bool)
@@ -283,7 +293,11 @@ def _rope_index(own: Callable[..., Any]) -> Callable[..., Any]:
         start = torch.cummax(torch.where(begins, rank, -1), dim=1).values
         place = rank - start
         height, width = rows[number], columns[number]
-        parts = [place // (height * width), place // width % height, place % width]
+        frame = place // (height * width)
+        if videos and family in _TIMED:
+            interval = self.config.vision_config.tokens_per_second
+            frame = (frame * (interval if seconds is None else interval * seconds[number])).long()
+        parts = [frame, place // width % height, place % width]
         apart = torch.stack([torch.where(image, part, 0) for part in parts])
         positions = torch.where(there, before + apart, 0)
         most = positions.amax(dim=(0, 2))
