@@ -49,8 +49,8 @@ def digest_of_file(tensor: onnx.TensorProto, folder: str | None) -> str:
     if folder is None:
         return _of_place(place)
     try:
-        root = Path(folder or ".").resolve()
-        path = (root / entries.get("location", "")).resolve()
+        root = Path(os.path.realpath(folder or "."))
+        path = Path(os.path.realpath(root / entries.get("location", "")))
         if not path.is_relative_to(root):
             return _of_place(place)
         start = int(entries.get("offset", 0))

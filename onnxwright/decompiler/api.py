@@ -151,9 +151,10 @@ def _text(
 def _seen(path: Path, output: str | Path) -> str:
     """The way to a file or folder from the folder of the written Python."""
     try:
-        made = os.path.relpath(path.resolve(), Path(output).resolve().parent)
+        # NOTE: `Path.resolve` raises RuntimeError for a link that leads to itself.
+        made = os.path.relpath(os.path.realpath(path), Path(os.path.realpath(output)).parent)
     except ValueError:  # another drive
-        made = str(path.resolve())
+        made = os.path.realpath(path)
     return made.replace(os.sep, "/")
 
 

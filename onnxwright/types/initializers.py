@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def unpack_bits(raw: Array, bits: int, shape: tuple[int, ...], dtype: Any) -> Ar
 
 def _inside(folder: Path, location: str) -> Path:
     """The file of an external tensor, which may not be outside the folder of the model."""
-    root = folder.resolve()
-    path = (root / location).resolve()
+    root = Path(os.path.realpath(folder))
+    path = Path(os.path.realpath(root / location))
     if root != path and root not in path.parents:
         raise ValueError(f"external data may not leave the model's folder: {location!r}")
     return path

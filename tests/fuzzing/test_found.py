@@ -13,6 +13,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset20 as op
+from onnxwright.cli.main import main
 from onnxwright.cli.values import as_data
 from onnxwright.errors import (
     ModelError,
@@ -508,3 +509,14 @@ def test_a_trillion_empty_rows_are_not_written() -> None:
     with pytest.raises(OnnxwrightError) as found:
         b.op.Add(b.input("x", FLOAT[2]), np.empty((1 << 40, 0), np.float32))
     assert len(str(found.value)) < 2000
+
+
+def test_a_script_is_not_written_to_a_link_that_leads_to_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    path = tmp_path / "m.onnx"
+    onnx.save(model("{ y = Neg (x) }"), path)
+    assert main(["to-script", str(path), "-o", str(tmp_path / "one")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
