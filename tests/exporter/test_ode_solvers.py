@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,3 +188,20 @@ def test_torchdiffeq(method: str, pair: bool, options: dict[str, Any]) -> None:
     for times in (torch.linspace(0, 1.5, 6), torch.linspace(1, -1, 3)):
         given = torch.randn(4, 3).double() * 3, times.double()
         torch.testing.assert_close(program(*given), model(*given), rtol=1e-6, atol=1e-7)
+
+
+def test_a_model_imports_torchdiffeq_itself(run_python: Any, tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text("""
+import torch, onnxwright as ow
+class Model(torch.nn.Module):
+    def forward(self, x):
+        from torchdiffeq import odeint
+        return odeint(lambda t, y: torch.sin(y), x, torch.tensor([0.0, 1.0]))
+x = torch.linspace(-1, 1, 6).reshape(2, 3)
+program = ow.export(Model(), (x,))
+torch.testing.assert_close(program(x * 2), Model()(x * 2), rtol=1e-4, atol=1e-5)
+print("same")
+""")
+    done = run_python(str(script))
+    assert done.stdout == "same\n", done.stderr

@@ -35,6 +35,7 @@ from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs.imports import import_what_forward_imports
 from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
 from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_captured
@@ -118,6 +119,7 @@ def capture_model(
         return Captured(model, sizes=sizes)
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
+    import_what_forward_imports(module)
     with recording.warnings_recorded(report):
         warn_training_mode(module)
         warn_sliding(module, args, kwargs)
