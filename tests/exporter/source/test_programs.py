@@ -19,9 +19,11 @@ from tests.exporter.source import (  # noqa: E402
     programs,
     programs_of_choices,
     programs_of_constants,
+    programs_of_effects,
     programs_of_iterables,
     programs_of_lists,
     programs_of_loops,
+    programs_of_numbers,
     programs_of_objects,
     random_programs,
 )
@@ -51,6 +53,7 @@ ALL = {
     **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
     **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
     **programs_of_iterables.PROGRAMS, **programs_of_choices.PROGRAMS,
+    **programs_of_effects.PROGRAMS, **programs_of_numbers.PROGRAMS,
 }  # fmt: skip
 
 
@@ -76,13 +79,17 @@ def test_more_programs(name: str) -> None:
         same(program, module, x)
 
 
-REFUSED = {**programs_of_objects.REFUSED, **programs_of_choices.REFUSED}
+REFUSED = {
+    **programs_of_objects.REFUSED, **programs_of_choices.REFUSED, **programs_of_numbers.REFUSED,
+    **programs_of_effects.REFUSED,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
-    with pytest.raises(ExportError, match="OW8[24]"):
+    code = "OW88[67]" if name in programs_of_effects.REFUSED else "OW8[24]"
+    with pytest.raises(ExportError, match=code):
         exported(module, programs.inputs()[1], capture="source")
 
 

@@ -41,8 +41,27 @@ class Lengths(_ReadAsList):
         found = self.sizes[place]
         return Lengths(found) if isinstance(place, slice) else found.item()
 
+    def __getattr__(self, name: str) -> Any:
+        if name in _SEARCHES:
+            raise RuntimeError(f"`{name}` of a list of a run-time length is data-dependent")
+        raise AttributeError(f"'list' object has no attribute '{name}'")
+
     def _as_list(self) -> Any:
         return [item.item() for item in self.sizes]
+
+
+# What a rewritten function asks of the tensor.
+_SEARCHES = ("count", "index")
+
+
+class NumberRows(_ReadAsList):
+    """What `x.tolist()` is, of a matrix with a number of rows that is known at run time."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def _as_list(self) -> Any:
+        return [row.tolist() for row in self.rows]
 
 
 class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a tuple for torch
@@ -66,6 +85,8 @@ def lengths_open() -> Iterator[None]:
         if is_open and not self.is_complex():
             # Numbers of Python are doubles.
             return Lengths(self.double() if self.is_floating_point() else self)
+        if _is_matrix(self) and not self.is_complex():
+            return NumberRows(self.double() if self.is_floating_point() else self)
         return own(self)
 
     FakeTensor.tolist = tolist
@@ -73,6 +94,11 @@ def lengths_open() -> Iterator[None]:
         yield
     finally:
         FakeTensor.tolist = own
+
+
+def _is_matrix(x: Any) -> bool:
+    """Whether a tensor has rows of run-time number, of a length of Python."""
+    return x.dim() == 2 and isinstance(x.shape[0], torch.SymInt) and isinstance(x.shape[1], int)
 
 
 def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:

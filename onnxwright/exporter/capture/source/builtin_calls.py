@@ -18,15 +18,17 @@ from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
-from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.loops import generated, listed
 from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.number_lists import NumberSet, made_set, sorted_
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.texts import Text, str_
-from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
+from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 
 
@@ -117,6 +119,8 @@ def _next(items: Any, *default: Any) -> Any:
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
     """`sum(values)`."""
+    if isinstance(values, ranges.Counted):
+        values = listed(values, _itself)
     if not isinstance(values, Grown):
         return sum(values, *start, **options)
     rows = values.whole("sum")
@@ -139,12 +143,9 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _sorted(values: Any, **options: Any) -> Any:
-    """`sorted(values)`."""
-    if not isinstance(values, Grown) or values.rows.ndim != 1 or set(options) - {"reverse"}:
-        return sorted(values, **options)
-    rows = values.whole("sorted").sort(stable=True, descending=bool(options.get("reverse"))).values
-    return Grown(rows, values.length)
+def _filter(function: Any, items: Any) -> Any:
+    """`filter(function, items)`."""
+    return generated(items, _itself, bool_ if function is None else function)
 
 
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
@@ -170,6 +171,10 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
 
 def _length(items: Any) -> Any:
     """`len(items)`."""
+    if isinstance(items, ranges.Counted):
+        return torch.sym_max(items.length, 0) if isinstance(items.length, SYMBOLS) else items.length
+    if isinstance(items, NumberSet):
+        return items.values.shape[0]
     if isinstance(items, Text):
         return items.each(len)
     return items._ow_each(len) if isinstance(items, OneOf) else length_of(items)
@@ -221,7 +226,9 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "len": _length,
     "next": _next,
     "list": lambda *args: _listed(list, args),
-    "sorted": _sorted,
+    "filter": _filter,
+    "set": made_set,
+    "sorted": sorted_,
     "str": str_,
     "tuple": lambda *args: _listed(tuple, args),
     "sum": _sum,
@@ -244,8 +251,15 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.partial(_with_values, found) if asks_constants() else found
 
 
+# Builtins that give the same in whichever order they read.
+_UNORDERED = ("all", "any", "max", "min", "set", "sorted", "sum")
+
+
 def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A builtin of `sizes.tolist()`, as one of rows."""
+    """A builtin of `sizes.tolist()` or `set(numbers)`, as one of rows."""
+    unordered = any(function is AT_RUN_TIME[name] for name in _UNORDERED)
+    if args and isinstance(args[0], NumberSet) and unordered:
+        args = (Grown(args[0].values, args[0].values.shape[0]), *args[1:])
     if args and isinstance(args[0], Lengths):
         sizes = args[0].sizes
         args = (Grown(sizes, sizes.shape[0]), *args[1:])

@@ -8,14 +8,21 @@ from typing import Any
 import torch
 from torch import fx
 
+from onnxwright.exporter.capture.source.chosen_objects import (
+    check_chosen,
+    chosen_so_far,
+    forget_chosen,
+    note_chosen,
+    renew_chosen,
+)
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
     Grown,
     allocate_rows,
-    as_row,
     close_other_names,
     raise_growth,
+    row_like,
     rows_kept,
 )
 from onnxwright.exporter.capture.source.logic import chosen, comparisons, supposing
@@ -64,13 +71,16 @@ def conditional(
         truth = as_truth(condition)
         effects = Effects()
         while True:
-            before = state.read()
+            state.open()
+            before, count = state.read(), chosen_so_far()
             try:
                 return _conditional(truth, then, orelse, state, effects)
             except MorePlacesError as more:
+                forget_chosen(count)
                 state.write(before)
                 state.add(more.places)
             except DisagreementError as error:
+                forget_chosen(count)
                 error.condition = error.condition or _comparison(condition)
                 state.write(before)
                 if error.grows is None or not _counted_list(state, before, *error.grows):
@@ -88,7 +98,7 @@ def _counted_list(state: State, before: list[Any], items: list[Any], added: Any)
     names = [n for n, value in enumerate(before[: len(state.names)]) if value is items]
     if session is None or not names or any(loop.carries(items) for loop in session.loops):
         return False
-    rows = allocate_rows(list(items), as_row(added[0]), 0, 0)
+    rows = allocate_rows(list(items), row_like(added[0]), 0, 0)
     for n in names:
         before[n] = Grown(rows, rows.shape[0])
     state.write(before)
@@ -103,7 +113,7 @@ def _conditional(
     state: State,
     effects: Effects,
 ) -> bool:
-    slots = state.open()
+    slots, count = state.open(), chosen_so_far()
     before = state.read()
     parts: list[Part] = []
     found: list[list[Any]] = []
@@ -123,6 +133,7 @@ def _conditional(
                     known |= region.facts.suppose(holds)
             branch()
             effects.check(state)
+            check_chosen()
             after = rows_kept(before, state.read())
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
@@ -163,6 +174,8 @@ def _conditional(
             ):
                 chosen(result, condition, pair.left, pair.right)
     state.write([build(results) for build in builds])
+    renew_chosen(count)
+    note_chosen(merger.made, effects)
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 

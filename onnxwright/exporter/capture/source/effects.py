@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import sys
 import weakref
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from types import CellType, FrameType, FunctionType, ModuleType
+from types import CellType, FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 import torch
 
+from onnxwright.exporter.capture.source.errors import ChangedInPlaceError
+from onnxwright.exporter.capture.source.holding import (
+    PLAIN,
+    give_items,
+    is_container,
+    is_same,
+    is_same_items,
+    items_of,
+    position,
+    slots_of,
+)
 from onnxwright.exporter.capture.source.merging import is_leaf, parts_of
 from onnxwright.exporter.capture.source.state import Place, State
 from onnxwright.exporter.places import HOME, STDLIB, TORCH
@@ -22,7 +34,7 @@ from onnxwright.exporter.places import HOME, STDLIB, TORCH
 # How far objects are followed from a variable, and how many of them.
 _DEPTH = 3
 _MOST = 3000
-_PLAIN = (int, float, bool, str, bytes, complex, type(None))
+_NAMESPACES = (SimpleNamespace, Namespace)
 
 
 class MorePlacesError(Exception):
@@ -60,53 +72,110 @@ class Effects:
 
     def __init__(self) -> None:
         self.attributes: list[tuple[Any, dict[str, Any], dict[str, Any]]] = []
+        self.slots: list[tuple[Any, dict[str, Any]]] = []
         self.containers: list[tuple[Any, Any]] = []
         self.cells: list[tuple[CellType, str, Any]] = []
+        self.others: list[tuple[Any, Any]] = []
         self._seen: set[int] = set()
         waiting = [(value, 0) for value in self._of_frames()]
         for _, names, _ in self.attributes:
-            waiting += [(v, _DEPTH) for v in names.values() if type(v) in (list, dict, set)]
+            waiting += [(v, _DEPTH) for v in names.values() if is_container(v)]
         for value, depth in waiting:
             if id(value) in self._seen or len(self._seen) > _MOST:
                 continue
             self._seen.add(id(value))
             inner = self._keep(value)
             if depth < _DEPTH:
-                waiting += [(v, depth + 1) for v in inner if type(v) not in _PLAIN]
+                waiting += [(v, depth + 1) for v in inner if type(v) not in PLAIN]
 
     def check(self, state: State) -> None:
         """Undo what was changed since, if a state does not know of it.
 
         Raises:
             MorePlacesError: something was.
+            ChangedInPlaceError: an object was that cannot be given back what it held.
         """
+        found = [
+            place for place in self.changes()
+            if not state.has(*place) and not self._is_variable(state, *place)
+        ]  # fmt: skip
+        self._undo(found)
+        if found:
+            raise MorePlacesError(found)
+
+    def undo(self) -> bool:
+        """Undo all that was changed since; whether anything was.
+
+        Raises:
+            ChangedInPlaceError: an object was that cannot be given back what it held.
+        """
+        found = self.changes()
+        self._undo(found)
+        return bool(found)
+
+    def changes(self) -> list[Place]:
+        """The places that hold something else than before.
+
+        Raises:
+            ChangedInPlaceError: an object was changed that cannot be given back what it held.
+        """
+        for value, before in self.others:
+            if position(value) != before:
+                raise ChangedInPlaceError(type(value).__name__)
         found: list[Place] = []
         for owner, now, before in self.attributes:
-            for name in [n for n in {**before, **now} if _differs(before, now, n)]:
-                if state.has(owner, name):
-                    continue
-                found.append((owner, name))
+            found += [(owner, n) for n in {**before, **now} if _differs(before, now, n)]
+        for owner, before in self.slots:
+            now = slots_of(owner)
+            found += [(owner, n) for n in {**before, **now} if _differs(before, now, n)]
+        found += [
+            (owner, None) for owner, kept in self.containers if not is_same_items(owner, kept)
+        ]
+        for cell, _, kept in self.cells:
+            value = _contents(cell)
+            if value is not kept and not is_same(value, kept):
+                found.append((cell, "cell_contents"))
+        return found
+
+    def _is_variable(self, state: State, owner: Any, _: str | None) -> bool:
+        """Whether a place is a variable that a state binds."""
+        return isinstance(owner, CellType) and any(
+            cell is owner and name in state.names for cell, name, _ in self.cells
+        )
+
+    def _undo(self, places: list[Place]) -> None:
+        """Give places what they held."""
+        wanted = {(id(owner), name) for owner, name in places}
+        for owner, now, before in self.attributes:
+            for name in [n for n in {**before, **now} if (id(owner), n) in wanted]:
                 if name in before:
                     now[name] = before[name]
                 else:
-                    del now[name]
-        for owner, kept in self.containers:
-            if not _same_items(owner, kept) and not state.has(owner, None):
-                found.append((owner, None))
-                if isinstance(owner, list):
-                    owner[:] = kept
+                    now.pop(name, None)
+        for owner, before in self.slots:
+            for name in [n for n in {**before, **slots_of(owner)} if (id(owner), n) in wanted]:
+                if name in before:
+                    setattr(owner, name, before[name])
                 else:
-                    owner.clear()
-                    owner.update(kept)
-        for cell, name, kept in self.cells:
-            value = _contents(cell)
-            if value is kept or _is_same(value, kept) or name in state.names:
-                continue
-            if not state.has(cell, "cell_contents"):
-                found.append((cell, "cell_contents"))
-                cell.cell_contents = kept
-        if found:
-            raise MorePlacesError(found)
+                    delattr(owner, name)
+        for owner, kept in self.containers:
+            if (id(owner), None) in wanted:
+                give_items(owner, kept)
+        for cell, _, kept in self.cells:
+            if (id(cell), "cell_contents") in wanted:
+                if kept is _EMPTY:
+                    del cell.cell_contents
+                else:
+                    cell.cell_contents = kept
+
+    def holds(self, value: Any) -> bool:
+        """Whether a container, or an object with attributes, was reached."""
+        known = (self.containers, self.attributes, self.slots)
+        return any(owner is value for kept in known for owner, *_ in kept)
+
+    def ignore(self, value: Any) -> None:
+        """Do not look at an iterator, which is used up."""
+        self.others = [(other, before) for other, before in self.others if other is not value]
 
     def _of_frames(self) -> Iterator[Any]:
         """The variables of the model's frames, and the files of these."""
@@ -129,9 +198,10 @@ class Effects:
 
     def _keep(self, value: Any) -> Iterable[Any]:
         """Remember what a value holds; what it leads to."""
-        if type(value) in (list, dict, set):
-            self.containers.append((value, value.copy()))
-            return list(value.values()) if isinstance(value, dict) else list(value)
+        if is_container(value):
+            items = items_of(value)
+            self.containers.append((value, items))
+            return [*(items.values() if isinstance(items, dict) else items), *self._own(value)]
         if isinstance(value, tuple):
             return value
         if isinstance(value, FunctionType):
@@ -145,14 +215,28 @@ class Effects:
                 v
                 for m in value.modules()
                 for n, v in vars(m).items()
-                if type(v) not in _PLAIN and not n.startswith("_")
+                if type(v) not in PLAIN and not n.startswith("_")
             ]
-        if isinstance(value, (torch.Tensor, type, ModuleType)) or not hasattr(value, "__dict__"):
+        if isinstance(value, (torch.Tensor, type, ModuleType)):
             return ()
-        if _is_users(type(value).__module__):
+        before = position(value)
+        if before is not None:
+            self.others.append((value, before))
+        return self._own(value)
+
+    def _own(self, value: Any) -> Iterable[Any]:
+        """Remember the attributes of an object of the user; what they lead to."""
+        if not _is_users(type(value).__module__) and not isinstance(value, _NAMESPACES):
+            return ()
+        found: list[Any] = []
+        if hasattr(value, "__dict__"):
             self.attributes.append((value, vars(value), dict(vars(value))))
-            return list(vars(value).values())
-        return ()
+            found += vars(value).values()
+        slots = slots_of(value)
+        if slots or not hasattr(value, "__dict__"):
+            self.slots.append((value, slots))
+            found += slots.values()
+        return found
 
     def _keep_cells(self, function: FunctionType) -> Iterable[Any]:
         found = []
@@ -182,24 +266,9 @@ def _is_users(module: str | None) -> bool:
 
 def _differs(before: dict[str, Any], now: dict[str, Any], name: str) -> bool:
     one, two = before.get(name, _EMPTY), now.get(name, _EMPTY)
-    return one is not two and not _is_same(one, two) and _counts(one, two)
-
-
-def _is_same(one: Any, two: Any) -> bool:
-    return type(one) is type(two) and type(one) in _PLAIN and bool(one == two)
+    return one is not two and not is_same(one, two) and _counts(one, two)
 
 
 def _counts(one: Any, two: Any) -> bool:
     """Whether a change is one that a decision can give: of numbers, tensors and containers."""
     return any(is_leaf(v) or parts_of(v) is not None for v in (one, two))
-
-
-def _same_items(container: Any, kept: Any) -> bool:
-    if len(container) != len(kept):
-        return False
-    if isinstance(container, dict):
-        return all(
-            a is b and (container[a] is kept[b] or _is_same(container[a], kept[b]))
-            for a, b in zip(container, kept)
-        )
-    return all(a is b or _is_same(a, b) for a, b in zip(container, kept))

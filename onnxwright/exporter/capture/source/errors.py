@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
 
@@ -159,6 +160,38 @@ class CaughtError(RefusedError):
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
         return messages.CaughtError(kind=self.kind, line=self.line, span=self.span)
+
+
+class ChangedInPlaceError(RefusedError):
+    """One side changes an object in place that the other side has as well.
+
+    Args:
+        kind: the name of its class.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"an object of type `{kind}` is changed in place")
+        self.kind = kind
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return export_changes.ChangedOnOneSide(kind=self.kind, span=self.span)
+
+
+class ChosenChangedError(RefusedError):
+    """An object that a decision chose, or one that it was chosen from, is changed afterwards.
+
+    Args:
+        kind: the name of its class.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"an object of type `{kind}` that a decision chose is changed in place")
+        self.kind = kind
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return export_changes.ChosenChanged(kind=self.kind, span=self.span)
 
 
 class SharedWriteError(RefusedError):

@@ -12,8 +12,9 @@ RUNTIME = "_ow_rt"
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
-    "all", "any", "bool", "divmod", "enumerate", "float", "int", "isinstance", "len", "list",
-    "max", "min", "next", "range", "reversed", "sorted", "str", "sum", "tuple", "type", "zip",
+    "all", "any", "bool", "divmod", "enumerate", "filter", "float", "int", "isinstance", "len",
+    "list", "max", "min", "next", "range", "reversed", "set", "sorted", "str", "sum", "tuple",
+    "type", "zip",
 )  # fmt: skip
 # Functions of `math`; `runtime.math_` computes them of numbers of run time.
 MATH = frozenset(
@@ -22,6 +23,9 @@ MATH = frozenset(
      "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc")
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
+# Methods of lists and integers; `runtime.method` calls them of numbers of run time.
+METHODS = frozenset(("index", "count", "sort", "bit_length"))
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
@@ -131,8 +135,10 @@ class Expressions(ast.NodeTransformer):
         return call(name, *(thunk(value) for value in node.values))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """`"..." % n`."""
+        """`"..." % n`, `n & 1`."""
         self.generic_visit(node)
+        if isinstance(node.op, _BITS):
+            return call("bits", ast.Constant(OPERATORS[type(node.op)]), node.left, node.right)
         left = node.left
         is_text = isinstance(left, ast.Constant) and isinstance(left.value, str)
         if not is_text or not isinstance(node.op, ast.Mod):
@@ -178,6 +184,10 @@ class Expressions(ast.NodeTransformer):
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
                 found = call("contains", node.left, node.comparators[0])
                 return found if isinstance(node.ops[0], ast.In) else call("not_", found)
+            both = (node.left, node.comparators[0])
+            equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+            if equal and not any(isinstance(part, ast.Constant) for part in both):
+                return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]
@@ -200,6 +210,10 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
             node.args = [node.func.value, *node.args]
             node.func = call("got").func
+            return node
+        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            node.args = [ast.Constant(node.func.attr), node.func.value, *node.args]
+            node.func = call("method").func
             return node
         if not isinstance(node.func, ast.Name):
             return node

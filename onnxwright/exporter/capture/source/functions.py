@@ -466,7 +466,10 @@ def _is_about_values(error: BaseException) -> bool:
     text = str(error)
     if isinstance(error, _NOT_FOUND) and _SYMBOL.search(text):
         return True  # a key or a name made of a number that is not known
-    signs = ("data-dependent", "GuardOnDataDependentSymNode", "passed to SymFloat.__format__")
+    signs = (
+        "data-dependent", "GuardOnDataDependentSymNode", "passed to SymFloat.__format__",
+        "unhashable type: non-nested SymInt", "unhashable type: SymFloat",
+    )  # fmt: skip
     return any(sign in text for sign in signs)
 
 

@@ -19,9 +19,10 @@ from onnxwright.exporter.capture.source.one_of import (
 )
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, by_presence, needed, plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.session import current, is_noting, note
+from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
+from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.texts import Text
-from onnxwright.exporter.capture.source.truth import any_, is_number
+from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -45,6 +46,7 @@ def item(value: Any, index: Any) -> Any:
     unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
     items = _items_of(value, index) if unknown else None
     if not items:
+        refuse_key(value, index)
         return value[index]
     if all(one is items[0] for one in items):
         session.record("check left out")
@@ -104,6 +106,8 @@ def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     text, value = args[0] if args else None, plain(value)
     if isinstance(text, OneOf) and isinstance(value, dict) and not kwargs:
         return _item_of_choice(text, value, *(args[1:] or (None,)))
+    if current() is not None:
+        refuse_key(value, text)
     if current() is None or type(value) is not dict or not isinstance(text, Text) or kwargs:
         return value.get(*args, **kwargs)
     default = value.get(_NO_KEY, *args[1:])
@@ -175,6 +179,14 @@ def _items_of(value: Any, index: Any) -> list[Any] | None:
     if type(value) is dict and number and {type(key) for key in value} == {int}:
         return list(value.values())
     return None
+
+
+def refuse_key(container: Any, key: Any) -> None:
+    """Refuse a key of run time of a dict that grows by it, or has keys that it cannot be."""
+    symbolic = isinstance(key, (torch.Tensor, *SYMBOLS)) and is_number(key) and is_unknown(key)
+    if isinstance(container, dict) and symbolic:
+        with refused_here():
+            raise CannotRewriteError("a dict whose keys are known at run time only")
 
 
 def _note_place(value: Any, index: Any) -> None:

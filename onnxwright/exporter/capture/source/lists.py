@@ -71,6 +71,9 @@ class Grown(list):  # type: ignore[type-arg]
         growth: of the loop in which it grows now; None outside.
     """
 
+    is_rows = True
+    """Whether a change of it makes another list."""
+
     def __init__(self, rows: Any, length: Any, growth: Growth | None = None) -> None:
         super().__init__()
         self._hold(rows)

@@ -19,6 +19,12 @@ from onnxwright.exporter.capture.source.carries import (
     start_of,
     with_leaves,
 )
+from onnxwright.exporter.capture.source.chosen_objects import (
+    check_chosen,
+    chosen_so_far,
+    forget_chosen,
+    renew_chosen,
+)
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
@@ -98,7 +104,7 @@ class Loop:
         self.test, self.body, self.state, self.counter = test, body, state, counter
         self.trips, self.only_counts = trips, only_counts
         self.slots = state.open()
-        self.before = state.read()
+        self.before, self.chosen = state.read(), chosen_so_far()
         # Whether lists are tensors that get longer, as their items are used in the loop.
         self.resizes = False
         self.resized: list[Any] = []
@@ -161,7 +167,7 @@ class Loop:
 
     def _try(self) -> bool:
         """Run an iteration to see what it changes; whether that is more than was known."""
-        effects = Effects()
+        effects, count = Effects(), chosen_so_far()
         self.known = known_symbols()
         try:
             with Region() as region:
@@ -169,6 +175,7 @@ class Loop:
                 self.state.write(values)
                 again = self.body(self._count)
                 effects.check(self.state)
+                check_chosen()
                 after = rows_kept(values, self.state.read())
                 self.state.write(self.before)
                 changed = False
@@ -188,12 +195,15 @@ class Loop:
                         changed |= self._vary_or_leave(n, values, after)
                 if changed or any(g.added > g.most for g in self.growing.values()):
                     region.discard()
+                    forget_chosen(count)
                 else:
                     self.iteration = self._closed(region, after, again)
         except MorePlacesError:
+            forget_chosen(count)
             self.state.write(self.before)
             raise
         except DisagreementError as error:
+            forget_chosen(count)
             self.state.write(self.before)
             if error.grows is None:
                 raise
@@ -429,6 +439,7 @@ class Loop:
             if owner is not None and any(owner is one for one in owners):
                 close_other_names(value)
         self.state.write(final)
+        renew_chosen(self.chosen)
         return count
 
     def _closed(

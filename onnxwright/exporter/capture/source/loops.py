@@ -16,7 +16,7 @@ from torch.fx.experimental.symbolic_shapes import (
 
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
-from onnxwright.exporter.capture.source.effects import MorePlacesError
+from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
     LoopChangeError,
@@ -178,9 +178,9 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     """Whether a loop of the graph can be made; if not, the state is as before."""
     session = current()
     assert session is not None
-    choices = dict(session.choices)
+    choices, chosen = dict(session.choices), list(session.chosen)
     state.open()
-    before = state.read()
+    before, effects = state.read(), Effects()
     try:
         make_loop()
     except Exception as error:  # the user's code may need a number of Python
@@ -190,9 +190,10 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
             if any(loop.growing and not loop.resizes for loop in session.loops):
                 raise  # the loop around this one carries its lists in another way
         session.unrolled.setdefault(asking_line(), error)
-        session.choices = choices
+        session.choices, session.chosen = choices, chosen
         state.open()
         state.write(before)
+        effects.undo()
         return False
     return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -49,11 +50,13 @@ class Merger:
         contents: for each side, what objects held at its end, by identity and attribute; None for
             the items of a container.  They hold something else by now.
         pairs: the leaves, in order.
+        made: containers of both sides, and the one that stands for them; once they are built.
     """
 
     decide: Decide
     contents: tuple[Contents, Contents] = ({}, {})
     pairs: list[Pair] = dataclasses.field(default_factory=list)
+    made: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)
 
     def merge(self, left: Any, right: Any, path: str) -> Build:
         """Two values as one.
@@ -94,7 +97,13 @@ class Merger:
             if keys != other_keys:
                 raise DisagreementError(path, words(left), words(right))
             made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(keys, values, others)]
-            return lambda results: make([build(results) for build in made])
+
+            def both(results: Sequence[Any]) -> Any:
+                new = make([build(results) for build in made])
+                self.made.append((left, right, new))
+                return new
+
+            return both
         if type(left) is type(right) and not is_leaf(left) and _is_equal(left, right):
             return lambda _: left
         error = DisagreementError(path, words(left), words(right))
@@ -149,7 +158,13 @@ class Merger:
                             f"{path}{k}")
             for k, v in zip(keys, values)
         ]  # fmt: skip
-        return lambda results: make([build(results) for build in made])
+
+        def one(results: Sequence[Any]) -> Any:
+            new = make([build(results) for build in made])
+            self.made.append((left, right, new))
+            return new
+
+        return one
 
 
 # What the parts of a value are called that may be None, or one of several texts.
@@ -199,11 +214,16 @@ def parts_of(value: Any) -> Parts | None:
         return _parts_of_choice(value)
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
+    if isinstance(value, deque):
+        names, most = [f"[{n}]" for n in range(len(value))], value.maxlen
+        return names, list(value), lambda v: deque(v, most)
     if isinstance(value, dict):
         keys = list(value)
 
         def mapping(v: list[Any]) -> Any:
             made = dict(zip(keys, v))
+            if isinstance(value, defaultdict):
+                return defaultdict(value.default_factory, made)
             return made if type(value) is dict else type(value)(made)
 
         return [f"[{k!r}]" for k in keys], list(value.values()), mapping

@@ -10,13 +10,16 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.effects import Effects
 from onnxwright.exporter.capture.source.logic import combined, defined, supposing
+from onnxwright.exporter.capture.source.number_lists import bits, contained
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.short_circuit import any_, reached_where
 from onnxwright.exporter.capture.source.texts import Text
-from onnxwright.exporter.capture.source.truth import any_, as_truth, decided, is_number, is_truth
+from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
 
 
 def is_(value: Any, constant: Any) -> Any:
@@ -98,10 +101,11 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
 
 def _plain(part: Callable[[], Any]) -> Any:
     """A truth value that is computed without reading at a place or deciding; None for others."""
+    effects = Effects()
     with Region() as region:
         found = part()
         node = region.mark.next
-        safe = is_truth(found)
+        safe = is_truth(found) and not effects.undo()
         while node.op != "root":
             text = str(node.target)
             if node.op == "call_function":
@@ -129,9 +133,14 @@ def _may_be_empty(node: Any) -> bool:
     return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
 
 
+_BITS = ("and_", "or_", "xor", "lshift", "rshift")
+
+
 def augment(name: str, value: Any, other: Any) -> Any:
     """`value += other` and the like: not in place for what stands for a number of Python."""
     session = current()
+    if name in _BITS and session is not None and isinstance(value, (int, torch.SymInt)):
+        return bits(name, value, other)
     if session is not None and isinstance(value, torch.Tensor) and value in session.numbers:
         result = getattr(operator, name)(value, other)
         if isinstance(result, torch.Tensor) and not result.ndim:
@@ -145,7 +154,11 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
     left = parts[0]()
     result: Any = True
     for n, (name, part) in enumerate(zip(names, parts[1:])):
-        right = part()
+        if result is True:
+            right = part()
+        else:
+            with reached_where(as_truth(result)):
+                right = part()
         found = _COMPARISONS[name](left, right)
         answer = decided(found)
         if answer is False:
@@ -177,6 +190,9 @@ def contains(value: Any, container: Any) -> Any:
         return container._ow_where(lambda items: value in items)
     if isinstance(value, OneOf) and isinstance(container, _KEYED):
         return any_(value == key for key in container)
+    found = contained(value, container)
+    if found is not None:
+        return found
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.patches.joined_parts import Lengths, Parts
+from onnxwright.exporter.capture.patches.joined_parts import Lengths, NumberRows, Parts
 from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
@@ -144,6 +144,8 @@ def counted(items: Any) -> Counted | None:
         return items
     if isinstance(items, Lengths):
         return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
+    if isinstance(items, NumberRows):
+        return Counted(0, items.rows.shape[0], 1, lambda n: _row(items.rows[n]))
     if isinstance(items, Parts):
         return _parts(items)
     if isinstance(items, Grown):
@@ -159,6 +161,11 @@ def _number(value: torch.Tensor) -> torch.Tensor:
     if session is not None:
         session.numbers.add(value)
     return value
+
+
+def _row(values: torch.Tensor) -> list[torch.Tensor]:
+    """A row as a list of numbers of Python."""
+    return [_number(value) for value in values.unbind(0)]
 
 
 def _parts(items: Parts) -> Counted:

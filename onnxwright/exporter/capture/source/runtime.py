@@ -10,6 +10,7 @@ from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.source.lists import append, cleared, extend, insert
 from onnxwright.exporter.capture.source.loops import for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
+from onnxwright.exporter.capture.source.number_lists import bits, equal, method
 from onnxwright.exporter.capture.source.operators import (
     and_,
     augment,
@@ -29,8 +30,8 @@ from onnxwright.exporter.capture.source.yields import yielded
 
 __all__ = [
     "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
-    "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "extend", "for_",
-    "format_", "generated", "got", "has_attribute", "if_", "insert", "invert", "is_",
-    "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "not_", "observe", "or_",
-    "percent", "popped", "set_item", "text", "while_", "yielded",
+    "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
+    "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
+    "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
+    "observe", "or_", "percent", "popped", "set_item", "text", "while_", "yielded",
 ]  # fmt: skip

@@ -74,6 +74,7 @@ class Session:
         choices: what was decided, in order; each once.
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
+        answers: tensors that stand for the answers of comparisons of such numbers.
         truths: what follows from the decisions around the line that runs now.
         one_sided: attributes that only one side of a decision sets -> the object, and the decision.
         loops: the loops of which an iteration is traced now.
@@ -87,6 +88,7 @@ class Session:
         texts: the texts that a variable may have, with their numbers.
         on_choice: is called when a variable gets one of several constants, functions or modules.
         has_choices: whether there is such a variable.
+        chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
     """
@@ -95,6 +97,7 @@ class Session:
     choices: dict[Choice, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
+    answers: Numbers = field(default_factory=Numbers)
     truths: Truths = field(default_factory=Truths)
     one_sided: dict[tuple[int, str], tuple[Any, tuple[str, int]]] = field(default_factory=dict)
     loops: list[Any] = field(default_factory=list)
@@ -108,6 +111,7 @@ class Session:
     texts: dict[str, int] = field(default_factory=dict)
     on_choice: Callable[[], None] | None = None
     has_choices: bool = False
+    chosen: list[Any] = field(default_factory=list)
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""

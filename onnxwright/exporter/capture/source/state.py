@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import CellType
 from typing import Any, Union
 
+from onnxwright.exporter.capture.source.holding import give_items, is_container, items_of
+
 
 class _Unset:
     """Stands for a variable without a value."""
@@ -82,7 +84,7 @@ class State:
                 owner, name = place()
             except (NameError, AttributeError, LookupError, TypeError):
                 continue
-            if name is None and type(owner) not in (list, dict, set):
+            if name is None and not is_container(owner):
                 continue
             if any(o is owner and n == name for o, n in self._found):
                 continue
@@ -144,7 +146,7 @@ class State:
                 values.append(UNSET)
         for owner, name in self._found:
             if name is None:
-                values.append(owner.copy())
+                values.append(items_of(owner))
             else:
                 values.append(getattr(owner, name, UNSET))
         return values
@@ -159,11 +161,7 @@ class State:
         self.setter(values)
         for (owner, name), value in zip(self._found, values[len(self.names) :]):
             if name is None:
-                if isinstance(owner, list):
-                    owner[:] = value
-                else:
-                    owner.clear()
-                    owner.update(value)
+                give_items(owner, value)
             elif value is UNSET:
                 if hasattr(owner, name):
                     delattr(owner, name)

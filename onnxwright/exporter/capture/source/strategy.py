@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.choice_frames import ChoiceFrames, asks
+from onnxwright.exporter.capture.source.chosen_objects import check_chosen
 from onnxwright.exporter.capture.source.constant_arguments import ConstantArguments
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.errors import (
@@ -98,6 +99,7 @@ def by_source(
                 frames,
             ):  # fmt: skip
                 made = Found(run(), found, changed, misread)
+                check_chosen()
             if _adds_choices(frames, changed):
                 continue
             best = made

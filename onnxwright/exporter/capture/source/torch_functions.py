@@ -11,6 +11,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.source.lists import Grown, misused
+from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.session import Session, current
 
 
@@ -31,7 +32,10 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             return joined(args[0].rows, *args[1:], **kwargs)
         if getattr(func, "__name__", "") in _LOGIC:
             args = [_truth_tensor(x) for x in args]
-        return func(*args, **kwargs)
+        session = current()
+        result = (in_place(func, args, session) or func)(*args, **kwargs)
+        note_number(func, args, result, session)
+        return result
 
 
 # Operators that PyTorch does not have for a tensor and a comparison of sizes.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -116,30 +115,3 @@ def _truth_of_choice(value: OneOf | Text) -> Any:
     if known is None:  # of a number, which has a digit
         return True
     return True if all(known.values()) else value.each(bool)
-
-
-def any_(values: Iterable[Any]) -> Any:
-    """`any(values)`."""
-    if isinstance(values, Grown):
-        return (values.whole("any") != 0).any()
-    return _joined(values, torch.logical_or, settles=True)
-
-
-def all_(values: Iterable[Any]) -> Any:
-    """`all(values)`."""
-    if isinstance(values, Grown):
-        return (values.whole("all") != 0).all()
-    return _joined(values, torch.logical_and, settles=False)
-
-
-def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: bool) -> Any:
-    """Truths joined, until one of them is known to settle the result."""
-    result: Any = None
-    for value in values:
-        answer = decided(value)
-        if answer is settles:
-            return settles
-        if answer is None:
-            truth = as_truth(value)
-            result = truth if result is None else join(result, truth)
-    return not settles if result is None else result

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.items import item
+from onnxwright.exporter.capture.source.items import item, refuse_key
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.merging import common_dtype, is_leaf
 from onnxwright.exporter.capture.source.one_of import checked_place, place_of_key, tensor_of
@@ -35,6 +35,7 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
         return items.with_item_at(index, value)
     keys = _keys(items, index)
     if not keys:
+        refuse_key(items, index)
         items[index] = value
         return container
     session.record("Item", len(keys))

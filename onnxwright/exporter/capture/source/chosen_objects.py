@@ -1,0 +1,103 @@
+"""Objects that a decision chose: a change of them, or of what they were chosen from, is refused.
+
+`c = a if test else b` of two lists makes a third one for `c`. Python would change `a` or `b` where
+`c` changes, and the other way round.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from onnxwright.exporter.capture.source.effects import Effects
+from onnxwright.exporter.capture.source.errors import ChosenChangedError
+from onnxwright.exporter.capture.source.holding import is_container, is_same_items, items_of
+from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.places import line_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Objects of which one stands for another, and what they held when they were chosen.
+
+    Fields:
+        objects: what was made, and what it was made of.
+        held: their items.
+        place: the file and line of the decision.
+    """
+
+    objects: tuple[Any, ...]
+    held: tuple[Any, ...]
+    place: tuple[str, int]
+
+
+def note_chosen(made: Iterable[tuple[Any, Any, Any]], effects: Effects) -> None:
+    """Remember the objects that a decision chose, if the program has one of them elsewhere, too.
+
+    Args:
+        made: for each, that of each side, and what stands for both.
+        effects: what the program reached before the decision.
+    """
+    session = current()
+    given = [
+        (new, [old for old in (one, two) if effects.holds(old)])
+        for one, two, new in made
+        if is_container(new) or _is_data(new)
+    ]
+    if session is None or not any(old for _, old in given):
+        return
+    now = Effects()
+    for new, olds in given:
+        kept = [old for old in olds if now.holds(old)]
+        if kept:
+            objects = (new, *kept)
+            held = tuple(_held(value) for value in objects)
+            session.chosen.append(Chosen(objects, held, asking_line()))
+
+
+def chosen_so_far() -> int:
+    """How many choices are remembered."""
+    session = current()
+    return 0 if session is None else len(session.chosen)
+
+
+def forget_chosen(count: int) -> None:
+    """Forget the choices of a part that is run again, all but as many."""
+    session = current()
+    if session is not None:
+        del session.chosen[count:]
+
+
+def renew_chosen(count: int) -> None:
+    """Know what the objects of choices in a part hold after it, all but as many choices."""
+    session = current()
+    if session is not None:
+        for n, chosen in enumerate(session.chosen[count:], count):
+            held = tuple(_held(value) for value in chosen.objects)
+            session.chosen[n] = dataclasses.replace(chosen, held=held)
+
+
+def check_chosen() -> None:
+    """Refuse a program, or a part of one, that changed what a decision had chosen.
+
+    Raises:
+        ChosenChangedError: it did.
+    """
+    session = current()
+    for chosen in session.chosen if session is not None else ():
+        for value, held in zip(chosen.objects, chosen.held):
+            if not is_same_items(_held(value), held):
+                error = ChosenChangedError(type(value).__name__)
+                error.span = line_of(*chosen.place)
+                raise error
+
+
+def _is_data(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _held(value: Any) -> Any:
+    if is_container(value):
+        return items_of(value)
+    return {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}

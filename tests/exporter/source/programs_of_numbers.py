@@ -1,0 +1,107 @@
+"""Programs with lists, sets and rows of numbers that are known at run time only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+PROGRAMS: dict[str, Callable[..., Any]] = {}
+REFUSED: dict[str, Callable[..., Any]] = {}
+
+
+def program(function: Any) -> Any:
+    """Add a program to the table: a function of one matrix, or a module."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def refused(function: Any) -> Any:
+    """Add a program that is refused, with its line."""
+    REFUSED[function.__name__] = function
+    return function
+
+
+@program
+def searched_list(x):
+    values = (x[0] * 4).long().tolist()
+    found = 0
+    if 3 in values:
+        found += 1
+    if any(v > 2 for v in values) and values[0] not in (0, 1):
+        found += 2
+    if values == sorted(values):
+        found += 4
+    first = values.index(max(values))
+    return found, first, x[0, first], values.count(values[0]), len(set(values)), 2 in set(values)
+
+
+@program
+def sorted_list(x):
+    values, weights = (x[0] * 4).long().tolist(), x[1].tolist()
+    low, high = sorted(values), sorted(values, reverse=True)
+    order = sorted(range(len(weights)), key=lambda n: weights[n], reverse=True)
+    best = max(range(len(weights)), key=lambda n: weights[n])
+    by_weight = sorted(values, key=lambda v: -v)
+    weights.sort()
+    return low[0], high[1], order[0], order[-1], best, by_weight[0], weights, x[0, order[0]]
+
+
+@program
+def filtered_list(x):
+    values = (x[0] * 4).long().tolist()
+    even = [v % 3 for v in values if v % 2 == 0]
+    large = list(filter(lambda v: v > 1, values))
+    return sum(even), len(even), len(large), sum(map(abs, values))
+
+
+@program
+def bits_of_numbers(x):
+    a, b = int(x[0].argmax()) + 1, int(x[1].argmax())
+    c = a
+    c |= 8
+    return a & b, a | b, a ^ b, a << 1, a >> 1, 1 << b, a.bit_length(), c, a
+
+
+@program
+def list_of_dynamic_length(x):
+    values = x.argmax(1).tolist()
+    total = 0
+    for v in values:
+        if v & 1:
+            total += v
+    return (
+        total, sum(values), max(values), min(values), values.count(1), len(set(values)),
+        values.index(values[-1]), 2 in values,
+    )  # fmt: skip
+
+
+@program
+def rows_of_dynamic_number(x):
+    y, longest = x.clone(), 0.0
+    for row, column in (x > 0.5).nonzero().tolist():
+        y[row, column] = 0
+    for left, top, right, bottom in x.tolist():
+        longest = max(longest, right - left, bottom - top)
+    return y, longest
+
+
+@program
+def sums_of_ranges(x):
+    n = int((x > 0).sum())
+    return sum(range(n)), sum(i * i for i in range(n)), len(range(n))
+
+
+@refused
+def keys_of_run_time(x):
+    counts = {}
+    for v in x.argmax(1).tolist():
+        counts[v] = counts.get(v, 0) + 1
+    return len(counts)
+
+
+@refused
+def order_of_a_set(x):
+    total = 0
+    for n, v in enumerate(set(x[0].long().tolist())):
+        total += n * v
+    return total
