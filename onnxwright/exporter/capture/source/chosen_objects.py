@@ -69,6 +69,21 @@ def forget_chosen(count: int) -> None:
         del session.chosen[count:]
 
 
+def take_chosen(count: int) -> list[Chosen]:
+    """The choices of a side, all but as many; the other side does not know them."""
+    session = current()
+    found = [] if session is None else session.chosen[count:]
+    forget_chosen(count)
+    return found
+
+
+def add_chosen(choices: Iterable[Chosen]) -> None:
+    """Know the choices of both sides again."""
+    session = current()
+    if session is not None:
+        session.chosen += choices
+
+
 def renew_chosen(count: int) -> None:
     """Know what the objects of choices in a part hold after it, all but as many choices."""
     session = current()

@@ -9,11 +9,14 @@ import torch
 from torch import fx
 
 from onnxwright.exporter.capture.source.chosen_objects import (
+    Chosen,
+    add_chosen,
     check_chosen,
     chosen_so_far,
     forget_chosen,
     note_chosen,
     renew_chosen,
+    take_chosen,
 )
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
@@ -121,6 +124,7 @@ def _conditional(
     growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
     added = [growth.added for growth in growths]
     adds: list[list[int]] = []
+    chosen_there: list[Chosen] = []
     for side, branch in ((True, then), (False, orelse)):
         for growth, so_far in zip(growths, added):
             growth.added = so_far
@@ -134,6 +138,7 @@ def _conditional(
             branch()
             effects.check(state)
             check_chosen()
+            chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
@@ -174,6 +179,7 @@ def _conditional(
             ):
                 chosen(result, condition, pair.left, pair.right)
     state.write([build(results) for build in builds])
+    add_chosen(chosen_there)
     renew_chosen(count)
     note_chosen(merger.made, effects)
     return bool(merger.pairs or parts[0].written or parts[1].written)
