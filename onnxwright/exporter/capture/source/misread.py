@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import functools
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
 _NEW_NUMBERS = ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _CLASSES = {"int", "float", "bool"}
+_now = threading.local()
 
 
 @dataclass
@@ -64,11 +66,26 @@ def misread_recorded() -> Iterator[Misread]:
         The functions.  Texts of errors and of calls whose result nobody reads, such as `print` and
         `warnings.warn`, do not count.
     """
-    found = Misread()
-    with ExitStack() as stack:
-        stack.enter_context(_texts(found))
-        stack.enter_context(_kinds(found))
-        yield found
+    found, before = Misread(), getattr(_now, "misread", None)
+    _now.misread = found
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(_texts(found))
+            stack.enter_context(_kinds(found))
+            yield found
+    finally:
+        _now.misread = before
+
+
+def take_misread() -> Misread:
+    """What was recorded in this thread since this was called last."""
+    now: Misread | None = getattr(_now, "misread", None)
+    if now is None:
+        return Misread()
+    taken = Misread(dict(now.functions), dict(now.texts), dict(now.kinds))
+    for part in (now.functions, now.texts, now.kinds):
+        part.clear()
+    return taken
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from onnxwright.exporter.capture.source.functions import (
     reads_value,
 )
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
-from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
+from onnxwright.exporter.capture.source.misread import Misread, take_misread
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.places import line_of
@@ -94,11 +94,14 @@ def by_source(
         try:
             with (
                 changed.in_place(), session(found), ListFunctions(), grad_modes_dropped(),
-                conversions_recorded() as conversions, misread_recorded() as misread,
+                conversions_recorded() as conversions,
                 ConstantArguments() if found.asks_constants else nullcontext(),
                 frames,
             ):  # fmt: skip
-                made = Found(run(), found, changed, misread)
+                take_misread()
+                result = run()
+                misread = take_misread()
+                made = Found(result, found, changed, misread)
                 check_chosen()
             if _adds_choices(frames, changed):
                 continue
