@@ -197,3 +197,41 @@ def a_layer_is_changed(x):
     f = nn.ReLU() if x.sum() > 0 else nn.Tanh()
     f.scale = 2
     return f(x) * f.scale
+
+
+@program
+def a_chosen_tensor_is_written_to(x):
+    y, z = x + 1, x * 2
+    b = y if x.sum() > 0 else z
+    b.add_(1)
+    return y, z, b
+
+
+@program
+def another_name_of_a_tensor(x):
+    y = x.clone()
+    b = y
+    if x.sum() > 0:
+        b = b * 2
+    b += 1
+    return y, b
+
+
+@program
+def a_chosen_row_is_written_to(x):
+    y = x + 1
+    b = y[0] if x.sum() > 0 else y[1]
+    b.mul_(2)
+    return y
+
+
+@refused
+def a_tensor_that_a_function_chose_is_written_to(x):
+    def larger(a, b):
+        if a.sum() > b.sum():
+            return a
+        return b
+
+    y, z = x + 1, -x
+    larger(y, z).clamp_(min=0)
+    return y + z

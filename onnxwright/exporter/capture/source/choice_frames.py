@@ -18,11 +18,13 @@ import torch
 from torch.utils import _pytree as pytree
 from typing_extensions import Self
 
+from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.expressions import RUNTIME
 from onnxwright.exporter.capture.source.functions import MACHINERY, Site
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
+from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import Session, current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.places import STDLIB, TORCH
@@ -145,7 +147,12 @@ def results_checked(module: Any) -> Iterator[None]:
 
 
 def _check(_: Any, __: Any, results: Any) -> Any:
-    session = current()
+    session, now = current(), tracer()
+    if session is not None and now is not None:
+        leaves = [v for v in pytree.tree_leaves(results) if isinstance(v, torch.Tensor)]
+        given = [now.tensor_tracker.get(v) for v in leaves]
+        nodes = [proxy.proxy.node for proxy in given if proxy is not None]
+        check_chosen_tensors(now.graph.nodes, nodes)
     return checked(results) if session is not None and session.has_choices else None
 
 

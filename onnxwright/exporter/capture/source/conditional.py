@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     renew_chosen,
     take_chosen,
 )
+from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
@@ -178,6 +179,8 @@ def _conditional(
                 isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
             ):
                 chosen(result, condition, pair.left, pair.right)
+        else:
+            note_chosen_tensor(tracer(), result, pair.left, pair.right, pair.path)
     state.write([build(results) for build in builds])
     add_chosen(chosen_there)
     renew_chosen(count)

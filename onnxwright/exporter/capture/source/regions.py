@@ -28,6 +28,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
+from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
 from onnxwright.exporter.capture.source.functional import functional, viewed, written_arguments
@@ -173,6 +174,7 @@ class Region:
         """
         values = list(values)
         nodes = {id(v): self._node(v) for v in values}
+        check_chosen_tensors(self._nodes(), list(nodes.values()))
         region = self._without_sizes(self._nodes())
         part = self._moved(region, nodes, self.given)
         part.kept = values

@@ -89,6 +89,7 @@ class Session:
         on_choice: is called when a variable gets one of several constants, functions or modules.
         has_choices: whether there is such a variable.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
+        chosen_tensors: tensors that one made, as `chosen_tensors.ChosenTensor`.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
     """
@@ -112,6 +113,7 @@ class Session:
     on_choice: Callable[[], None] | None = None
     has_choices: bool = False
     chosen: list[Any] = field(default_factory=list)
+    chosen_tensors: list[Any] = field(default_factory=list)
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
