@@ -88,7 +88,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
-    code = "OW88[67]" if name in programs_of_effects.REFUSED else "OW8[24]"
+    code = "OW88[67]" if name in programs_of_effects.REFUSED else "OW8[248]"
     with pytest.raises(ExportError, match=code):
         exported(module, programs.inputs()[1], capture="source")
 
