@@ -51,7 +51,7 @@ def warn_training_program(program: ExportedProgram) -> None:
 
 
 def _trains(node: Node) -> bool:
-    """Whether an operator is told that it trains, and computes something else then."""
+    """Whether an operator was captured in training mode, in which it gives other results."""
     schema = getattr(node.target, "_schema", None)
     if node.op != "call_function" or schema is None:
         return False

@@ -134,7 +134,8 @@ def interval_of(condition: Any) -> tuple[int, int | None] | None:
         condition: a sympy expression.
 
     Returns:
-        The smallest and the largest size, None for no bound; None if there is no such interval.
+        The smallest and the largest size, which is None without an upper bound; None if the
+        sizes are not an interval.
 
     Example:
         >>> from torch.utils._sympy.functions import FloorDiv

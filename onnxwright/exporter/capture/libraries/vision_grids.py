@@ -32,7 +32,7 @@ _PLACED = frozenset(
         "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe",
     }
 )  # fmt: skip
-# Those that place videos so, too: frames apart from each other, or by seconds.
+# The types of which videos are computed at once: positions by frame, or by seconds.
 _FRAMES, _TIMED = frozenset({"qwen3_vl", "qwen3_vl_moe"}), frozenset({"qwen2_5_vl"})
 _VIDEOS = _FRAMES | _TIMED | {"qwen2_vl"}
 

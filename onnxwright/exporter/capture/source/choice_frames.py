@@ -20,7 +20,7 @@ from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.expressions import RUNTIME
+from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.functions import MACHINERY, Site
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
@@ -91,7 +91,7 @@ class ChoiceFrames:
 
 def _may_ask(code: CodeType) -> bool:
     """Whether a function is one of the model's that is not rewritten."""
-    if RUNTIME in code.co_freevars or RUNTIME in code.co_cellvars or RUNTIME in code.co_varnames:
+    if is_rewritten(code):
         return False
     file = code.co_filename
     own = "site-packages" in file or not file.startswith(STDLIB)

@@ -99,6 +99,9 @@ def check_chosen_tensors(nodes: Iterable[fx.Node], results: Sequence[fx.Node]) -
     inside = set(part)
     own = [chosen for chosen in session.chosen_tensors if chosen.result in inside]
     session.chosen_tensors = [c for c in session.chosen_tensors if c.result not in inside]
+    # Each choice goes through the graph: where nothing is written, none has to.
+    if not own or not any(map(written_arguments, own[0].result.graph.nodes)):
+        return
     for chosen in own:
         if _is_read_after_a_write(chosen, results):
             error = ChosenTensorError(chosen.path, *chosen.sides)

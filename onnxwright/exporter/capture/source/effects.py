@@ -97,7 +97,7 @@ class Effects:
         """
         found = [
             place for place in self.changes()
-            if not state.has(*place) and not self._is_variable(state, *place)
+            if not state.has(*place) and not self._is_variable(state, place[0])
         ]  # fmt: skip
         self._undo(found)
         if found:
@@ -137,7 +137,7 @@ class Effects:
                 found.append((cell, "cell_contents"))
         return found
 
-    def _is_variable(self, state: State, owner: Any, _: str | None) -> bool:
+    def _is_variable(self, state: State, owner: Any) -> bool:
         """Whether a place is a variable that a state binds."""
         return isinstance(owner, CellType) and any(
             cell is owner and name in state.names for cell, name, _ in self.cells

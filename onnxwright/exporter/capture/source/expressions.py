@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 RUNTIME = "_ow_rt"
@@ -72,6 +73,11 @@ def is_static(node: ast.AST, constants: bool = False) -> bool:
             return False
         return node.func.id != "hasattr" or isinstance(node.args[-1], ast.Constant)
     return False
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """Whether code is that of a rewritten function."""
+    return RUNTIME in (*code.co_freevars, *code.co_cellvars, *code.co_varnames)
 
 
 def call(name: str, *args: ast.expr) -> ast.Call:

@@ -25,7 +25,7 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
 from onnxwright.exporter.capture.source.conversions import Conversions
-from onnxwright.exporter.capture.source.expressions import RUNTIME
+from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.functions import MACHINERY
 from onnxwright.exporter.capture.source.text_uses import is_used
 from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
@@ -174,8 +174,8 @@ def _taker(frame: FrameType | None) -> FrameType | None:
 @functools.lru_cache(maxsize=4096)
 def _asks_for_kind(code: CodeType) -> bool:
     """Whether a function has `x is True`, `type(x) is int`, `isinstance(x, float)` or the like."""
-    if RUNTIME in (*code.co_freevars, *code.co_cellvars, *code.co_varnames):
-        return False  # it is rewritten
+    if is_rewritten(code):
+        return False
     names = set(code.co_names)
     if names & _CLASSES and ("type" in names or "isinstance" in names):
         return True

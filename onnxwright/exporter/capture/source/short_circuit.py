@@ -1,6 +1,6 @@
 """`any`, `all` and what Python evaluates only where the values before it do not settle a result.
 
-All of it is evaluated where that is no error; what it changes holds only where Python reaches it.
+Each part is evaluated if that raises no error; its side effects hold only where Python reaches it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import asking_line, current, note_choice
 from onnxwright.exporter.capture.source.text_uses import is_used
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown, truth_tensor
-from onnxwright.exporter.places import HOME, STDLIB, TORCH, line_of
+from onnxwright.exporter.places import is_of_user, line_of
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _FORMATTER = string.Formatter()
@@ -150,9 +150,6 @@ class Text(str):  # noqa: SLOT000 - it has a number
             return Text.shown_only(other + str(self))
         return Text.of(self.number, other + self.before, self.after, self.items)
 
-    def __str__(self) -> str:
-        return str.__str__(self)
-
     def each(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What a function gives for the text, of what it gives for each text that it may be.
 
@@ -217,18 +214,14 @@ for _name in (
     "__getitem__", "__contains__", "__iter__", "__mul__", "__rmul__", "__lt__", "__le__",
     "__gt__", "__ge__",
 ):  # fmt: skip
-    if hasattr(str, _name):
-        setattr(Text, _name, _of_each(_name))
+    setattr(Text, _name, _of_each(_name))
 
 
 def is_asked_by_model() -> bool:
     """Whether a method is called by code of the model, and not by what only shows a text."""
     frame = sys._getframe(2)
     file = frame.f_code.co_filename
-    own = file.startswith((HOME, TORCH)) or (
-        file.startswith(STDLIB) and "site-packages" not in file
-    )
-    return current() is not None and not own and is_used(file, frame.f_lineno)
+    return current() is not None and is_of_user(file) and is_used(file, frame.f_lineno)
 
 
 def _refused(use: str) -> CannotRewriteError:
@@ -320,7 +313,7 @@ def _formatted(value: Any, conversion: str, spec: str) -> str:
     value = shown(value)
     if _is_of_run_time(value):
         whole = _is_whole(value) and conversion in ("", "s") and spec in ("", "d")
-        return Text.of(value) if whole else Text.shown_only(_plainly(str(value), "", ""))
+        return Text.of(value) if whole else Text.shown_only(str(value))
     if isinstance(value, Text):
         if not spec and conversion in ("", "s"):
             return value
