@@ -156,7 +156,7 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
             with (
                 recorded,
                 conversions_recorded() as found.conversions,
-                misread_recorded() as found.misread,
+                misread_recorded(model) as found.misread,
             ):
                 found.program, found.error = captured(way, model, found.decisions, found.changes)
         except ExportError as refused:

@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.patches.fakes import (
 from onnxwright.exporter.capture.patches.forward_derivatives import zero_tangents_symbolic
 from onnxwright.exporter.capture.patches.identity import truths_compared
 from onnxwright.exporter.capture.patches.joined_parts import lengths_open
+from onnxwright.exporter.capture.patches.number_kinds import kinds_as_in_python
 from onnxwright.exporter.capture.patches.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.patches.seeded_draws import seeded_draws_constant
 from onnxwright.exporter.capture.patches.size_tensors import SizeTensors
@@ -64,6 +65,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         seeded_draws_constant(),
         extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
+        kinds_as_in_python(model),
         refusals_raised(),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)

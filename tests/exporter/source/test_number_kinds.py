@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import numbers
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -146,6 +148,76 @@ def test_a_comparison_of_sizes_is_true_where_it_holds() -> None:
     for n in (2, 4, 5, 9):
         x = torch.ones(n)
         torch.testing.assert_close(program(x), OfSizes()(x))
+
+
+def as_list(value):
+    return value if type(value) in (list, tuple) else [value]
+
+
+class Scale:
+    def of(self, size):
+        return 2.0 if isinstance(size, numbers.Integral) else 3.0
+
+
+SCALE = Scale()
+
+
+def size_is_an_int(x):
+    return x * 2 if isinstance(x.shape[0], int) else x - 1
+
+
+def half_of_a_size_is_a_float(x):
+    half = x.shape[0] / 2
+    return x * half if isinstance(half, float) and not isinstance(half, int) else x - 1
+
+
+def class_of_a_size(x):
+    return x.reshape([*as_list(x.shape[0]), -1]) * {int: 2, float: 3}.get(type(x.shape[0]), 4)
+
+
+def asked_in_a_method_and_a_closure(x):
+    def ask(size):
+        return functools.partial(SCALE.of)(size)
+
+    return x * ask(x.shape[0])
+
+
+def size_of_a_case(x):
+    match x.shape[0]:
+        case int():
+            return x * 2
+        case _:
+            return x - 1
+
+
+def size_that_is_captured(x):
+    return x * 2 if isinstance(x.shape[0], (torch.SymInt, str)) else x - isinstance(x, type)
+
+
+OF_SIZES = (
+    size_is_an_int, half_of_a_size_is_a_float, class_of_a_size,
+    asked_in_a_method_and_a_closure, size_of_a_case,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", OF_SIZES, ids=lambda f: f.__name__)
+def test_a_dynamic_size_is_a_number_of_python(function: Callable[..., Any]) -> None:
+    model = as_module(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxwrightWarning)
+        program = ow.export(
+            model, (torch.ones(3),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+        )
+    for n in (1, 3, 6):
+        x = torch.arange(n) + 1.0
+        torch.testing.assert_close(program(x), model(x))
+    assert "isinstance" not in globals()
+
+
+def test_a_program_may_ask_for_the_class_of_pytorch() -> None:
+    dims = ({0: torch.export.Dim.DYNAMIC},)
+    program = ow.export(as_module(size_that_is_captured), (torch.ones(3),), dynamic_shapes=dims)
+    torch.testing.assert_close(program(torch.ones(5)), torch.ones(5) * 2)
 
 
 def test_another_capture_warns() -> None:

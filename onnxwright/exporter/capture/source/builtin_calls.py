@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.patches.extremes import is_of_sizes
 from onnxwright.exporter.capture.patches.joined_parts import Lengths
+from onnxwright.exporter.capture.patches.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
@@ -237,12 +238,16 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
 
 
+# What stands for builtins while torch traces.
+_REPLACED = (SymbolicRange, is_kind, Kind)
+
+
 def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if (
         current() is None
         or tracer() is None
-        or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
+        or not (function is getattr(builtins, name, None) or any(function is r for r in _REPLACED))
     ):
         return function
     if name not in AT_RUN_TIME:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.patches.number_kinds import KINDS
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.logic import negated
 from onnxwright.exporter.capture.source.one_of import OneOf
@@ -13,9 +14,7 @@ from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_non
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 
-_CLASSES: dict[type, type] = {
-    torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool, Grown: list, Text: str,
-}  # fmt: skip
+_CLASSES: dict[type, type] = {**KINDS, Grown: list, Text: str}
 
 
 def is_of_type(value: Any, kinds: Any) -> Any:

@@ -24,6 +24,12 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbol
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
+from onnxwright.exporter.capture.patches.number_kinds import (
+    KINDS,
+    functions_of,
+    knows_kinds,
+    matches_numbers,
+)
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.functions import MACHINERY
@@ -32,7 +38,8 @@ from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
 
 _NEW_NUMBERS = ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-_CLASSES = {"int", "float", "bool"}
+_CLASSES = {kind.__name__ for kind in KINDS.values()}
+_SIZES = {"shape", "size", "len", "numel"}
 _now = threading.local()
 
 
@@ -59,8 +66,11 @@ class Misread:
 
 
 @contextmanager
-def misread_recorded() -> Iterator[Misread]:
+def misread_recorded(model: Any) -> Iterator[Misread]:
     """While it lasts, functions that misread a number of run time are recorded.
+
+    Args:
+        model: the model that is captured.
 
     Yields:
         The functions.  Texts of errors and of calls whose result nobody reads, such as `print` and
@@ -72,6 +82,7 @@ def misread_recorded() -> Iterator[Misread]:
         with ExitStack() as stack:
             stack.enter_context(_texts(found))
             stack.enter_context(_kinds(found))
+            stack.enter_context(_matches(found, model))
             yield found
     finally:
         _now.misread = before
@@ -131,7 +142,7 @@ def _kinds(found: Misread) -> Iterator[None]:
     before = {name: getattr(ShapeEnv, name) for name in _NEW_NUMBERS}
 
     def record(frame: FrameType | None) -> None:
-        if frame is not None and _asks_for_kind(frame.f_code):
+        if frame is not None and _asks_for_kind(frame.f_code, knows_kinds(frame.f_globals)):
             if is_of_user(frame.f_code.co_filename):
                 found.functions.setdefault(frame.f_code, frame)
                 found.kinds.setdefault((frame.f_code.co_filename, frame.f_lineno))
@@ -162,6 +173,36 @@ def _kinds(found: Misread) -> Iterator[None]:
                 setattr(ShapeEnv, name, method)
 
 
+@contextmanager
+def _matches(found: Misread, model: Any) -> Iterator[None]:
+    """Record functions that match a size with `case int()`, which asks no function of Python."""
+    codes = {f.__code__ for f in functions_of(model) if matches_numbers(f.__code__)}
+    if not codes:
+        yield
+        return
+    before = sys.getprofile()
+
+    def profile(frame: FrameType, event: str, given: Any) -> None:
+        if event == "return" and frame.f_code in codes and _has_size(frame):
+            found.functions.setdefault(frame.f_code, frame)
+            found.kinds.setdefault((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+        if before is not None:
+            before(frame, event, given)  # type: ignore[arg-type]
+
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def _has_size(frame: FrameType) -> bool:
+    """Whether a function has read a size, or has a number of run time in a variable."""
+    if _SIZES.intersection(frame.f_code.co_names):
+        return True
+    return any(type(value) in KINDS for value in frame.f_locals.values())
+
+
 def _taker(frame: FrameType | None) -> FrameType | None:
     """The function of the model that takes a number out of a tensor."""
     while frame is not None and _is_of_a_library(frame.f_code.co_filename):
@@ -172,21 +213,24 @@ def _taker(frame: FrameType | None) -> FrameType | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _asks_for_kind(code: CodeType) -> bool:
-    """Whether a function has `x is True`, `type(x) is int`, `isinstance(x, float)` or the like."""
+def _asks_for_kind(code: CodeType, knows_kinds: bool) -> bool:
+    """Whether a function has `x is True`, `type(x) is int`, `isinstance(x, float)` or the like.
+
+    Args:
+        code: of the function.
+        knows_kinds: whether its `isinstance` and `type` give what they give of a number of Python.
+    """
     if is_rewritten(code):
         return False
     names = set(code.co_names)
-    if names & _CLASSES and ("type" in names or "isinstance" in names):
+    if names & _CLASSES and not knows_kinds and ("type" in names or "isinstance" in names):
         return True
     last: Any = None
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IS_OP" and isinstance(last, bool):
             return True
-        if instruction.opname == "MATCH_CLASS" and names & _CLASSES:
-            return True
         last = instruction.argval if instruction.opname == "LOAD_CONST" else None
-    return False
+    return matches_numbers(code)
 
 
 def _is_of_a_library(file: str) -> bool:
