@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree  # noqa: E402
 
 from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError  # noqa: E402
+from onnxwright.exporter.capture.source import regions  # noqa: E402
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 ROWS = (
@@ -186,3 +187,21 @@ def test_numbers_of_sizes_stay_dynamic(function: Callable[..., Any], how: str) -
         wanted, found = function(x), torch.as_tensor(program(x))
         assert found.shape == wanted.shape
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def reads_from_before(x: Any) -> Any:
+    high, low, n = x.max() * 0.5, x.min() + 1, 0
+    while n < 3 and low < high:
+        n += 1
+        low = low + (high if high > 1 else 0.5)
+    return low * x
+
+
+def test_values_from_before_are_read_where_python_has_dropped_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When Python frees a tensor depends on the machine; the graph still has its node."""
+    monkeypatch.setattr(regions, "live_values", lambda _: {})
+    program = exported(reads_from_before, ROWS[0])
+    for x in ROWS:
+        torch.testing.assert_close(program(x), reads_from_before(x))

@@ -252,7 +252,12 @@ class Region:
         known = {proxy.proxy.node: tensor for tensor, proxy in self.tensors}
         home = _storage(known.get(base))
         for other in part.read:
-            if other is not base and home is not None and _storage(known.get(other)) == home:
+            where = _storage(known.get(other))
+            if home is not None and where is not None:
+                is_shared = where == home
+            else:  # Python has no tensor of the one any more
+                is_shared = _viewed_first(other) is _viewed_first(base)
+            if other is not base and is_shared:
                 raise SharedWriteError
 
     def _restore(self) -> None:
@@ -298,16 +303,24 @@ def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
     Returns:
         Tensors and numbers.
     """
-    known = live_values(tracer())
-    return [known[n] if n in known else _number(n) for n in nodes]
+    return [_number(n) if isinstance(n.meta["val"], SYMBOLS) else value_of(n) for n in nodes]
 
 
 def _number(node: fx.Node) -> Any:
     """A number for a node of the trace, which Python may have no number of any more."""
     t, found = tracer(), node.meta["val"]
-    if isinstance(found, SYMBOLS) and t.unwrap_proxy(found) is found:
+    if t.unwrap_proxy(found) is found:
         track_tensor_tree(found, fx.Proxy(node, t), constant=None, tracer=t)
     return found
+
+
+def _viewed_first(node: fx.Node) -> fx.Node:
+    """The node whose memory a node is a view of; itself if it is none."""
+    while (base := viewed(node)) is not None:
+        if isinstance(base.target, torch._ops.HigherOrderOperator):
+            break  # one of its results
+        node = base
+    return node
 
 
 def _storage(value: Any) -> Any:
