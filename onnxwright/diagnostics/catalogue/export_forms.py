@@ -136,3 +136,37 @@ class SeededDraw(Diagnostic):
         "constants of the model; draw these once, and keep them in a buffer"
     )
     severity: ClassVar[str] = "warning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemsOfRunTimeNumber(Diagnostic):
+    """Python reads all items of an iterable whose number is known at run time only."""
+
+    code: ClassVar[str] = "OW857"
+    title: ClassVar[str] = (
+        "Python reads every item here, and how many there are is known at run time only"
+    )
+    label: ClassVar[str] = "read one by one here"
+    help: ClassVar[str] = (
+        "a `for`, a comprehension over one iterable, `list`, `sum`, `max`, `min`, `any`, `all`, "
+        "`sorted`, `zip`, `map` and `enumerate` take such items; `f(*items)`, `a, *b = items`, "
+        "`dict(items)` and `itertools` do not"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+
+
+@dataclass(frozen=True, kw_only=True)
+class IteratorUsedAgain(Diagnostic):
+    """An iterator is used again, and how many of its items are left is known at run time only."""
+
+    code: ClassVar[str] = "OW858"
+    title: ClassVar[str] = (
+        "this iterator was used before, and the value of a tensor decides how many of its items "
+        "are left"
+    )
+    label: ClassVar[str] = "used again here"
+    help: ClassVar[str] = (
+        "make a new iterator for each loop, or iterate over a list, a `range` or the rows of a "
+        "tensor, and count the items that were used"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError

@@ -89,6 +89,52 @@ def parts_of_a_list_of_sizes(x):
     return padded, min(lengths), lengths[-1]
 
 
+@program
+def iterators_that_are_used_up(x):
+    k = int((x > 0).sum())
+    total, factor = x.sum() * 0, 1
+    rows = [i * 2 for i in range(k)]
+    pairs, generated = zip(rows, range(k)), (i * factor for i in range(k))
+    factor = 3
+    total = total + sum(generated) + 100 * sum(generated)
+    for a, b in pairs:
+        total = total * 0.5 + a * b
+    for a, _ in pairs:
+        total = total * 7 + a
+    left = iter(rows)
+    total = total + next(left, 5) * 3 + next(left, 5)
+    for a in left:
+        total = total * 0.5 + a
+    known = iter([1, 2, 3])
+    for a in known:
+        if a == 2:
+            break
+    return total + sum(known)
+
+
+@program
+def items_of_python_beside_others(x):
+    k = int((x > 0).sum())
+    for n, (i, function) in enumerate(zip(range(k), (torch.sin, torch.cos, torch.relu))):
+        x = function(x) + i * n
+        if x.sum() > 9:
+            break
+    for row, weight in zip(x[:, :1], [0.5, 2.0, 3.0]):
+        x = x + row * weight
+    return x
+
+
+@program
+def questions_about_a_range(x):
+    k = int((x > 0).sum()) - 1
+    span = range(1, k, 2)
+    found = [3 in span, 2 in range(k, 0, -1), k - 1 in span]
+    if span:
+        x = x + 1
+    x = x + max(span, default=9) + sum(map(lambda i, j: i * j, span, range(k)), 2)
+    return [x * 2 if there else x for there in found]
+
+
 @more
 def means_of_parts(x):
     lengths = (x.abs()[:, 0].long() + 1).tolist()

@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.iterators import Once, refuse_left, taken
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import generated, listed
@@ -57,8 +58,11 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
     def found(*values: Any, key: Any = None, **options: Any) -> Any:
         one = len(values) == 1
         if one and isinstance(values[0], Grown) and values[0].rows.ndim == 1 and key is None:
-            rows = values[0].whole("max" if greater else "min")
-            return rows.amax(0) if greater else rows.amin(0)
+            rows, length = values[0].whole("max" if greater else "min"), values[0].length
+            extreme = rows.amax if greater else rows.amin
+            if "default" not in options:
+                return extreme(0)
+            return choose(length > 0, lambda: extreme(0), _constant(options["default"]))
         several = ranges.counted(values[0]) if one else None
         if several is not None and key is not None:
             return _by_key(several, key, greater, options)
@@ -110,12 +114,22 @@ def _place(keys: Grown, greater: bool) -> torch.Tensor:
 
 
 def _next(items: Any, *default: Any) -> Any:
-    """`next(items, default)`: the first of items whose number is of run time."""
-    if not isinstance(items, Grown):
+    """`next(items, default)`, of items whose number is of run time as well."""
+    refuse_left(items)
+    if not isinstance(items, Once):
         return next(items, *default)
+    found, place = items.take_first()
+    if not isinstance(found, (Grown, ranges.Counted)):
+        return next(iter(found[place:]), *default)
+    if isinstance(found, ranges.Counted):
+        if found.most is not None and place >= found.most:
+            return next(iter(()), *default)
+        one = functools.partial(found.at, place)
+    else:
+        one = functools.partial(found.__getitem__, place)
     if not default:
-        return items[0]
-    return choose(items.length > 0, lambda: items[0], lambda: default[0])
+        return one()
+    return choose(found.length > place, one, lambda: default[0])
 
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
@@ -228,6 +242,8 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "next": _next,
     "list": lambda *args: _listed(list, args),
     "filter": _filter,
+    "iter": ranges.iter_,
+    "map": ranges.map_,
     "set": made_set,
     "sorted": sorted_,
     "str": str_,
@@ -260,9 +276,21 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 _UNORDERED = ("all", "any", "max", "min", "set", "sorted", "sum")
 
 
+# Builtins that take an iterator as it is, or items of it when they are asked for.
+_ITERATORS = (
+    *(ranges.zip_, ranges.map_, ranges.enumerate_, ranges.iter_, ranges.reversed_),
+    *(_next, _filter, _length, bool_, is_of_type, type_, str_),
+)
+
+
 def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A builtin of `sizes.tolist()` or `set(numbers)`, as one of rows."""
     unordered = any(function is AT_RUN_TIME[name] for name in _UNORDERED)
+    if function not in _ITERATORS:
+        args = tuple(map(taken, args))
+    of_run_time = bool(args) and isinstance(args[0], ranges.Counted)
+    if of_run_time and unordered and not kwargs.get("key"):
+        args = (listed(args[0], _itself), *args[1:])
     if args and isinstance(args[0], NumberSet) and unordered:
         args = (Grown(args[0].values, args[0].values.shape[0]), *args[1:])
     if args and isinstance(args[0], Lengths):

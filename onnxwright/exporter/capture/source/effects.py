@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.holding import (
     position,
     slots_of,
 )
+from onnxwright.exporter.capture.source.iterators import kind_of
 from onnxwright.exporter.capture.source.merging import is_leaf, parts_of
 from onnxwright.exporter.capture.source.state import Place, State
 from onnxwright.exporter.places import HOME, STDLIB, TORCH
@@ -121,7 +122,7 @@ class Effects:
         """
         for value, before in self.others:
             if position(value) != before:
-                raise ChangedInPlaceError(type(value).__name__)
+                raise ChangedInPlaceError(kind_of(value))
         found: list[Place] = []
         for owner, now, before in self.attributes:
             found += [(owner, n) for n in {**before, **now} if _differs(before, now, n)]

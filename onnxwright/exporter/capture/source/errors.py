@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.catalogue import export_changes
+from onnxwright.diagnostics.catalogue import export_changes, export_forms
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
 
@@ -143,6 +143,28 @@ class ListUseError(RefusedError):
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
         return messages.ListOfRunTimeLength(use=self.use, span=self.span)
+
+
+class ItemsReadError(RefusedError):
+    """Python reads all items of an iterable whose number is known at run time only."""
+
+    def __init__(self, span: Span | None = None) -> None:
+        super().__init__("items whose number is known at run time only are read one by one", span)
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return export_forms.ItemsOfRunTimeNumber(span=self.span)
+
+
+class UsedAgainError(RefusedError):
+    """An iterator is used again, and nobody knows how many of its items are left."""
+
+    def __init__(self) -> None:
+        super().__init__("an iterator is used again after a loop that a tensor may have ended")
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return export_forms.IteratorUsedAgain(span=self.span)
 
 
 class CaughtError(RefusedError):

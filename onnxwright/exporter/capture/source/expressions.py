@@ -13,9 +13,9 @@ RUNTIME = "_ow_rt"
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
-    "all", "any", "bool", "divmod", "enumerate", "filter", "float", "int", "isinstance", "len",
-    "list", "max", "min", "next", "range", "reversed", "set", "sorted", "str", "sum", "tuple",
-    "type", "zip",
+    "all", "any", "bool", "divmod", "enumerate", "filter", "float", "int", "isinstance", "iter",
+    "len", "list", "map", "max", "min", "next", "range", "reversed", "set", "sorted", "str", "sum",
+    "tuple", "type", "zip",
 )  # fmt: skip
 # Functions of `math`; `runtime.math_` computes them of numbers of run time.
 MATH = frozenset(

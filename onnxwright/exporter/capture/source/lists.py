@@ -25,16 +25,10 @@ from onnxwright.exporter.capture.source.errors import (
     words,
 )
 from onnxwright.exporter.capture.source.functions import model_frame
+from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
 from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import depth, empty
 from onnxwright.exporter.places import line_of
-
-
-class RunTimeLengthError(RuntimeError):
-    """Python asked for the length of a list; its function is to be rewritten."""
-
-    def __init__(self) -> None:
-        super().__init__("the length of a list that grew in a loop is data-dependent")
 
 
 @dataclass
@@ -161,6 +155,7 @@ class Grown(list):  # type: ignore[type-arg]
         return empty(self.rows.shape[1:], self.rows.dtype)
 
     def __iadd__(self, items: Any) -> Self:
+        items = taken(items)
         if isinstance(items, Grown):
             return self._joined(self.rows, items)  # type: ignore[return-value]
         found: Any = self
@@ -329,7 +324,7 @@ def append(items: Any, item: Any) -> Any:
 
 
 def extend(items: Any, others: Any) -> Any:
-    """`items.extend(others)`; gives the list."""
+    """`items.extend(others)`, of a list of Python or one of rows; gives the list."""
     if isinstance(items, Grown):
         return items.__iadd__(others)
     if isinstance(others, Grown):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
-from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source import lists, ranges
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     RefusedError,
 )
+from onnxwright.exporter.capture.source.iterators import Once, note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -36,7 +37,7 @@ from onnxwright.exporter.capture.source.session import (
     refused_here,
 )
 from onnxwright.exporter.capture.source.state import UNSET, State
-from onnxwright.exporter.capture.source.truth import decided
+from onnxwright.exporter.capture.source.truth import as_truth, decided
 
 
 def while_(
@@ -98,14 +99,21 @@ def for_(
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
     items = plain(items)
+    refuse_left(items)
+    iterator = items
+    items = taken(items, whole=broken is None)
     if current() is not None and tracer() is not None:
         items = _left_to_unroll(items, take, body, broken, state)
         if items is None:
             return
+    if isinstance(items, Iterator) and broken is not None:
+        items = _until(items, broken)
     n = -1
     for n, item in enumerate(items):
         if broken is not None:
             left = decided(broken())
+            if left is None:
+                note_left(iterator)
             if left is None:
                 if isinstance(items, range) and len(items) - n > _UNROLLED:
                     left_over = items[n:]
@@ -126,6 +134,15 @@ def for_(
         note("If", answer=True)
 
 
+def _until(items: Iterator[Any], broken: Callable[[], Any]) -> Iterator[Any]:
+    """The items of an iterator; none is taken after `break`."""
+    while decided(broken()) is not True:
+        try:
+            yield next(items)
+        except StopIteration:
+            return
+
+
 def _left_to_unroll(
     items: Any,
     take: Callable[[Any], None],
@@ -137,6 +154,13 @@ def _left_to_unroll(
     run_time = ranges.counted(items)
     if run_time is None:
         return items
+    if run_time.most is not None:
+        go_through = functools.partial(_for_most, run_time, take, body, broken, state)
+        if not run_time.is_sized:
+            go_through()
+        elif not _worked(go_through, state):
+            return run_time.unrolled()
+        return None
     places = ranges.places(items)
     if places is not None:
         with fixed_places():
@@ -241,6 +265,27 @@ def _for_places(
         if_(_more(there, broken), functools.partial(again, item), lambda: None, state)
 
 
+def _for_most(
+    items: ranges.Counted,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> None:
+    """A loop over items of Python, of which the first ones are used: a decision for each."""
+
+    def again(n: int) -> None:
+        take(items.item(n))
+        body()
+
+    assert items.most is not None
+    for n in range(int(items.start), items.most):
+        there = items.more(n)
+        if isinstance(there, torch.SymBool):
+            there = as_truth(there)  # a size is asked at run time, too
+        if_(_more(there, broken), functools.partial(again, n), lambda: None, state)
+
+
 def _more(there: Any, broken: Callable[[], Any] | None) -> Any:
     """Whether a loop goes on: there is an item, and the loop has not been left."""
     return there if broken is None else and_(lambda: not_(broken()), lambda: there)
@@ -307,6 +352,7 @@ def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | 
     """`[item(x) for x in items if when(x)]`."""
     if current() is None or tracer() is None:
         return [item(x) for x in items if when is None or when(x)]
+    items = taken(items)
     if when is None and ranges.counted(items) is None:
         return [item(x) for x in items]
     box: list[Any] = [[], UNSET]
@@ -334,15 +380,24 @@ def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | 
     return box[0]
 
 
+def extend(items: Any, others: Any) -> Any:
+    """`items.extend(others)`; gives the list."""
+    others = taken(others)
+    if isinstance(others, ranges.Counted):
+        others = listed(others, ranges.same)
+    return lists.extend(items, others)
+
+
 def generated(
     items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None
 ) -> Any:
-    """`(item(x) for x in items if when(x))`; a list where Python does not know the length."""
+    """`(item(x) for x in items if when(x))`."""
     if current() is not None and tracer() is not None:
-        if ranges.counted(items) is not None:
-            return listed(items, item, when)
+        refuse_left(items)
+        if ranges.is_counted(items):
+            return Once("generator", lambda: listed(items, item, when))
         if when is not None and (hasattr(items, "__len__") or type(items) in _FINITE):
             items = list(items)
             if any(decided(when(x)) is None for x in items):
-                return listed(items, item, when)
+                return Once("generator", lambda: listed(items, item, when))
     return (item(x) for x in items if when is None or when(x))

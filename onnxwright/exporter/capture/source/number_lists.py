@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.patches.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Grown, as_row, misused
 from onnxwright.exporter.capture.source.one_of import checked_place
+from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
@@ -103,10 +104,22 @@ def made_set(*args: Any) -> Any:
 
 def contained(value: Any, container: Any) -> Any:
     """`value in container`, where the numbers of the container are of run time; None for others."""
+    if isinstance(container, Counted) and container.is_range:
+        return _in_range(value, container)
     numbers = numbers_of(container)
     if numbers is None or not (isinstance(value, (bool, int, float)) or is_of_run_time(value)):
         return None
     return (numbers == _as_number(value)).any()
+
+
+def _in_range(value: Any, values: Counted) -> Any:
+    """`value in range(...)`."""
+    if not (isinstance(value, (bool, int, float)) or is_of_run_time(value)):
+        return None
+    found = (torch.as_tensor(_as_number(value)), _as_number(values.start), _as_number(values.stop))
+    place, start, stop = found
+    low, high = (start, stop) if values.step > 0 else (stop + 1, start + 1)
+    return (place >= low) & (place < high) & ((place - start) % abs(values.step) == 0)
 
 
 def _as_number(value: Any) -> Any:

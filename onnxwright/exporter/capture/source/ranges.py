@@ -6,9 +6,10 @@ sizes these are all its places, each with the question whether it is one.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,19 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.patches.joined_parts import Lengths, NumberRows, Parts
 from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, places_of_range
-from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
+from onnxwright.exporter.capture.source.iterators import (
+    Once,
+    RunTimeLengthError,
+    note_left,
+    refuse_left,
+    taken,
+)
+from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.places import line_of
 
 
 @dataclass(frozen=True)
@@ -30,12 +40,15 @@ class Counted:
     Fields:
         start, stop, step: the values of the counter, as of a range.
         item: gives the item for a value of the counter, a tensor.
+        most: how many items there are at most, where items of Python are among them: `item` takes
+            numbers of Python then.
     """
 
     start: Any
     stop: Any
     step: int
     item: Callable[[Any], Any]
+    most: int | None = None
 
     def first(self) -> Any:
         """The first value of the counter."""
@@ -76,6 +89,40 @@ class Counted:
         """The item at a position, counted from 0."""
         return self.item(self.start + position * self.step)
 
+    @property
+    def is_range(self) -> bool:
+        """Whether the items are the values of the counter."""
+        return self.item is same
+
+    def __iter__(self) -> Iterator[Any]:
+        raise RunTimeLengthError
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise RunTimeLengthError
+
+    def __len__(self) -> int:
+        raise RunTimeLengthError
+
+    def __bool__(self) -> bool:
+        raise RunTimeLengthError
+
+    def __contains__(self, value: Any) -> bool:
+        raise RunTimeLengthError
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            first = place.start or 0
+            if not isinstance(first, int) or first < 0 or (place.stop, place.step) != (None, None):
+                raise misused("range(...)[...]")
+            return dataclasses.replace(self, start=self.start + first * self.step)
+        last = isinstance(place, int) and place < 0
+        return self.at(self.length + place if last else place)
+
+
+def same(value: Any) -> Any:
+    """The value."""
+    return value
+
 
 def range_(*args: Any) -> Any:
     """`range(...)`; of tensors and of sizes, a `Counted`."""
@@ -93,7 +140,7 @@ def range_(*args: Any) -> Any:
         known = places_of_range(args)
         if known is not None:
             return known
-    return Counted(start, stop, step, lambda count: count)
+    return Counted(start, stop, step, same)
 
 
 def _as_tensor(number: Any) -> torch.Tensor:
@@ -102,32 +149,121 @@ def _as_tensor(number: Any) -> torch.Tensor:
 
 def enumerate_(items: Any, start: int = 0) -> Any:
     """`enumerate(...)`."""
-    found = counted(items)
-    if found is None:
+    refuse_left(items)
+    if not is_counted(items):
         return enumerate(items, start)
-    return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)))
+
+    def numbered() -> Any:
+        left = taken(items)
+        found = counted(left)
+        if found is None:
+            return tuple(enumerate(left, start))
+        return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
+
+    return Once("enumerate", numbered)
 
 
 def reversed_(items: Any) -> Any:
     """`reversed(...)`."""
     if isinstance(items, Grown):
-        return items[::-1]
+        return Once("list_reverseiterator", lambda: items[::-1])
     found = counted(items)
-    return reversed(items) if found is None else found.backwards()
+    return reversed(items) if found is None else Once("range_iterator", found.backwards)
+
+
+def iter_(items: Any, *rest: Any) -> Any:
+    """`iter(...)`."""
+    if rest or not (isinstance(items, Grown) or is_counted(items)):
+        return iter(items, *rest)
+    return items if isinstance(items, Once) else Once("iterator", lambda: items)
 
 
 def zip_(*items: Any, **options: Any) -> Any:
     """`zip(...)`: as long as the shortest."""
-    found = [f for f in map(counted, items) if f is not None]
-    if not items or len(found) < len(items):
+    for one in items:
+        refuse_left(one)
+    if not any(map(is_counted, items)):
         return zip(*items, **options)
-    shortest = functools.reduce(_smaller, (f.length for f in found))
-    return Counted(0, shortest, 1, lambda n: tuple(f.at(n) for f in found))
+    return Once("zip", lambda: together(items))
+
+
+def map_(function: Any, *items: Any) -> Any:
+    """`map(...)`: as long as the shortest."""
+    for one in items:
+        refuse_left(one)
+    if not any(map(is_counted, items)):
+        return map(function, *items)
+
+    def applied() -> Any:
+        given = together(items)
+        found = counted(given)
+        if found is None:
+            return tuple(function(*one) for one in given)
+        return dataclasses.replace(found, item=lambda n: function(*found.item(n)))
+
+    return Once("map", applied)
+
+
+def is_counted(items: Any) -> bool:
+    """Whether how many items there are is known at run time only."""
+    return isinstance(items, Once) or counted(items) is not None
+
+
+# Items of Python that have places.
+_PLACED = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+# Other items of Python, which end.
+_FINITE = (dict, set, frozenset, str, zip, enumerate, reversed, map, filter)
+
+
+def together(items: Sequence[Any]) -> Any:
+    """Tuples of items, as many as the shortest has; some of the numbers are of run time."""
+    parts = [_part(taken(one, whole=len(items) == 1)) for one in items]
+    found = [p for p in parts if isinstance(p, Counted)]
+    of_python = [len(p) for p in parts if not isinstance(p, Counted)]
+    most = min([*of_python, *(f.most for f in found if f.most is not None)], default=None)
+    if not found:
+        return tuple(zip(*parts))
+    if most == 0:
+        return ()
+    lengths = [*(f.length for f in found), *of_python]
+    shortest = functools.reduce(_smaller, lengths)
+    return Counted(0, shortest, 1, lambda n: tuple(_at(p, n) for p in parts), most)
+
+
+def _part(items: Any) -> Any:
+    """Items by a counter, or with places."""
+    found = counted(items)
+    if found is not None or isinstance(items, _PLACED):
+        return items if found is None else found
+    if isinstance(items, range):
+        return Counted(items.start, items.stop, items.step, same)
+    if isinstance(items, torch.Tensor) and items.ndim:
+        return Counted(0, items.shape[0], 1, lambda count: items[count])
+    if isinstance(items, _FINITE):
+        of_python = list(items)
+        note_left(items)
+        return of_python
+    raise ItemsReadError(line_of(*asking_line()))
+
+
+def _at(items: Any, place: Any) -> Any:
+    """The item at a place, which an item of Python asks to be a number of Python."""
+    if isinstance(items, Counted):
+        if not isinstance(place, int) or items.most is not None or items.is_range:
+            return items.at(place)
+        return items.at(torch.tensor(place))  # beyond the end where the loop does not come
+    if not isinstance(place, int):
+        raise CannotRewriteError("a loop over items of Python")
+    return items[place]
 
 
 def _smaller(a: Any, b: Any) -> Any:
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return torch.minimum(torch.as_tensor(a), torch.as_tensor(b))
+    mixed = isinstance(a, int) is not isinstance(b, int)
+    if mixed and any(isinstance(n, SYMBOLS) and free_unbacked_symbols(n) for n in (a, b)):
+        # A graph in a graph takes no symbolic minimum of three or more.
+        return torch.minimum(*map(torch.scalar_tensor, (a, b))).long()
     return torch.sym_min(a, b)
 
 

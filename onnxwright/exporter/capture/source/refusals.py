@@ -6,6 +6,6 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.source.effects import MorePlacesError
 from onnxwright.exporter.capture.source.errors import RefusedError
-from onnxwright.exporter.capture.source.lists import RunTimeLengthError
+from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 
 REFUSED = (RefusedError, RunTimeLengthError, MorePlacesError, GuardOnDataDependentSymNode)

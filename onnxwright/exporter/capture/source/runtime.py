@@ -7,8 +7,8 @@ from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, cou
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
 from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
-from onnxwright.exporter.capture.source.lists import append, cleared, extend, insert
-from onnxwright.exporter.capture.source.loops import for_, generated, listed, while_
+from onnxwright.exporter.capture.source.lists import append, cleared, insert
+from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
 from onnxwright.exporter.capture.source.number_lists import bits, equal, method
 from onnxwright.exporter.capture.source.operators import (

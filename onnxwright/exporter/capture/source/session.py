@@ -88,6 +88,7 @@ class Session:
         texts: the texts that a variable may have, with their numbers.
         on_choice: is called when a variable gets one of several constants, functions or modules.
         has_choices: whether there is such a variable.
+        left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
         chosen_tensors: tensors that one made, as `chosen_tensors.ChosenTensor`.
         fixed_places: how many loops around the line go over places that can be gone through one by
@@ -112,6 +113,7 @@ class Session:
     texts: dict[str, int] = field(default_factory=dict)
     on_choice: Callable[[], None] | None = None
     has_choices: bool = False
+    left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
     chosen_tensors: list[Any] = field(default_factory=list)
 

@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.source.conversions import Conversions, conversi
 from onnxwright.exporter.capture.source.errors import (
     CannotRewriteError,
     DisagreementError,
+    ItemsReadError,
     LoopChangeError,
     RefusedError,
     TooManyCopiesError,
@@ -30,6 +31,7 @@ from onnxwright.exporter.capture.source.functions import (
     reads_value,
 )
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
+from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.misread import Misread, take_misread
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
@@ -234,6 +236,8 @@ def _rewrite(error: BaseException, changed: Rewritten, before: Session | None) -
         return
     if before is not None and before.has_choices and changed.ask_kinds():
         return
+    if isinstance(cause, RunTimeLengthError):
+        raise ItemsReadError(line_of(frame.f_code.co_filename, frame.f_lineno)) from error
     raise error
 
 

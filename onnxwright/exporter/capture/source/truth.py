@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.source.optional_values import (
     present_of,
     truth_of,
 )
+from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
@@ -35,7 +36,7 @@ def decided(test: Any) -> bool | None:
     if isinstance(test, (OneOf, Text)):
         found = _truth_of_choice(test)
         return found if isinstance(found, bool) else None
-    if isinstance(test, Grown):
+    if isinstance(test, (Grown, Counted)):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
         t, session = tracer(), current()
@@ -96,7 +97,7 @@ def as_truth(value: Any) -> Any:
         if value.ndim:
             value = value.reshape(())
         return value if value.dtype == torch.bool else value != 0
-    if isinstance(value, Grown):
+    if isinstance(value, (Grown, Counted)):
         if _is_size(value.length):
             return torch.scalar_tensor(value.length) > 0
         return as_truth(value.length > 0)
