@@ -8,4 +8,5 @@ class Total(torch.nn.Module):
         first = next(iter(range(count.item())))
         return x * first
 
+
 ow.export(Total(), (torch.ones(3), torch.tensor(2)))

@@ -14,4 +14,5 @@ class Total(torch.nn.Module):
             x = x * n
         return x
 
+
 ow.export(Total(), (torch.ones(3), torch.tensor(2)))
