@@ -361,6 +361,13 @@ THROUGH_TENSORS: dict[str, Callable[[Any], Any]] = {
     "quotient_as_size": lambda x: x.new_ones((torch.div(x.size(0), 2, rounding_mode="trunc"), 2)),
     "quotient_down": lambda x: x[: torch.div(x.size(0), 3, rounding_mode="floor")],
     "compared": lambda x: x + 1 if torch.tensor(x.shape[0]) >= 0 else x,
+    "list": lambda x: torch.as_tensor([(x.shape[0], x.shape[1]), (x.shape[0] // 2, 3)]),
+    "list_of_floats": lambda x: torch.asarray((x.shape[0] / 2, x.shape[0]), dtype=torch.float32),
+    "grid": lambda x: torch.linspace(0.5, x.shape[0] - 0.5, x.shape[0]) / x.shape[0],
+    "grid_of_integers": lambda x: torch.linspace(9, -4, steps=x.shape[0], dtype=torch.int64),
+    "grid_of_one": lambda x: torch.linspace(2, 3, x.shape[0] - 3, dtype=torch.float64),
+    "grid_to_a_size": lambda x: torch.linspace(0, x.shape[0], 5),
+    "grid_of_tensors": lambda x: torch.linspace(x.mean(), 4, torch.tensor(x.shape[0])),
 }
 
 

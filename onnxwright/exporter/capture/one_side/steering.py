@@ -26,7 +26,7 @@ from torch.utils._sympy.functions import FloorDiv
 from onnxwright.exporter.capture.assumptions.decisions import asking_line, sym_node_wrapped
 from onnxwright.exporter.capture.one_side import amounts
 from onnxwright.exporter.capture.one_side.proving import Prover
-from onnxwright.exporter.capture.one_side.sides import Place, lines_of
+from onnxwright.exporter.capture.one_side.sides import Lines, Place, lines_of
 from onnxwright.exporter.places import is_of_user
 
 # What Python computes sizes with.
@@ -57,6 +57,7 @@ class Steered:
     settled: set[Any] = field(default_factory=set)
     contrary: Any = None
     _depth: int = 0
+    _sides: dict[tuple[Place, bool], Lines] = field(default_factory=dict)
 
     def conditions(self) -> list[Any]:
         """The conditions that hold on the sides that were taken."""
@@ -152,7 +153,7 @@ class Steered:
         """The conditions of the sides that run now."""
         found: dict[Any, None] = {}
         frame: FrameType | None = sys._getframe(1)
-        sides = [(p[0], lines_of(p, answer), found) for (p, answer), found in self.asked.items()]
+        sides = [(p[0][0], self._lines(p), found) for p, found in self.asked.items()]
         while frame is not None:
             file = frame.f_code.co_filename
             if is_of_user(file):
@@ -161,6 +162,12 @@ class Steered:
                         found.update(conditions)
             frame = frame.f_back
         return list(found)
+
+    def _lines(self, side: tuple[Place, bool]) -> Lines:
+        """The lines of a side; files are read once in a capture."""
+        if side not in self._sides:
+            self._sides[side] = lines_of(*side)
+        return self._sides[side]
 
 
 def is_of_sizes(expression: Any) -> bool:

@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from onnxwright.exporter.capture.patches.integer_arguments import FUNCTIONS, LIST_MAKERS
 from onnxwright.exporter.capture.patches.size_numbers import (
     RULES,
     is_integer,
@@ -92,10 +93,11 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
             return self._made(func, args[0], kwargs)
-        if func is torch.nn.functional.one_hot:
-            return _one_hot(*args, **kwargs)
-        if func is torch.istft and isinstance(kwargs.get("length"), torch.SymInt):
-            return _inverse_of_length(*args, **kwargs)
+        if func in FUNCTIONS:
+            args = self._read(args) if func is torch.linspace else args
+            return FUNCTIONS[func](*args, **kwargs)
+        if func in LIST_MAKERS and args and isinstance(args[0], (list, tuple)):
+            return LIST_MAKERS[func](*args, **kwargs)
         if not self._numbers and not self._kept and func not in RULES:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
@@ -200,32 +202,3 @@ def _kept_numbers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, in
         and type(buffer) in (torch.Tensor, torch.nn.Buffer)
         and buffer.device.type == "cpu"
     ]
-
-
-def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
-    """`one_hot` with a dynamic number of classes; torch's operator takes an integer only."""
-    if not isinstance(num_classes, torch.SymInt):
-        return torch.nn.functional.one_hot(tensor, num_classes)
-    classes = torch.arange(num_classes, device=tensor.device)
-    return (tensor[..., None] == classes).to(torch.int64)
-
-
-def _inverse_of_length(
-    frames: Any,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Any = None,
-    center: bool = True,
-    normalized: bool = False,
-    onesided: bool | None = None,
-    length: Any = None,
-    return_complex: bool = False,
-) -> Any:
-    """`istft` of a dynamic length, which torch's operator takes as an integer only."""
-    whole = torch.istft(
-        frames, n_fft, hop_length, win_length, window, False, normalized, onesided, None,
-        return_complex,
-    )  # fmt: skip
-    found = whole[..., n_fft // 2 if center else 0 :]
-    return torch.nn.functional.pad(found, [0, length - found.shape[-1]])

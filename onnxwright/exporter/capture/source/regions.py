@@ -417,12 +417,12 @@ def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
     for size, other, there in ((one, two, known[1]), (two, one, known[0])):
         # A size of one side is that of the other, too, by what holds there.
         if there and isinstance(size, torch.SymInt) and _by(size, there) == _by(other, there):
-            if free_unbacked_symbols(size) <= known_symbols():
+            if are_known(free_unbacked_symbols(size)):
                 return size
     symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
     exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
     free = {u for s in symbols for u in free_unbacked_symbols(s)}
-    if exprs[0] == exprs[1] and (not free or free <= known_symbols()):
+    if exprs[0] == exprs[1] and are_known(free):
         return one
     least = min(_least(one), _least(two))
     # PyTorch takes a size of 0 or 1 for 1.
@@ -448,6 +448,11 @@ def new_size(least: int = 0, most: Any = int_oo) -> Any:
 
 def _by(size: Any, known: dict[Any, Any]) -> Any:
     return size.node.expr.subs(known) if isinstance(size, torch.SymInt) else size
+
+
+def are_known(symbols: set[Any]) -> bool:
+    """Whether tensors of the trace have all of some sizes that are known at run time."""
+    return not symbols or symbols <= known_symbols()
 
 
 def known_symbols() -> set[Any]:
