@@ -185,3 +185,41 @@ def test_a_tensor_that_is_written_begins_as_the_module_has_it(name: str) -> None
     assert len(program.model.graph.outputs) == 2
     torch.testing.assert_close(program(x), make()(x))
     torch.testing.assert_close(program(x), module(x))
+
+
+class _Wide(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x - x.mean(0)
+
+
+class _Switching(torch.nn.Module):  # type: ignore[misc]
+    """As BigBird: short inputs replace a module in it, and a text says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind, self.layer = "blocks", torch.nn.Identity()
+
+    def forward(self, x: Any) -> Any:
+        if self.kind == "blocks" and x.shape[0] <= 8:
+            self.kind, self.layer = "full", _Wide()
+        return self.layer(x)
+
+
+def test_texts_and_modules_that_are_replaced_are_reported_and_put_back() -> None:
+    module = _Switching()
+    inner = torch.nn.Sequential(module)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(inner, (torch.rand(4, 2),), dynamic_shapes=({0: "n"},), verify=True)
+    texts = [str(w.message) for w in found]
+    assert sum("OW839" in t for t in texts) == 2
+    assert any("`0.kind` from 'blocks' to 'full'" in t for t in texts)
+    assert any("`0.layer` from Identity to _Wide" in t for t in texts)
+    assert module.kind == "blocks"
+    assert type(module.layer) is torch.nn.Identity
+    # What is right for short inputs is not what the module computes of long ones.
+    assert any("OW833" in t for t in texts)
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+        program(torch.rand(9, 2))
+    short = torch.rand(3, 2)
+    torch.testing.assert_close(program(short), short - short.mean(0))

@@ -282,7 +282,7 @@ class SparseDensified(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class StateInPython(Diagnostic):
-    """The module changes a number of Python when it is run, which a model cannot do."""
+    """The module changes a number or a text of Python, or a module in it, when it is run."""
 
     code: ClassVar[str] = "OW839"
     title: ClassVar[str] = (

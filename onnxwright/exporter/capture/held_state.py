@@ -1,7 +1,7 @@
 """What a module holds beside its buffers: kept as it is while the module is captured.
 
-Numbers of Python that it counts up are reported; tensors that are buffers under another name are
-the buffers in the program.
+Numbers of Python that it counts up, texts and modules that it replaces are reported; tensors that
+are buffers under another name are the buffers in the program.
 """
 
 from __future__ import annotations
@@ -35,25 +35,26 @@ _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, torch.Tensor
 
 @dataclass(frozen=True)
 class Change:
-    """A number of Python that a module changes when it is run."""
+    """A number of Python, a text or a module that a module changes when it is run."""
 
     name: str
-    before: float
-    after: float
+    before: Any
+    after: Any
 
 
 @contextmanager
 def held_state_kept(
     module: torch.nn.Module, changes: list[Change], *, writes_buffers: bool = False
 ) -> Iterator[None]:
-    """Undo what capturing a module does to its numbers and to tensors that are not its buffers.
+    """Undo what capturing a module does to what it holds beside parameters and buffers.
 
-    PyTorch computes with such tensors, so that `self.count.add_(1)` would have happened once before
-    the program runs for the first time.
+    These are numbers, texts, the modules in it, and tensors that are not its buffers.  PyTorch
+    computes with such tensors, so that `self.count.add_(1)` would have happened once before the
+    program runs for the first time.
 
     Args:
         module: what is captured.
-        changes: the numbers of Python that changed are added here.
+        changes: the numbers, texts and modules that changed are added here.
         writes_buffers: leave what is written into buffers.
     """
     own = {id(buffer) for buffer in module.buffers()} if writes_buffers else ()
@@ -69,10 +70,12 @@ def held_state_kept(
                 with torch.no_grad():
                     tensor.copy_(value)
         for n, (slot, number) in enumerate(slots):
-            now = found.get(n, slot.get())
+            now = slot.get()
+            if not isinstance(number, torch.nn.Module):
+                now = found.get(n, now)
             if now is not number and (type(now) is not type(number) or now != number):
                 slot.put(number)
-                if type(now) in _NUMBERS:
+                if type(now) in _NUMBERS or type(now) is str or isinstance(now, torch.nn.Module):
                     changes.append(Change(slot.name, number, now))
 
 
@@ -122,14 +125,19 @@ def _looked_at_after_forward(
 
 
 def warn_changes(changes: Sequence[Change]) -> None:
-    """Warn of the numbers that a module changed while it was captured (OW839).
+    """Warn of the numbers, texts and modules that a module changed while it was captured (OW839).
 
     Args:
         changes: the changes.
     """
     for one in changes:
-        before, after = repr(one.before), repr(one.after)
+        before, after = _described(one.before), _described(one.after)
         warn(messages.StateInPython(name=one.name, before=before, after=after, span=user_span()))
+
+
+def _described(value: Any) -> str:
+    """A value as text: of a module, its class."""
+    return type(value).__name__ if isinstance(value, torch.nn.Module) else repr(value)
 
 
 _NUMBERS = (int, float, bool)
@@ -137,7 +145,7 @@ _NUMBERS = (int, float, bool)
 
 @dataclass(frozen=True)
 class _Slot:
-    """A place that holds a number of Python."""
+    """A place that holds a number of Python, a text or a module."""
 
     name: str
     get: Callable[[], Any]
@@ -147,15 +155,22 @@ class _Slot:
 def _slots(module: torch.nn.Module) -> Iterator[_Slot]:
     """The numbers of a module: attributes, items of its lists and dicts, its classes, closures.
 
-    Those of plain objects that it holds, too: `self.settings.count`.
+    Those of plain objects that it holds, too: `self.settings.count`.  Texts that are attributes,
+    and the modules in it: some replace both where an input is short.
     """
     classes: set[type] = set()
     seen: set[int] = set()
     for path, one in module.named_modules():
         begin = f"{path}." if path else ""
         for name, value in list(vars(one).items()):
-            if name != "training":
+            if type(value) is str:
+                yield _item(f"{begin}{name}", vars(one), name)
+            elif name != "training":
                 yield from _held_numbers(f"{begin}{name}", vars(one), name, value, seen)
+        children = one._modules if type(one._modules) is dict else {}  # TorchScript has others
+        for name, child in children.items():
+            if child is not None:
+                yield _item(f"{begin}{name}", children, name)
         for kind in type(one).__mro__:
             if not kind.__module__.startswith("torch.") and kind not in classes:
                 classes.add(kind)
