@@ -6,6 +6,7 @@ Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, w
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import operator
 import sys
@@ -128,17 +129,23 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> Iterator[Any]:
-    """The symbols for which a comparison has another answer where they are 0, all others 2."""
+@functools.lru_cache(maxsize=1 << 16)
+def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> tuple[Any, ...]:
+    """The symbols for which a comparison has another answer where they are 0, all others 2.
+
+    PyTorch asks the same of the same sizes thousands of times.
+    """
     symbols = left.free_symbols | right.free_symbols
+    found = []
     for one in sorted(symbols, key=str):
-        sizes = {s: 0 if s == one else 2 for s in symbols}
+        sizes = {s: sympy.Integer(0 if s == one else 2) for s in symbols}
         try:
-            found = _COMPARISONS[name](int(left.subs(sizes)), int(right.subs(sizes)))
+            other = _COMPARISONS[name](int(left.xreplace(sizes)), int(right.xreplace(sizes)))
         except (TypeError, ValueError, ZeroDivisionError):  # not a whole number
             continue
-        if bool(found) != answer:
-            yield one
+        if bool(other) != answer:
+            found.append(one)
+    return tuple(found)
 
 
 @contextmanager
