@@ -4,8 +4,8 @@
     python -m tests.exporter.source.random_programs --count 100 --seed 7 -n 2
     python -m tests.exporter.source.random_programs --wide --count 100
 
-prints each program that differs or is refused, with its seed.  All numbers are multiples of powers
-of two, and small, so that no rounding turns a decision.
+prints each program that differs or is refused, with its seed, and how many there are of each.  All
+numbers are multiples of powers of two, and small, so that no rounding turns a decision.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import contextlib
 import random
 import traceback
 import warnings
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,6 +24,7 @@ from torch.utils import _pytree as pytree
 
 from onnxwright import exporter
 from onnxwright.diagnostics.span import register_source
+from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 from onnxwright.testing.cluster import Cluster, Lost, run_tasks
 
 RESULT = "return x, y, s, k, self.count, self.last, seen, held"
@@ -245,8 +248,22 @@ def inputs(seed: int) -> list[torch.Tensor]:
     return made
 
 
-def problem_of(seed: int) -> str:
-    """What is wrong with the export of a random program; empty if nothing."""
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a random program.
+
+    Fields:
+        kind: `right`, `wrong`, `told` (wrong, after a warning) or `refused`, both with the code of
+            the message, `crashed`, or `raises` if PyTorch raises an error.
+        text: what is wrong; empty if nothing.
+    """
+
+    kind: str
+    text: str = ""
+
+
+def outcome_of(seed: int) -> Outcome:
+    """What comes of the export of a random program."""
     module, _ = model_of(seed)
     given = inputs(seed)
     if seed >= WIDE:
@@ -255,13 +272,23 @@ def problem_of(seed: int) -> str:
                 module(x.clone())
             given = [*given, None]
         if given.pop() is not None:
-            return ""  # PyTorch raises an error
+            return Outcome("raises")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
             program = exporter.export(module, (given[0],), dynamic_shapes=_DIMS, capture="source")
+    except OnnxwrightError as error:
+        return Outcome(f"refused {error.diagnostic.code}", str(error))
     except Exception:  # noqa: BLE001 - all that is raised is a finding
-        return traceback.format_exc(limit=-3)
+        return Outcome("crashed", traceback.format_exc(limit=-3))
+    problem = _difference(module, program, given)
+    told = [w.message for w in seen if isinstance(w.message, OnnxwrightWarning)]
+    if problem and told:
+        return Outcome(f"told {told[0].diagnostic.code}", f"{told[0]}\n{problem}")
+    return Outcome("wrong", problem) if problem else Outcome("right")
+
+
+def _difference(module: Any, program: Any, given: list[torch.Tensor]) -> str:
     for x in given:
         wanted = pytree.tree_leaves(module(x.clone()))
         try:
@@ -275,6 +302,11 @@ def problem_of(seed: int) -> str:
     return ""
 
 
+def problem_of(seed: int) -> str:
+    """What is wrong with the export of a random program; empty if nothing."""
+    return outcome_of(seed).text
+
+
 def main() -> int:
     """Check a number of random programs."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -285,19 +317,21 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=0, help="processes; 0 for this one")
     parser.add_argument("--scheduler", help="run on this dask scheduler")
     given = parser.parse_args()
-    wrong = 0
     first = given.seed + (WIDE if given.wide else 0)
     seeds = {str(seed): seed for seed in range(first, first + given.count)}
-    for name, problem in run_tasks(problem_of, seeds, Cluster(given.n, given.scheduler)):
-        text = problem.why if isinstance(problem, Lost) else problem
-        if text:
-            wrong += 1
-            print(f"-- {name}")
+    kinds: Counter[str] = Counter()
+    for name, found in run_tasks(outcome_of, seeds, Cluster(given.n, given.scheduler)):
+        outcome = Outcome("lost", found.why) if isinstance(found, Lost) else found
+        kinds[outcome.kind] += 1
+        if outcome.text:
+            print(f"-- {name} {outcome.kind}")
             if given.text:
                 print(model_of(seeds[name])[1])
-            print(text[:1500], flush=True)
-    print(f"{given.count - wrong} of {given.count} programs are right")
-    return int(bool(wrong))
+            print(outcome.text[:1500], flush=True)
+    print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
+    good = kinds["right"] + kinds["raises"]
+    print(f"{good} of {given.count} programs are right")
+    return int(good < given.count)
 
 
 if __name__ == "__main__":
