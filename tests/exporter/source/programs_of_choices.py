@@ -5,6 +5,7 @@ They are code of users: without annotations, and not always in good style.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import operator
@@ -101,6 +102,44 @@ def texts_inside_of_texts(x):
 def a_truth_as_a_number(x):
     k = int(x.sum() > 0)
     return x.softmax(k)
+
+
+class State(enum.Enum):
+    IDLE = 0
+    RUN = 1
+    STOP = 2
+
+
+@dataclasses.dataclass
+class Machine:
+    state: State = State.IDLE
+    count: int = 0
+
+
+@program
+def a_loop_goes_from_one_member_of_an_enum_to_another(x):
+    machine, total = Machine(), x[0] * 0
+    for row in x:
+        if machine.state is State.IDLE:
+            if row.sum() > 0:
+                machine.state = State.RUN
+        elif machine.state is State.RUN:
+            total = total + row
+            machine.count += 1
+            if row.max() > 1:
+                machine.state = State.STOP
+        else:
+            total = total * 0.5
+    return total, machine.count, machine.state is State.STOP
+
+
+@program
+def a_loop_changes_its_function(x):
+    f, y = torch.relu, x[0]
+    for row in x:
+        y = f(y) + row
+        f = torch.tanh if y.sum() > 0 else (lambda t: t * 0.5)
+    return y, f(y)
 
 
 def mode_of(x):

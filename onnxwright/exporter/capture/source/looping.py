@@ -43,10 +43,12 @@ from onnxwright.exporter.capture.source.lists import (
     rows_kept,
 )
 from onnxwright.exporter.capture.source.merging import (
+    WHICH_OBJECT,
     Merger,
     aligned,
-    asks_constants,
     common_dtype,
+    count_constants,
+    has_choice,
     leaves_of,
 )
 from onnxwright.exporter.capture.source.regions import (
@@ -131,15 +133,20 @@ class Loop:
         Raises:
             LoopChangeError: what is carried changes its kind.
         """
-        for _ in range(_TRIES):
+        tries = _TRIES
+        while tries:
+            known = self._constants()
             try:
                 with self._active():
                     if not self._try():
                         break
             except (ListUseError, LoopChangeError) as error:
                 self._resize(error)
+            # An iteration may give the next of some constants.
+            tries -= self._constants() <= known
         else:
-            path = next(iter(self.varying.values()))[0].path
+            paths = [c.path for carries in self.varying.values() for c in carries]
+            path = paths[0] if paths else self.slots[next(iter(self.to_choose))].name
             raise LoopChangeError(path, "of another type", "of another again")
         try:
             with self._active():
@@ -147,6 +154,10 @@ class Loop:
         except ListUseError as error:
             self._resize(error)
             return self.run()
+
+    def _constants(self) -> int:
+        """How many texts, modules and members of enumerations variables of the loop may have."""
+        return sum(map(count_constants, self.before))
 
     def carries(self, items: list[Any]) -> bool:
         """Whether a list of Python was there before the loop."""
@@ -181,6 +192,7 @@ class Loop:
                 changed = False
                 rebound: list[Any] = []
                 self.to_resize: list[tuple[int, Any, torch.Tensor]] = []
+                self.to_choose: dict[int, Any] = {}
                 for n, slot in enumerate(self.slots):
                     owner = self.state.owner(n)
                     if owner is not None and any(owner is one for one in rebound):
@@ -192,6 +204,8 @@ class Loop:
                     raise_growth(owner, values[n], after[n], slot.name)
                     if slot.live and after[n] is not values[n]:
                         changed |= self._align(n, values, after)
+                        if n in self.to_choose:
+                            continue
                         changed |= self._vary_or_leave(n, values, after)
                 if changed or any(g.added > g.most for g in self.growing.values()):
                     region.discard()
@@ -211,6 +225,9 @@ class Loop:
             return True
         for n, owner, sample in self.to_resize:
             self._start_resizing(n, owner, list(self.before[n]), sample)
+        for n, value in self.to_choose.items():
+            self.before[n] = aligned(self.before[n], value, conditional)
+            self.varying.pop(n, None)
         for n, growth in self.growing.items():
             if growth.added > growth.most:
                 growth.most, changed = growth.added, True
@@ -306,11 +323,13 @@ class Loop:
         return True
 
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
-        """Carry a slot as one that may be None, if it is at one time; whether it was not."""
-        if not asks_constants():
-            return False
+        """Carry a slot as one that may be None, or one of several objects; whether it was not."""
         start = aligned(self.before[n], after[n], conditional)
         changed = start is not self.before[n]
+        if changed and has_choice(start):
+            # Which of the objects it is before the loop is computed before the loop.
+            self.to_choose[n] = after[n]
+            return True
         if changed and self.growing.get(n) is None:
             self.before[n] = start
             values[n] = aligned(values[n], after[n], conditional)
@@ -342,6 +361,9 @@ class Loop:
             change = LoopChangeError(error.path, error.left, error.right)
             change.of_constants = error.of_constants
             raise change from None
+        for pair in merger.pairs:
+            if pair.path.endswith(WHICH_OBJECT):
+                raise LoopChangeError(name, "one object", "another")
         known = {c.path: c for c in self.varying.get(n, ())}
         changed = False
         carries = list(known.values())

@@ -19,7 +19,14 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import Grown, OtherName
-from onnxwright.exporter.capture.source.one_of import Decide, OneOf, is_choosable
+from onnxwright.exporter.capture.source.one_of import (
+    Decide,
+    OneOf,
+    among_all,
+    is_choosable,
+    is_same_object,
+    objects_in,
+)
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
@@ -71,7 +78,7 @@ class Merger:
         Raises:
             DisagreementError: they have not the same structure.
         """
-        if left is right:
+        if is_same_object(left, right):
             return lambda _: left
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
@@ -85,7 +92,7 @@ class Merger:
             return self.leaf(left, right, path)
         one, two = self._parts(left, 0), self._parts(right, 1)
         if is_choosable(left) and is_choosable(right) and (one is None or one[0] != _keys(two)):
-            choice = self.leaf(0, 1, path)
+            choice = self.leaf(0, 1, path + WHICH_OBJECT)
             # The numbers of a side are known in it only: they are results of it.
             first = self._one_sided(left, UNSET, path) if isinstance(left, OneOf) else _kept(left)
             last = self._one_sided(UNSET, right, path) if isinstance(right, OneOf) else _kept(right)
@@ -169,6 +176,7 @@ class Merger:
 
 # What the parts of a value are called that may be None, or one of several texts.
 IS_THERE, IF_THERE, WHICH_TEXT = " is not None", " where it is not None", " as one of several texts"
+WHICH_OBJECT = " as one of several objects"
 
 
 def asks_constants() -> bool:
@@ -279,7 +287,7 @@ def _keys(parts: tuple[list[str], Any, Any] | None) -> list[str] | None:
 
 
 def aligned(value: Any, other: Any, decide: Decide) -> Any:
-    """A value as one that may be None, or one of several texts, where another one is.
+    """A value as one that may be None, one of several texts or objects, where another one is.
 
     Args:
         value: the value.
@@ -291,19 +299,16 @@ def aligned(value: Any, other: Any, decide: Decide) -> Any:
     """
     if value is other or value is UNSET or other is UNSET:
         return value
-    if _is_text(value) and _is_text(other):
+    if is_choosable(value) and is_choosable(other):
+        return among_all(value, other, decide)
+    if asks_constants() and _is_text(value) and _is_text(other):
         texts = [possible_texts(text) for text in (value, other)]
         if texts[0] is None or texts[1] is None or texts[1] <= texts[0]:
             return value
         number = number_of(value)
         number_of(other)
         return Text.chosen(number, texts[0] | texts[1], decide)
-    if (
-        isinstance(value, MaybeNone)
-        or isinstance(other, MaybeNone)
-        or value is None
-        or other is None
-    ):
+    if asks_constants() and any(v is None or isinstance(v, MaybeNone) for v in (value, other)):
         inner, like = plain(value), plain(other)
         if inner is None and like is None:
             return value
@@ -320,6 +325,28 @@ def aligned(value: Any, other: Any, decide: Decide) -> Any:
         return value
     made = [aligned(a, b, decide) for a, b in zip(one[1], two[1])]
     return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
+
+
+def count_constants(value: Any) -> int:
+    """How many texts, modules and members of enumerations a value may have, those of its parts too.
+
+    Functions are not counted: each iteration may make new ones.
+    """
+    if isinstance(value, OneOf):
+        members = (torch.nn.Module, enum.Enum)
+        return sum(isinstance(item, members) for item in objects_in(value))
+    if isinstance(value, Text):
+        return len(possible_texts(value) or ())
+    parts = None if is_leaf(value) else parts_of(value)
+    return 0 if parts is None else sum(map(count_constants, parts[1]))
+
+
+def has_choice(value: Any) -> bool:
+    """Whether a value is one of several objects, or has a part that is."""
+    if isinstance(value, OneOf):
+        return True
+    parts = None if is_leaf(value) else parts_of(value)
+    return parts is not None and any(map(has_choice, parts[1]))
 
 
 def _template(value: Any) -> Any:

@@ -6,14 +6,14 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.optional_values import MaybeNone
-from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.regions import SYMBOLS, depth
 from onnxwright.exporter.capture.source.session import asking_line, current, note_choice
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
 from onnxwright.exporter.capture.source.texts import Text, is_asked_by_model, number_of
@@ -205,8 +205,11 @@ def _text_at(place: Any, items: Sequence[str], decide: Decide) -> Any:
     session = current()
     if session is None or not session.asks_constants or any(isinstance(t, Text) for t in items):
         return Text.of(place, items=items)
-    numbers = torch.tensor([number_of(text) for text in items])
-    number = torch.ops.aten.index.Tensor(numbers, [tensor_of(place)])
+    numbers = [number_of(text) for text in items]
+    if depth():
+        number = _number_at(checked_place(tensor_of(place), len(items)), numbers)
+    else:
+        number = torch.ops.aten.index.Tensor(torch.tensor(numbers), [tensor_of(place)])
     return Text.chosen(number, items, decide)
 
 
@@ -229,6 +232,89 @@ def _among(place: Any, parts: Sequence[Callable[[], Any]], decide: Decide) -> An
         )
 
     return between(0, parts)
+
+
+def among_all(value: Any, other: Any, decide: Decide) -> Any:
+    """An object as one of all that a variable may have, which it is carried as by a loop.
+
+    Args:
+        value: an object that is choosable, or one of several.
+        other: what the same variable is at another time.
+        decide: decides between two branches.
+
+    Returns:
+        A `OneOf` of all objects of both; `value` if it is one already, or if there is one object.
+    """
+    items = objects_in(value)
+    items += [item for item in objects_in(other) if _number(item, items) is None]
+    if len(items) == 1:
+        return items[0]
+    session = current()
+    assert session is not None
+    for item in items:
+        if _number(item, session.objects) is None:
+            session.objects.append(item)
+    # One order and one object of equal ones, whichever was found first.
+    numbers = sorted(_number(item, session.objects) or 0 for item in items)
+    items = [session.objects[n] for n in numbers]
+    if isinstance(value, OneOf) and list(map(id, value._ow_items)) == list(map(id, items)):
+        return value
+    return OneOf(_place_among(value, items), items, decide)
+
+
+def _number(value: Any, items: Sequence[Any]) -> int | None:
+    return next((n for n, item in enumerate(items) if is_same_object(item, value)), None)
+
+
+def objects_in(value: Any) -> list[Any]:
+    """The objects that a value may be, each once."""
+    if not isinstance(value, OneOf):
+        return [value]
+    found: list[Any] = []
+    for item in (one for part in value._ow_items for one in objects_in(part)):
+        if _number(item, found) is None:
+            found.append(item)
+    return found
+
+
+def is_same_object(one: Any, other: Any) -> bool:
+    """Whether two objects are one; reading a method or a `lambda` again gives another object."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, MethodType):
+        return bool(one == other)
+    return isinstance(one, FunctionType) and _is_same_function(one, other)
+
+
+def _is_same_function(one: FunctionType, other: FunctionType) -> bool:
+    """Whether two functions were made by one `def` or `lambda`, with the same variables."""
+    if one.__code__ is not other.__code__ or one.__globals__ is not other.__globals__:
+        return False
+    if one.__kwdefaults__ or other.__kwdefaults__ or one.__dict__ or other.__dict__:
+        return False
+    held = [[*(f.__closure__ or ()), *(f.__defaults__ or ())] for f in (one, other)]
+    return list(map(id, held[0])) == list(map(id, held[1]))
+
+
+def _place_among(value: Any, items: Sequence[Any]) -> Any:
+    """The place of an object among others, from 0."""
+    if not isinstance(value, OneOf):
+        return _number(value, items)
+    if isinstance(value._ow_place, int):
+        return _place_among(value._ow_items[value._ow_place], items)
+    place = tensor_of(value._ow_place)
+    places = [_place_among(item, items) for item in value._ow_items]
+    if all(type(n) is int for n in places) and places == list(range(len(items))):
+        return place
+    return _number_at(place, places)
+
+
+def _number_at(place: torch.Tensor, numbers: Sequence[Any]) -> torch.Tensor:
+    """One of several numbers, without `torch.tensor`: a side of a decision has no constants."""
+    found = tensor_of(numbers[-1])
+    for n, number in enumerate(numbers[:-1]):
+        found = torch.where(place == n, number, found)
+    return found
 
 
 def tensor_of(number: Any) -> torch.Tensor:

@@ -86,6 +86,7 @@ class Session:
         lost_constants: whether what one side gives was left out as the other one has a constant.
         absent: the lines of decisions by which a result of the model is None.
         texts: the texts that a variable may have, with their numbers.
+        objects: the functions, modules and members of enumerations that loops may give a variable.
         on_choice: is called when a variable gets one of several constants, functions or modules.
         has_choices: whether there is such a variable.
         left: iterators of which nobody knows how many items are left.
@@ -111,6 +112,7 @@ class Session:
     lost_constants: bool = False
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
     on_choice: Callable[[], None] | None = None
     has_choices: bool = False
     left: list[Any] = field(default_factory=list)
