@@ -15,16 +15,36 @@ class ChosenChanged(Diagnostic):
 
     code: ClassVar[str] = "OW886"
     title: ClassVar[str] = (
-        "this line chooses one of several objects of type `{kind}` by a value, and one of them is "
-        "changed in place afterwards"
+        "{line} one of several objects of type `{kind}`{by}, and one of them is changed in place "
+        "afterwards"
     )
     label: ClassVar[str] = "chosen by a value"
-    help: ClassVar[str] = (
-        "change it on each side of the decision: `if test: a.append(x)` and `else: b.append(x)`, "
-        "or choose a copy: `c = list(a) if test else list(b)`"
-    )
+    help: ClassVar[str] = "{proposal}"
     error: ClassVar[type[OnnxwrightError]] = ExportError
     kind: str
+    in_loop: bool = False
+
+    def facts(self) -> dict[str, object]:
+        """The fields, and the words for the line and the kind of object."""
+        line = "a variable of this loop has" if self.in_loop else "this line chooses"
+        by = ", by its iteration" if self.in_loop else " by a value"
+        on_sides, copies = _CHOSEN.get(self.kind, _CHOSEN["list"])
+        proposal = f"change it on each side of the decision: {on_sides}, or choose a copy: {copies}"
+        return {**super().facts(), "line": line, "by": by, "proposal": proposal}
+
+
+# The type of what is chosen -> what to write in place of a change of it after the choice.
+_CHOSEN = {
+    "Tensor": (
+        "`if test: a += 1` and `else: b += 1`", "`c = a.clone() if test else b.clone()`",
+    ),
+    "dict": (
+        "`if test: a[key] = x` and `else: b[key] = x`", "`c = dict(a) if test else dict(b)`",
+    ),
+    "list": (
+        "`if test: a.append(x)` and `else: b.append(x)`", "`c = list(a) if test else list(b)`",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,4 +103,6 @@ def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:
     parts = parts_of(value)
     if parts is None:
         return value
-    return parts[2]([with_leaves(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])])
+    made = [with_leaves(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])]
+    # A container without any of them is the one that other variables have.
+    return value if all(a is b for a, b in zip(made, parts[1])) else parts[2](made)

@@ -151,7 +151,7 @@ def _check(_: Any, __: Any, results: Any) -> Any:
     if session is not None and now is not None:
         leaves = [v for v in pytree.tree_leaves(results) if isinstance(v, torch.Tensor)]
         given = [now.tensor_tracker.get(v) for v in leaves]
-        nodes = [proxy.proxy.node for proxy in given if proxy is not None]
+        nodes = {n: proxy.proxy.node for n, proxy in enumerate(given) if proxy is not None}
         check_chosen_tensors(now.graph.nodes, nodes)
     return checked(results) if session is not None and session.has_choices else None
 

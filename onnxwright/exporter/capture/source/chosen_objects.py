@@ -25,11 +25,13 @@ class Chosen:
         objects: what was made, and what it was made of.
         held: their items.
         place: the file and line of the decision.
+        in_loop: whether the iterations of a loop chose it.
     """
 
     objects: tuple[Any, ...]
     held: tuple[Any, ...]
     place: tuple[str, int]
+    in_loop: bool = False
 
 
 def note_chosen(made: Iterable[tuple[Any, Any, Any]], effects: Effects) -> None:
@@ -43,7 +45,7 @@ def note_chosen(made: Iterable[tuple[Any, Any, Any]], effects: Effects) -> None:
     given = [
         (new, [old for old in (one, two) if effects.holds(old)])
         for one, two, new in made
-        if is_container(new) or _is_data(new)
+        if is_object(new)
     ]
     if session is None or not any(old for _, old in given):
         return
@@ -52,7 +54,7 @@ def note_chosen(made: Iterable[tuple[Any, Any, Any]], effects: Effects) -> None:
         kept = [old for old in olds if now.holds(old)]
         if kept:
             objects = (new, *kept)
-            held = tuple(_held(value) for value in objects)
+            held = tuple(held_by(value) for value in objects)
             session.chosen.append(Chosen(objects, held, asking_line()))
 
 
@@ -89,7 +91,7 @@ def renew_chosen(count: int) -> None:
     session = current()
     if session is not None:
         for n, chosen in enumerate(session.chosen[count:], count):
-            held = tuple(_held(value) for value in chosen.objects)
+            held = tuple(held_by(value) for value in chosen.objects)
             session.chosen[n] = dataclasses.replace(chosen, held=held)
 
 
@@ -102,17 +104,23 @@ def check_chosen() -> None:
     session = current()
     for chosen in session.chosen if session is not None else ():
         for value, held in zip(chosen.objects, chosen.held):
-            if not is_same_items(_held(value), held):
-                error = ChosenChangedError(type(value).__name__)
+            if not is_same_items(held_by(value), held):
+                error = ChosenChangedError(type(value).__name__, in_loop=chosen.in_loop)
                 error.span = line_of(*chosen.place)
                 raise error
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is a container or a dataclass, which may be changed in place."""
+    return is_container(value) or _is_data(value)
 
 
 def _is_data(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def _held(value: Any) -> Any:
+def held_by(value: Any) -> Any:
+    """The items or fields of an object, as they are now."""
     if is_container(value):
         return items_of(value)
     return {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}

@@ -8,7 +8,7 @@ another is captured with a copy of what follows for each side.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,13 +21,18 @@ from onnxwright.exporter.capture.source.functional import viewed, written_argume
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
+Nodes = tuple[fx.Node, ...]
+
 
 class ChosenTensorError(DisagreementError):
     """A tensor that a decision chose is written to, and what it was chosen from is read."""
 
+    # Whether the iterations of a loop chose it.
+    in_loop = False
+
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
-        return export_changes.ChosenChanged(kind="Tensor", span=self.span)
+        return export_changes.ChosenChanged(kind="Tensor", in_loop=self.in_loop, span=self.span)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,43 +40,98 @@ class ChosenTensor:
     """A tensor that a decision made of others.
 
     Fields:
-        result: its node.
+        result: its node; None for one of a branch or a loop that wrote to it.
         last: the node after which writes count; the decision itself writes before.
-        sources: the nodes of those that it was chosen from.
+        sources: for each side, the nodes of those that it may be.
         path: what the user calls it.
-        sides: what it is on each side, as words.
+        words: what it is on each side, as words.
         place: the file and line of the decision.
+        in_loop: whether the iterations of a loop chose it.
     """
 
-    result: fx.Node
+    result: fx.Node | None
     last: fx.Node
-    sources: tuple[fx.Node, ...]
+    sources: tuple[Nodes, ...]
     path: str
-    sides: tuple[str, str]
+    words: tuple[str, str]
     place: tuple[str, int]
+    in_loop: bool = False
+
+    def of(self) -> list[fx.Node]:
+        """The nodes of all that the decision chose from."""
+        return [node for side in self.sources for node in side]
+
+    def homes(self, known: Sequence[ChosenTensor]) -> set[fx.Node]:
+        """The nodes with the memory that it may have.
+
+        Args:
+            known: other choices, whose results it may be.
+        """
+        found = set[fx.Node]()
+        waiting = self.of()
+        while waiting:
+            base = base_of(waiting.pop())
+            if base not in found:
+                found.add(base)
+                waiting += [n for chosen in known if chosen.result is base for n in chosen.of()]
+        return found
+
+    def error(self) -> ChosenTensorError:
+        """The error for a write to it."""
+        error = ChosenTensorError(self.path, *self.words)
+        error.span, error.in_loop = line_of(*self.place), self.in_loop
+        return error
 
 
-def note_chosen_tensor(tracer: Any, result: Any, left: Any, right: Any, path: str) -> None:
+@dataclasses.dataclass(frozen=True)
+class LeftBehind:
+    """What a part of a program leaves of its choices to what is around it.
+
+    Fields:
+        sources: what the part gives, by identity -> the nodes of before that it may be.
+        written: the choices whose result it wrote to, with sources of before.
+    """
+
+    sources: Mapping[int, Nodes] = dataclasses.field(default_factory=dict)
+    written: Sequence[ChosenTensor] = ()
+
+
+def note_chosen_tensor(tracer: Any, result: Any, pair: Any, sides: Sequence[LeftBehind]) -> None:
     """Remember a tensor that a decision made, if a side gives one that was there before.
 
     Args:
         tracer: what traces the program.
         result: the tensor.
-        left, right: what it is on each side.
-        path: what the user calls it.
+        pair: what it is on each side, and what the user calls it.
+        sides: what each side leaves behind.
     """
     session = current()
-    sources = [node for node in (_node(tracer, side) for side in (left, right)) if node]
-    made = _node(tracer, result)
-    if session is not None and made is not None and sources:
-        sides = (words(left), words(right))
-        last = next(iter(reversed(tracer.graph.nodes)))
+    values = (pair.left, pair.right)
+    sources = tuple(side.sources.get(id(v), ()) for side, v in zip(sides, values))
+    made = node_of(tracer, result)
+    if session is not None and made is not None and any(sources):
+        said = (words(pair.left), words(pair.right))
         session.chosen_tensors.append(
-            ChosenTensor(made, last, tuple(sources), path, sides, asking_line())
+            ChosenTensor(made, last_node(tracer), sources, pair.path, said, asking_line())
         )
 
 
-def _node(tracer: Any, value: Any) -> fx.Node | None:
+def note_written(tracer: Any, parts: Iterable[LeftBehind]) -> None:
+    """Remember what parts wrote to under another name, once they are in the graph."""
+    session = current()
+    if session is not None:
+        last = last_node(tracer)
+        written = [chosen for part in parts for chosen in part.written]
+        session.chosen_tensors += [dataclasses.replace(one, last=last) for one in written]
+
+
+def last_node(tracer: Any) -> fx.Node:
+    """The node that a trace added last."""
+    found: fx.Node = next(iter(reversed(tracer.graph.nodes)))
+    return found
+
+
+def node_of(tracer: Any, value: Any) -> fx.Node | None:
     """The node of a tensor, or of what it is a view of; None for one that is not of the graph."""
     while isinstance(value, torch.Tensor):
         proxy = tracer.tensor_tracker.get(value)
@@ -82,67 +142,109 @@ def _node(tracer: Any, value: Any) -> fx.Node | None:
     return None
 
 
-def check_chosen_tensors(nodes: Iterable[fx.Node], results: Sequence[fx.Node]) -> None:
+def check_chosen_tensors(nodes: Iterable[fx.Node], results: Mapping[int, fx.Node]) -> LeftBehind:
     """Refuse a part of a program that reads what was written to under another name.
 
     Args:
         nodes: those of the part; choices that were made in it are forgotten.
-        results: what the part gives.
+        results: what the part gives, by the identity of its values.
+
+    Returns:
+        What its choices mean for what is around it.
 
     Raises:
         ChosenTensorError: it does.
     """
     session = current()
-    if session is None or not session.chosen_tensors:
-        return
+    if session is None:
+        return LeftBehind()
     part = list(nodes)
     inside = set(part)
-    own = [chosen for chosen in session.chosen_tensors if chosen.result in inside]
-    session.chosen_tensors = [c for c in session.chosen_tensors if c.result not in inside]
-    # Each choice goes through the graph: where nothing is written, none has to.
-    if not own or not any(map(written_arguments, own[0].result.graph.nodes)):
-        return
-    for chosen in own:
-        if _is_read_after_a_write(chosen, results):
-            error = ChosenTensorError(chosen.path, *chosen.sides)
-            error.span = line_of(*chosen.place)
-            raise error
+    known: list[ChosenTensor] = session.chosen_tensors
+    own = [chosen for chosen in known if chosen.last in inside]
+    session.chosen_tensors = [chosen for chosen in known if chosen.last not in inside]
+    changed = {base_of(node) for user in part for node in written_arguments(user)} if known else ()
+    written = []
+    for chosen in known:
+        if not changed and chosen.result is not None:
+            continue
+        after = part[part.index(chosen.last) + 1 :] if chosen.last in inside else part
+        stale = stale_after(chosen, known, changed, after, results.values())
+        left = tuple(base for base in stale if base not in inside)
+        if left and chosen.last in inside:
+            written.append(dataclasses.replace(chosen, result=None, sources=(left,)))
+    found = {key: sources_of(node, own, inside) for key, node in results.items()}
+    return LeftBehind({key: nodes for key, nodes in found.items() if nodes}, written)
 
 
-def _is_read_after_a_write(chosen: ChosenTensor, results: Sequence[fx.Node]) -> bool:
-    mine = _memory([chosen.result])
-    others = _memory(chosen.sources)
-    stale: set[fx.Node] = set()
-    node = chosen.last.next
-    while node.op != "root":
-        base = viewed(node)
-        written = written_arguments(node)
-        is_view = base is not None and not written
-        if not is_view and _reads(node) and not stale.isdisjoint(node.all_input_nodes):
-            return True
+def sources_of(
+    node: fx.Node, choices: Sequence[ChosenTensor], inside: Collection[fx.Node]
+) -> Nodes:
+    """The nodes from before a part that one of it may share its memory with.
+
+    Args:
+        node: the one.
+        choices: those of the part.
+        inside: the nodes of the part.
+    """
+    found: dict[fx.Node, None] = {}
+    waiting, seen = [node], set[fx.Node]()
+    while waiting:
+        made: fx.Node | None = waiting.pop()
+        while made is not None and made not in seen:
+            seen.add(made)
+            if made not in inside:
+                found[made] = None
+                break
+            waiting += [source for c in choices if c.result is made for source in c.of()]
+            made = viewed(made)
+    return tuple(found)
+
+
+def base_of(node: fx.Node) -> fx.Node:
+    """The node that has the memory of one."""
+    while (of := viewed(node)) is not None:
+        if isinstance(of.target, torch._ops.HigherOrderOperator):
+            break  # each result of a decision or a loop has memory of its own
+        node = of
+    return node
+
+
+def stale_after(
+    chosen: ChosenTensor,
+    known: Sequence[ChosenTensor],
+    written: Collection[fx.Node],
+    nodes: Iterable[fx.Node],
+    results: Iterable[fx.Node],
+) -> list[fx.Node]:
+    """The nodes whose memory does not have what was written to under another name.
+
+    Args:
+        chosen: a choice.
+        known: it and others.
+        written: the nodes whose memory is written to.
+        nodes: those that are computed after it.
+        results: those that are read in the end.
+
+    Raises:
+        ChosenTensorError: one of them is read.
+    """
+    others = chosen.homes(known)
+    mine = set[fx.Node]() if chosen.result is None else {base_of(chosen.result)}
+    stale = set(others) if chosen.result is None else set[fx.Node]()
+    if not stale and (mine | others).isdisjoint(written):
+        return []
+    for node in nodes:
+        written = {base_of(target) for target in written_arguments(node)}
+        if stale and (written or viewed(node) is None) and _reads(node):
+            if any(base_of(read) in stale for read in node.all_input_nodes):
+                raise chosen.error()
         for group, other in ((mine, others), (others, mine)):
-            if base in group:
-                group.add(node)
-                if base in stale:
-                    stale.add(node)
             if not group.isdisjoint(written):
                 stale |= other
-        node = node.next
-    return not stale.isdisjoint(results)
-
-
-def _memory(sources: Sequence[fx.Node]) -> set[fx.Node]:
-    """The nodes that share the memory of others."""
-    found = set(sources)
-    for source in sources:
-        node: fx.Node | None = source
-        while node is not None:
-            found.add(node)
-            node = viewed(node)
-    for node in next(iter(found)).graph.nodes:
-        if viewed(node) in found:
-            found.add(node)
-    return found
+    if any(base_of(node) in stale for node in results):
+        raise chosen.error()
+    return [base for base in others if base in stale]
 
 
 def _reads(node: fx.Node) -> bool:

@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     renew_chosen,
     take_chosen,
 )
-from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor
+from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
@@ -180,7 +180,8 @@ def _conditional(
             ):
                 chosen(result, condition, pair.left, pair.right)
         else:
-            note_chosen_tensor(tracer(), result, pair.left, pair.right, pair.path)
+            note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
+    note_written(tracer(), [part.left for part in parts])
     state.write([build(results) for build in builds])
     add_chosen(chosen_there)
     renew_chosen(count)

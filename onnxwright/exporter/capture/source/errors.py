@@ -205,15 +205,16 @@ class ChosenChangedError(RefusedError):
 
     Args:
         kind: the name of its class.
+        in_loop: whether the iterations of a loop chose it.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, in_loop: bool = False) -> None:
         super().__init__(f"an object of type `{kind}` that a decision chose is changed in place")
-        self.kind = kind
+        self.kind, self.in_loop = kind, in_loop
 
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
-        return export_changes.ChosenChanged(kind=self.kind, span=self.span)
+        return export_changes.ChosenChanged(kind=self.kind, in_loop=self.in_loop, span=self.span)
 
 
 class SharedWriteError(RefusedError):

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
+from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
+from onnxwright.exporter.capture.source.carried_tensors import Carried, CarriedTensors
 from onnxwright.exporter.capture.source.carries import (
     Carry,
     input_of,
@@ -25,12 +27,14 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     forget_chosen,
     renew_chosen,
 )
+from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
+    words,
 )
 from onnxwright.exporter.capture.source.lists import (
     Grown,
@@ -59,6 +63,7 @@ from onnxwright.exporter.capture.source.regions import (
     empty,
     known_symbols,
     operand_values,
+    tracer,
 )
 from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.session import current, note_loss
@@ -184,10 +189,12 @@ class Loop:
             with Region() as region:
                 values = self._start(region)
                 self.state.write(values)
+                objects = CarriedObjects(self._varying(self.before), self._varying(values), count)
                 again = self.body(self._count)
                 effects.check(self.state)
                 check_chosen()
                 after = rows_kept(values, self.state.read())
+                objects.note_iteration(self._varying(after))
                 self.state.write(self.before)
                 changed = False
                 rebound: list[Any] = []
@@ -211,6 +218,8 @@ class Loop:
                     region.discard()
                     forget_chosen(count)
                 else:
+                    objects.check()
+                    self.objects = objects
                     self.iteration = self._closed(region, after, again)
         except MorePlacesError:
             forget_chosen(count)
@@ -233,6 +242,10 @@ class Loop:
                 growth.most, changed = growth.added, True
                 self._allocate(n)
         return changed
+
+    def _varying(self, values: list[Any]) -> dict[int, Any]:
+        """The values of the slots that are carried."""
+        return {n: values[n] for n in self.varying}
 
     def _grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
         """Make a list that an iteration adds to one of rows; begin anew."""
@@ -443,6 +456,9 @@ class Loop:
             drawn.of_lists = True
             raise drawn
         results = self._emit(test, body, carries, leaves, going)
+        if not self.only_counts:
+            tensors = [x for c, x in zip(carries, results) if not c.is_number]
+            self.tensors.note(tracer(), tensors)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
@@ -462,6 +478,7 @@ class Loop:
                 close_other_names(value)
         self.state.write(final)
         renew_chosen(self.chosen)
+        self.objects.note_results(self._varying(final))
         return count
 
     def _closed(
@@ -476,8 +493,23 @@ class Loop:
         for n, found in self.varying.items():
             paths = dict(leaf_paths(after[n], self.slots[n].name))
             leaves += [paths.get(c.path, UNSET) for c in found]
+        self.tensors = self._carried_tensors(region, leaves)
         traced = (torch.Tensor, *SYMBOLS)
-        return region.close([v for v in leaves if isinstance(v, traced)]), after, leaves
+        part = region.close([v for v in leaves if isinstance(v, traced)])
+        if part.left.written:  # the next iteration chooses from it again
+            raise part.left.written[0].error()
+        return part, after, leaves
+
+    def _carried_tensors(self, region: Region, leaves: list[Any]) -> CarriedTensors:
+        """What is carried as tensors that the program may write to, and has other names for."""
+        carried = [
+            Carried(c.path, words(leaf), given, node_of(region.tracer, c.start),
+                    node_of(region.tracer, leaf))
+            for c, leaf, given in zip(self._carries(), leaves, region.given) if not c.is_number
+        ]  # fmt: skip
+        most = None if self.trips is None or not self.trips.certain else self.trips.most
+        runs = isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
+        return CarriedTensors(carried, region.nodes(), runs)
 
     def _emit(
         self, test: Part, body: Part, carries: list[Carry], leaves: list[Any], going: Any

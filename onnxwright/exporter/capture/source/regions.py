@@ -28,7 +28,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
-from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
+from onnxwright.exporter.capture.source.chosen_tensors import LeftBehind, check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
 from onnxwright.exporter.capture.source.functional import functional, viewed, written_arguments
@@ -60,6 +60,7 @@ class Part:
         values: what tensors, by identity, are in the graph.
         known: what sizes are where the part runs.
         written: nodes of the other graph that it writes to -> the copies that it writes to.
+        left: what its choices of tensors mean for the other graph.
     """
 
     graph: fx.Graph
@@ -68,6 +69,7 @@ class Part:
     written: dict[fx.Node, fx.Node] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     known: dict[Any, Any] = field(default_factory=dict)
+    left: LeftBehind = field(default_factory=LeftBehind)
 
     def placeholder(self, outer: fx.Node) -> fx.Node:
         """What stands for a node of the other graph."""
@@ -135,7 +137,7 @@ class Region:
         _now.depth = depth() - 1
         if kind is not None and not self.closed:
             # What failed leaves nothing behind but sizes: torch remembers their nodes.
-            for node in reversed(self._without_sizes(self._nodes())):
+            for node in reversed(self._without_sizes(self.nodes())):
                 self.tracer.graph.erase_node(node)
             self._restore()
 
@@ -155,7 +157,8 @@ class Region:
         self.given.append(proxy.node)
         return made
 
-    def _nodes(self) -> list[fx.Node]:
+    def nodes(self) -> list[fx.Node]:
+        """The nodes of the region, in order."""
         region: list[fx.Node] = []
         node = self.mark.next
         while node.op != "root":
@@ -174,10 +177,10 @@ class Region:
         """
         values = list(values)
         nodes = {id(v): self._node(v) for v in values}
-        check_chosen_tensors(self._nodes(), list(nodes.values()))
-        region = self._without_sizes(self._nodes())
+        left = check_chosen_tensors(self.nodes(), nodes)
+        region = self._without_sizes(self.nodes())
         part = self._moved(region, nodes, self.given)
-        part.kept = values
+        part.kept, part.left = values, left
         for node in reversed(region):
             self.tracer.graph.erase_node(node)
         self._restore()

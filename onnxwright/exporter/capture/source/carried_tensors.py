@@ -1,0 +1,172 @@
+"""Tensors that a loop carries and that have a second name, and writes to them in place.
+
+`now = a` before a loop, and `now = b` in it: the loop carries `now` as a tensor of its own.  Where
+Python writes to `now`, `a` or `b` would change, too, and the other way round: a program that reads
+one of them after a write to another is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import fx
+
+from onnxwright.exporter.capture.source.chosen_tensors import (
+    ChosenTensor,
+    Nodes,
+    base_of,
+    last_node,
+    stale_after,
+)
+from onnxwright.exporter.capture.source.functional import viewed, written_arguments
+from onnxwright.exporter.capture.source.session import asking_line, current
+
+# The sides of decisions by which a tensor is another one: (the decision, the side).
+_Sides = frozenset[tuple[fx.Node, int]]
+_Homes = dict[fx.Node, list[_Sides]]
+# More ways than these are not told apart.
+_MOST_WAYS = 64
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A tensor that a loop carries.
+
+    Fields:
+        path: what the user calls it.
+        words: what it is, as words.
+        given: the node of an iteration that stands for it.
+        start: the node of what it is before the loop; None if it has no value there.
+        after: the node of what it is after an iteration.
+    """
+
+    path: str
+    words: str
+    given: fx.Node
+    start: fx.Node | None
+    after: fx.Node | None
+
+
+class CarriedTensors:
+    """The tensors that a loop carries, and the memory that they may share.
+
+    Args:
+        carried: the tensors.
+        nodes: the nodes of an iteration, the last of the trace.
+        runs: whether the loop runs once at least.
+
+    Raises:
+        ChosenTensorError: an iteration reads what was written to under another name.
+    """
+
+    def __init__(self, carried: Sequence[Carried], nodes: Sequence[fx.Node], runs: bool) -> None:
+        session = current()
+        assert session is not None
+        self.carried, self.runs = carried, runs
+        self.inside = set(nodes)
+        self.choices: list[ChosenTensor] = session.chosen_tensors
+        self.place = asking_line()
+        starts = [self._homes(one.start) for one in carried]
+        afters = [self._homes(one.after) for one in carried]
+        given = {one.given: n for n, one in enumerate(carried)}
+        # For each, the tensors from before the loop that it may be in an iteration.
+        self.sources: list[dict[fx.Node, None]] = [
+            {node: None for home in (start, after) for node in home if node not in self.inside}
+            for start, after in zip(starts, afters)
+        ]
+        moves = [(n, given[node]) for n, home in enumerate(afters) for node in home
+                 if node in given]  # fmt: skip
+        for _ in carried:
+            for n, m in moves:
+                self.sources[n] |= self.sources[m]
+        every = range(len(carried))
+        self.joined = {
+            (n, m) for n in every for m in every
+            if n < m and (_meet(starts[n], starts[m]) or _meet(afters[n], afters[m]))
+        }  # fmt: skip
+        # What each may be after the loop.
+        self.left = [self._left(n, afters[n], moves) for n in every]
+        self.written = {base_of(node) for user in nodes for node in written_arguments(user)}
+        self._check(nodes)
+
+    def _left(self, n: int, after: _Homes, moves: Sequence[tuple[int, int]]) -> list[fx.Node]:
+        """The tensors from before the loop that one may be after it."""
+        if not self.runs or self.carried[n].given in after:
+            return list(self.sources[n])
+        found = dict.fromkeys(node for node in after if node not in self.inside)
+        for m in (m for k, m in moves if k == n):
+            found |= self.sources[m]
+        return list(found)
+
+    def _check(self, nodes: Sequence[fx.Node]) -> None:
+        """Refuse an iteration that reads what it wrote to under another name."""
+        if not self.written:
+            return
+        results = [one.after for one in self.carried if one.after is not None]
+        pairs = [(n, tuple(self.sources[n])) for n in range(len(self.carried))]
+        pairs += [(n, (self.carried[m].given,)) for n, m in sorted(self.joined)]
+        for n, others in pairs:
+            chosen = self._chosen(n, self.carried[n].given, nodes[-1], others)
+            stale_after(chosen, self.choices, self.written, nodes, results)
+
+    def _chosen(self, n: int, node: fx.Node | None, last: fx.Node, others: Nodes) -> ChosenTensor:
+        one = self.carried[n]
+        said = (one.words, one.words)
+        return ChosenTensor(node, last, (others,), one.path, said, self.place, in_loop=True)
+
+    def note(self, tracer: Any, results: Sequence[Any]) -> None:
+        """Remember what the results of the loop may be.
+
+        Args:
+            tracer: what traces the program.
+            results: what is carried after the last iteration.
+        """
+        session = current()
+        assert session is not None
+        last = last_node(tracer)
+        made = [tracer.tensor_tracker[result].proxy.node for result in results]
+        for n, one in enumerate(self.carried):
+            if base_of(one.given) in self.written and self.sources[n]:
+                found = self._chosen(n, None, last, tuple(self.sources[n]))
+                session.chosen_tensors.append(found)
+            others = [made[m] for k, m in sorted(self.joined) if k == n]
+            if self.left[n] or others:
+                found = self._chosen(n, made[n], last, (*self.left[n], *others))
+                session.chosen_tensors.append(found)
+
+    def _homes(self, node: fx.Node | None) -> _Homes:
+        """The nodes whose memory one may have, each with the sides of decisions where it has."""
+        found: _Homes = {}
+        if node is None:
+            return found
+        waiting: list[tuple[fx.Node, _Sides]] = [(node, frozenset())]
+        ways = 0
+        while waiting:
+            one, sides = waiting.pop()
+            base = base_of(one) if one in self.inside else one
+            base = base_of(base)
+            if sides in found.get(base, ()):
+                continue
+            found.setdefault(base, []).append(sides)
+            for chosen in self.choices:
+                if chosen.result is not base:
+                    continue
+                decision = viewed(chosen.result) or chosen.result  # that it is a result of
+                for side, sources in enumerate(chosen.sources):
+                    ways += 1
+                    taken = sides | {(decision, side)} if len(chosen.sources) > 1 else sides
+                    taken = taken if ways < _MOST_WAYS else frozenset()
+                    waiting += [(source, taken) for source in sources]
+        return found
+
+
+def _meet(one: _Homes, two: _Homes) -> bool:
+    """Whether two tensors may have the same memory."""
+    return any(_agree(a, b) for node in one if node in two for a in one[node] for b in two[node])
+
+
+def _agree(one: Collection[tuple[fx.Node, int]], two: Collection[tuple[fx.Node, int]]) -> bool:
+    sides = dict(one)
+    return all(sides.get(decision, side) == side for decision, side in two)

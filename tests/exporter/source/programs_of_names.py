@@ -1,0 +1,182 @@
+"""Programs that change, in place, a tensor or an object that has several names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+PROGRAMS: dict[str, Callable[..., Any]] = {}
+REFUSED: dict[str, Callable[..., Any]] = {}
+
+
+def program(function: Any) -> Any:
+    """Add a program to the table: a function of one matrix, or a module."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def refused(function: Any) -> Any:
+    """Add a program that is refused, with its line."""
+    REFUSED[function.__name__] = function
+    return function
+
+
+@program
+def written_on_a_side(x):
+    """What a side writes under another name is read after it."""
+    a, b = x[0] * 1, x[1] * 1
+    if x.sum() > 0:
+        now = a if x.max() > 1 else b
+        now += 1
+    return a, b
+
+
+@program
+def source_written_on_a_side(x):
+    a, b, y = x[0] * 1, x[1] * 1, x[0]
+    now = a if x.max() > 1 else b
+    if x.sum() > 0:
+        a += 1
+        y = now * 2
+    return y
+
+
+@program
+def view_chosen_in_a_side(x):
+    a, now = x * 1, x[0] * 3
+    if x.sum() > 0:
+        if x.max() > 1:
+            now = a[0]
+    now += 1
+    return a
+
+
+@program
+def names_swapped_in_a_loop(x):
+    """Both names go on, so that no tensor and no list has two."""
+    a, b, c, d = torch.zeros(4), torch.ones(4), [0, x[0]], [5, x[1]]
+    for r in x:
+        a += r
+        c[0] += 1
+        c[1] = c[1] + r
+        if r.sum() > 0:
+            a, b, c, d = b, a, d, c
+    return a, b, c, d
+
+
+@program
+def last_and_best_of_a_loop(x):
+    """A name of before is read, but not after a write."""
+    last, now, moved = torch.zeros(4), torch.zeros(4), torch.zeros(4)
+    best, score = [x[0], 0], x[0].sum()
+    for i, r in enumerate(x):
+        moved = moved + now - last
+        candidate = [r, 0]
+        candidate[1] = i
+        if r.sum() > score:
+            last, best, score = now, candidate, r.sum()
+        now = now + r
+        now += 1
+    return last, now, moved, best
+
+
+@program
+def other_name_of_a_part(x):
+    """The list in the tuple is carried as it is, under both of its names."""
+    seen = [x[0] * 0]
+    state = (seen, x[0])
+    for r in x:
+        state[0][0] = state[0][0] + r
+        if r.sum() > 0:
+            state = (state[0], state[1] + r)
+    return state, seen
+
+
+@refused
+def tensor_chosen_by_an_iteration(x):
+    a, b = torch.zeros(4), torch.zeros(4)
+    now, n = a, x.abs().max()
+    while n > 0.5:
+        now.add_(x[0] * n)
+        if n < 1:
+            now = b
+        n = n / 2
+    return a, b
+
+
+@refused
+def view_chosen_by_an_iteration(x):
+    a, n = torch.zeros(2, 4), x.abs().max()
+    now = a[0]
+    while n > 0.5:
+        now += n
+        now, n = a[1], n / 2
+    return a
+
+
+@refused
+def tensor_with_another_name(x):
+    a, n = torch.zeros(4), x.abs().max()
+    kept = a
+    while n > 0.5:
+        a += n
+        a, n = a * 2, n / 2
+    return a, kept
+
+
+@refused
+def tensor_of_before_read_in_a_loop(x):
+    last, now, moved, n = torch.zeros(4), torch.zeros(4), torch.zeros(4), x.abs().max()
+    while n > 0.5:
+        now += n
+        moved = moved + now - last
+        if n < 1:
+            last = now
+        n = n / 2
+    return last, now, moved
+
+
+@refused
+def tensor_written_after_a_loop(x):
+    y = x[0] * 1
+    before = y
+    while y.abs().max() > 0.5:
+        y = y / 2
+    y += 1
+    return y, before
+
+
+@refused
+def list_chosen_by_an_iteration(x):
+    a, b, n = [0], [0], x.abs().max()
+    now = a
+    while n > 0.5:
+        now[0] += 1
+        if n < 1:
+            now = b
+        n = n / 2
+    return a, b, x
+
+
+@refused
+def dict_chosen_by_an_iteration(x):
+    a, b = {"n": 0, "v": x[0]}, {"n": 0, "v": x[1]}
+    now, n = a, x.abs().max()
+    while n > 0.5:
+        now["n"] += 1
+        now, n = b, n / 2
+    return a, b
+
+
+@refused
+def list_changed_after_a_loop(x):
+    candidate, best, n = [x[0], 5], [x[0], 0], x.abs().max()
+    while n > 0.5:
+        candidate = [x[0] * n, 0]
+        if n < 1:
+            best = candidate
+        n = n / 2
+    candidate[1] = 7
+    return best
