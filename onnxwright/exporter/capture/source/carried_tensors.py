@@ -86,6 +86,11 @@ class CarriedTensors:
             (n, m) for n in every for m in every
             if n < m and (_meet(starts[n], starts[m]) or _meet(afters[n], afters[m]))
         }  # fmt: skip
+        for _ in carried:
+            self.joined |= {
+                (min(n, k), max(n, k)) for n, m in moves for k, j in moves
+                if n != k and (min(m, j), max(m, j)) in self.joined
+            }  # fmt: skip
         # What each may be after the loop.
         self.left = [self._left(n, afters[n], moves) for n in every]
         self.written = {base_of(node) for user in nodes for node in written_arguments(user)}
