@@ -9,6 +9,7 @@ import torch
 
 PROGRAMS: dict[str, Callable[..., Any]] = {}
 REFUSED: dict[str, Callable[..., Any]] = {}
+STATE: dict[str, Callable[..., Any]] = {}
 
 
 def program(function: Any) -> Any:
@@ -21,6 +22,79 @@ def refused(function: Any) -> Any:
     """Add a program that is refused, with its line."""
     REFUSED[function.__name__] = function
     return function
+
+
+def state(function: Any) -> Any:
+    """Add a module that changes its tensors, whose new values are compared."""
+    STATE[function.__name__] = function
+    return function
+
+
+class Holding(torch.nn.Module):
+    """A module with tensors that are buffers, and others that are not."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("first", torch.zeros(4))
+        self.register_buffer("second", torch.ones(4))
+        self.plain, self.rows = torch.zeros(4), [torch.zeros(4), torch.ones(4)]
+
+
+@state
+class BufferThatWasChosen(Holding):
+    """Nothing reads the buffer after the write."""
+
+    def forward(self, x):
+        now = self.first if x.sum() > 0 else self.second
+        now += x[0]
+        return x * 2
+
+
+@state
+class AttributeThatWasChosen(Holding):
+    def forward(self, x):
+        if x.sum() > 0:
+            self.now = self.first
+        else:
+            self.now = self.second
+        self.now.mul_(2)
+        return x * 2
+
+
+@state
+class RowOfABuffer(Holding):
+    def forward(self, x):
+        now = self.first[:2] if x.sum() > 0 else self.first[2:]
+        now.copy_(x[0, :2])
+        return x * 2
+
+
+@state
+class TensorsThatAreNotRegistered(Holding):
+    """They are named on a side, or in an iteration, for the first time."""
+
+    def forward(self, x):
+        if x.sum() > 0:
+            if x.max() > 1:
+                self.plain[0] += 1
+            y = self.plain * 2
+        else:
+            y = self.plain
+        for r in x:
+            self.rows[0] += r if r.sum() > 0 else -r
+        return x * 2 + self.plain, y, self.rows[0] + self.rows[1]
+
+
+@refused
+class BufferInALoop(Holding):
+    """The first iteration changes the buffer."""
+
+    def forward(self, x):
+        now, n = self.first, x.abs().max()
+        while n > 0.5:
+            now += n
+            now, n = now * 2, n / 2
+        return now
 
 
 @program

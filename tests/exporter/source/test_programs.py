@@ -96,6 +96,21 @@ def test_what_is_not_captured_is_refused(name: str) -> None:
         exported(module, programs.inputs()[1], capture="source")
 
 
+@pytest.mark.parametrize("name", programs_of_names.STATE)
+def test_new_values_of_tensors_that_the_module_holds(name: str) -> None:
+    """They are further outputs of the model, whichever name they were written under."""
+    for x in programs.inputs(8):
+        module = programs.as_module(programs_of_names.STATE[name])
+        program = exported(module, x, capture="source") if x is not None else None
+        results = Session(program.model).run(program.feeds((x,)))
+        names = [v.name for v in program.model.graph.outputs]
+        wanted = pytree.tree_leaves(module(x))
+        held = {"plain": module.plain, "lifted_tensor_0": module.rows[0], **dict(module.named_buffers())}
+        wanted += [held[name.removesuffix(".new")] for name in names[len(wanted) :]]
+        for a, b in zip(results, wanted, strict=True):
+            torch.testing.assert_close(torch.as_tensor(a), b)
+
+
 def test_the_inputs_take_every_way_of_the_programs() -> None:
     lines: dict[Any, set[int]] = {}
 

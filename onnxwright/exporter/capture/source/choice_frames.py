@@ -139,18 +139,19 @@ def results_checked(module: Any) -> Iterator[None]:
     if not isinstance(module, torch.nn.Module):
         yield
         return
-    handle = module.register_forward_hook(_check)
+    handle = module.register_forward_hook(_check, with_kwargs=True)
     try:
         yield
     finally:
         handle.remove()
 
 
-def _check(_: Any, __: Any, results: Any) -> Any:
+def _check(module: Any, args: Any, kwargs: Any, results: Any) -> Any:
     session, now = current(), tracer()
     if session is not None and now is not None:
-        leaves = [v for v in pytree.tree_leaves(results) if isinstance(v, torch.Tensor)]
-        given = [now.tensor_tracker.get(v) for v in leaves]
+        # The model gives the new values of its buffers and inputs, too.
+        values = (*pytree.tree_leaves((results, args, kwargs)), *module.buffers())
+        given = [now.tensor_tracker.get(v) for v in values if isinstance(v, torch.Tensor)]
         nodes = {n: proxy.proxy.node for n, proxy in enumerate(given) if proxy is not None}
         check_chosen_tensors(now.graph.nodes, nodes)
     return checked(results) if session is not None and session.has_choices else None

@@ -28,7 +28,11 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
-from onnxwright.exporter.capture.source.chosen_tensors import LeftBehind, check_chosen_tensors
+from onnxwright.exporter.capture.source.chosen_tensors import (
+    LeftBehind,
+    base_of,
+    check_chosen_tensors,
+)
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
 from onnxwright.exporter.capture.source.functional import functional, viewed, written_arguments
@@ -177,8 +181,10 @@ class Region:
         """
         values = list(values)
         nodes = {id(v): self._node(v) for v in values}
-        left = check_chosen_tensors(self.nodes(), nodes)
-        region = self._without_sizes(self.nodes())
+        shared = self._shared_constants()
+        mine = [node for node in self.nodes() if node not in shared]
+        left = check_chosen_tensors(mine, nodes)
+        region = self._without_sizes(mine)
         part = self._moved(region, nodes, self.given)
         part.kept, part.left = values, left
         for node in reversed(region):
@@ -186,6 +192,27 @@ class Region:
         self._restore()
         self.closed = True
         return part
+
+    def _shared_constants(self) -> set[fx.Node]:
+        """Tensors of the model that are written to, and are named for the first time here.
+
+        They are nodes of the graph around this one, which reads what is written: one for each.
+        """
+        named = [n for n in self.nodes() if n.op == "get_attr" and "val" in n.meta]
+        if not named:
+            return set()
+        every = [n for node in self.tracer.graph.nodes for n in written_arguments(node)]
+        written = {base.target for n in every if (base := base_of(n)).op == "get_attr"}
+        first: dict[Any, fx.Node] = {}
+        for node in (n for n in named if n.target in written):
+            if first.setdefault(node.target, node) is not node:
+                node.replace_all_uses_with(first[node.target])
+                self.tracer.graph.erase_node(node)
+        for target, node in first.items():
+            kind = type(self.tensors[0][1])
+            value = getattr(self.tracer.root, target)
+            self.tensors.append((value, kind(fx.Proxy(node, self.tracer), None)))
+        return set(first.values())
 
     def discard(self) -> None:
         """Take the nodes out of the graph, for nothing."""
