@@ -850,3 +850,24 @@ class RowsOfExperts(nn.Module):
                 continue
             out[rows] += layer(x[rows])
         return out
+
+
+@refused
+def any_of_a_generator_that_counts(x):
+    """Python stops at the first row; for `sum` each is evaluated."""
+    counts = {"n": 0}
+
+    def is_large(row):
+        counts["n"] += 1
+        return row.sum() > 1
+
+    found = any(is_large(row) for row in x)
+    return x.sum(), counts["n"], torch.tensor(found)
+
+
+@refused
+def dict_that_grows_with_a_size(x):
+    names = {}
+    for i in range(x.shape[0]):
+        names[f"k{i}"] = x[i] if x[i].sum() > 0 else -x[i]
+    return torch.stack(list(names.values()))

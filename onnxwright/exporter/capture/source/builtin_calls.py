@@ -126,6 +126,7 @@ def _next(items: Any, *default: Any) -> Any:
             return next(iter(()), *default)
         one = functools.partial(found.at, place)
     else:
+        found.check_order("next")
         one = functools.partial(found.__getitem__, place)
     if not default:
         return one()

@@ -138,6 +138,12 @@ class Effects:
                 found.append((cell, "cell_contents"))
         return found
 
+    def has_new_keys(self) -> bool:
+        """Whether a dict has more keys than before."""
+        return any(
+            isinstance(owner, dict) and len(owner) > len(kept) for owner, kept in self.containers
+        )
+
     def _is_variable(self, state: State, owner: Any) -> bool:
         """Whether a place is a variable that a state binds."""
         return isinstance(owner, CellType) and any(

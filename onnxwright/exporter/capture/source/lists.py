@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import (
+    CannotRewriteError,
     DisagreementError,
     ListUseError,
     LoopChangeError,
@@ -67,6 +68,8 @@ class Grown(list):  # type: ignore[type-arg]
 
     is_rows = True
     """Whether a change of it makes another list."""
+    changes_others = False
+    """Whether it stands for a generator that changes something else where it gives an item."""
 
     def __init__(self, rows: Any, length: Any, growth: Growth | None = None) -> None:
         super().__init__()
@@ -149,6 +152,13 @@ class Grown(list):  # type: ignore[type-arg]
             raise misused(use)
         rows: torch.Tensor = self.rows
         return rows
+
+    def check_order(self, use: str) -> None:
+        """Refuse a use that ends before the last item, of a generator that changes something."""
+        if self.changes_others:
+            what = f"`{use}` of a generator whose items change a variable or an object"
+            place = _model_line()
+            raise CannotRewriteError(what, None if place is None else line_of(*place))
 
     def sample(self) -> torch.Tensor:
         """A tensor of the type and sizes of an item."""

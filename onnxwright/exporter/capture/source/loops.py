@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.source.errors import (
     RefusedError,
 )
 from onnxwright.exporter.capture.source.iterators import Once, note_left, refuse_left, taken
-from onnxwright.exporter.capture.source.lists import append
+from onnxwright.exporter.capture.source.lists import Grown, append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.optional_values import plain
@@ -239,10 +239,12 @@ def _after_loop(
         return items
     session = current()
     assert session is not None
+    effects = Effects()
     take(items.item(items.start))
     body()
     rest = dataclasses.replace(items, start=items.next(items.start))
-    if not _looped(rest, take, body, broken, state):
+    # A dict that got a key in the first iteration gets others in the next ones.
+    if effects.has_new_keys() or not _looped(rest, take, body, broken, state):
         return rest
     session.unrolled.pop(asking_line(), None)
     return None
@@ -395,9 +397,20 @@ def generated(
     if current() is not None and tracer() is not None:
         refuse_left(items)
         if ranges.is_counted(items):
-            return Once("generator", lambda: listed(items, item, when))
+            return Once("generator", functools.partial(_generated_rows, items, item, when))
         if when is not None and (hasattr(items, "__len__") or type(items) in _FINITE):
             items = list(items)
             if any(decided(when(x)) is None for x in items):
-                return Once("generator", lambda: listed(items, item, when))
+                return Once("generator", functools.partial(_generated_rows, items, item, when))
     return (item(x) for x in items if when is None or when(x))
+
+
+def _generated_rows(
+    items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None
+) -> Any:
+    """All that a generator gives, and whether that changes something else."""
+    effects = Effects()
+    made = listed(items, item, when)
+    if isinstance(made, Grown):
+        made.changes_others = bool(effects.changes())
+    return made

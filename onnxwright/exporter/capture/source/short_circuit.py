@@ -53,6 +53,7 @@ def _leave() -> None:
 def any_(values: Iterable[Any]) -> Any:
     """`any(values)`."""
     if isinstance(values, Grown):
+        values.check_order("any")
         return (values.whole("any") != 0).any()
     return _joined(values, torch.logical_or, settles=True)
 
@@ -60,6 +61,7 @@ def any_(values: Iterable[Any]) -> Any:
 def all_(values: Iterable[Any]) -> Any:
     """`all(values)`."""
     if isinstance(values, Grown):
+        values.check_order("all")
         return (values.whole("all") != 0).all()
     return _joined(values, torch.logical_and, settles=False)
 
