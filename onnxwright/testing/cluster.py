@@ -27,6 +27,9 @@ _LOCAL = {
     # A task that holds Python's lock for minutes sends no heartbeat; the time limit ends it.
     "distributed.scheduler.worker-ttl": None,
     "distributed.comm.timeouts.connect": "60s",
+    # A profiler in another thread holds the frames of a capture now and then.  PyTorch then copies
+    # what `torch.full` and the like made, and does not see where the copy came from.
+    "distributed.worker.profile.enabled": False,
 }
 # The processes are of one thread each: they share the cores.
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 import warnings
+from typing import Any
 
 import pytest
 
@@ -57,3 +58,14 @@ def test_a_scheduler_that_runs_already_is_used() -> None:
     ) as cluster:
         where = Cluster(scheduler=cluster.scheduler_address)
         assert dict(run_tasks(len, {"a": [1, 2]}, where)) == {"a": 2}
+
+
+def is_profiled(_: Any) -> bool:
+    import dask
+
+    return bool(dask.config.get("distributed.worker.profile.enabled"))
+
+
+def test_no_thread_holds_the_frames_of_a_task() -> None:
+    """A capture of PyTorch goes wrong where one does."""
+    assert dict(run_tasks(is_profiled, {"one": 0}, Cluster(1))) == {"one": False}

@@ -200,7 +200,7 @@ def reads_from_before(x: Any) -> Any:
 def test_values_from_before_are_read_where_python_has_dropped_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When Python frees a tensor depends on the machine; the graph still has its node."""
+    """The graph has nodes of them still."""
     monkeypatch.setattr(regions, "live_values", lambda _: {})
     program = exported(reads_from_before, ROWS[0])
     for x in ROWS:
