@@ -30,20 +30,24 @@ Conversions = dict[CodeType, FrameType]
 
 
 @contextmanager
-def conversions_recorded() -> Iterator[Conversions]:
+def conversions_recorded(*others: str) -> Iterator[Conversions]:
     """While it lasts, functions that call `int` or `float` of a symbolic number are recorded.
+
+    Args:
+        others: names of other functions of Python that make a number of a size.
 
     Yields:
         Their code -> a frame of each.
     """
     found: Conversions = {}
+    names = _NAMES.union(others)
     before = [(kind, name, getattr(kind, name)) for kind, name in _CONVERSIONS]
 
     def recording(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def convert(self: Any) -> Any:
             frame = sys._getframe(1)
             code = frame.f_code
-            if self.node.constant is None and _NAMES.intersection(code.co_names):
+            if self.node.constant is None and names.intersection(code.co_names):
                 if not code.co_filename.startswith(MACHINERY):
                     found.setdefault(code, frame)
             return method(self)

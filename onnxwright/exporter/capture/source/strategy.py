@@ -96,7 +96,7 @@ def by_source(
         try:
             with (
                 changed.in_place(), session(found), ListFunctions(), grad_modes_dropped(),
-                conversions_recorded() as conversions,
+                conversions_recorded("len") as conversions,
                 ConstantArguments() if found.asks_constants else nullcontext(),
                 frames,
             ):  # fmt: skip

@@ -10,6 +10,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.patches.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.session import Session, current
@@ -82,6 +83,14 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
     return made.to(options.get("dtype") or dtype)
 
 
+def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
+    """`like.new_tensor(values)` of sizes, alone or in a list."""
+    if not is_dynamic(values):
+        return None
+    given = {"dtype": like.dtype, "device": like.device} | options
+    return torch._refs.tensor(values, dtype=given["dtype"], device=given["device"])
+
+
 def _has_number_of_run_time(values: Any, session: Session) -> bool:
     if isinstance(values, (list, tuple)):
         return any(_has_number_of_run_time(value, session) for value in values)
@@ -103,6 +112,7 @@ _PARTS: dict[Any, Callable[..., Any]] = {
     torch.split: _iterated_parts,
     torch.tensor: _tensor_of,
     torch.Tensor.split: _iterated_parts,
+    torch.Tensor.new_tensor: _new_tensor,
 }
 _JOINED: dict[Any, Callable[..., Any]] = {
     torch.stack: _stacked,

@@ -1,0 +1,32 @@
+"""`len(x)` and `x.new_tensor(...)` of dynamic sizes, in programs that decide by values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+
+
+def rows(x: Any) -> Any:
+    """Decides nothing itself."""
+    return x.reshape(len(x), -1)
+
+
+def deciding(x: Any) -> Any:
+    y = rows(x)
+    if x.sum() > 0:
+        y = y + 1
+    return y, x.new_tensor([x.shape[0], 3]), torch.zeros(len(x)), x.new_tensor(x.shape[0] / 2)
+
+
+def test_lengths_stay_dynamic_beside_decisions_by_values() -> None:
+    program = ow.export(deciding, (torch.rand(4, 3),), dynamic_shapes=({0: "n"},))
+    assert program.report.warnings == []
+    for n, sign in ((4, 1), (6, -1), (1, 1), (9, 1)):
+        x = sign * torch.rand(n, 3)
+        for got, want in zip(program(x), deciding(x), strict=True):
+            torch.testing.assert_close(got, want)
