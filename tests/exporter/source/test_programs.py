@@ -453,6 +453,12 @@ def test_a_random_program(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [101383, 101426])
+def test_a_text_of_run_time_chosen_in_a_side_of_a_decision(seed: int) -> None:
+    assert random_programs.problem_of(random_programs.WIDE + seed) == ""
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 5000, 100))
 def test_five_thousand_random_programs(start: int) -> None:
     wrong = [seed for seed in range(start, start + 100) if random_programs.problem_of(seed)]
