@@ -24,13 +24,26 @@ class ChosenChanged(Diagnostic):
     kind: str
     in_loop: bool = False
 
+    @property
+    def line(self) -> str:
+        """What the line does."""
+        return "a variable of this loop has" if self.in_loop else "this line chooses"
+
+    @property
+    def by(self) -> str:
+        """What chooses."""
+        return ", by its iteration" if self.in_loop else " by a value"
+
+    @property
+    def proposal(self) -> str:
+        """What to write, for the kind of object."""
+        on_sides, copies = _CHOSEN.get(self.kind, _CHOSEN["list"])
+        return f"change it on each side of the decision: {on_sides}, or choose a copy: {copies}"
+
     def facts(self) -> dict[str, object]:
         """The fields, and the words for the line and the kind of object."""
-        line = "a variable of this loop has" if self.in_loop else "this line chooses"
-        by = ", by its iteration" if self.in_loop else " by a value"
-        on_sides, copies = _CHOSEN.get(self.kind, _CHOSEN["list"])
-        proposal = f"change it on each side of the decision: {on_sides}, or choose a copy: {copies}"
-        return {**super().facts(), "line": line, "by": by, "proposal": proposal}
+        words = {"line": self.line, "by": self.by, "proposal": self.proposal}
+        return {**super().facts(), **words}
 
 
 # The type of what is chosen -> what to write in place of a change of it after the choice.
