@@ -223,3 +223,30 @@ def test_texts_and_modules_that_are_replaced_are_reported_and_put_back() -> None
         program(torch.rand(9, 2))
     short = torch.rand(3, 2)
     torch.testing.assert_close(program(short), short - short.mean(0))
+
+
+class _Cache:
+    rows: Any = None
+
+
+class _SetsAttributes(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache, self.inner = _Cache(), torch.nn.Identity()
+
+    def forward(self, x: Any) -> Any:
+        if not hasattr(self, "last"):
+            self.last, self.count = x * 2, 3
+        self.cache.rows, self.cache.sizes = x, [x.shape[0]]
+        self.inner.out = {"x": x}
+        return self.last + self.count + x
+
+
+@pytest.mark.parametrize("how", ["auto", "source", "non-strict"])
+def test_attributes_that_a_capture_sets_are_gone_afterwards(how: str) -> None:
+    model = _SetsAttributes()
+    before = [dict(vars(one)) for one in (model, model.inner, model.cache)]
+    dims = ({0: torch.export.Dim.DYNAMIC},)
+    program = ow.export(model, (torch.ones(3),), dynamic_shapes=dims, capture=how)
+    assert [dict(vars(one)) for one in (model, model.inner, model.cache)] == before
+    torch.testing.assert_close(program(torch.ones(5)), torch.full((5,), 6.0))

@@ -1,0 +1,73 @@
+"""Attributes that a module sets while it is captured: they are gone afterwards.
+
+What is computed while PyTorch traces has no numbers.  Left on the module, such a tensor would be
+read by the next call (`if hasattr(self, "cache")`), or by the next way to capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+_TRACED = (FakeTensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+_NUMBERS = (int, float, bool, str, type(None))
+# How far objects are followed from a module, and how many of them.
+_DEPTH = 3
+_MOST = 20_000
+_NOT_FOLLOWED = (torch.Tensor, type, *_NUMBERS)
+
+
+@contextmanager
+def new_attributes_removed(module: torch.nn.Module) -> Iterator[None]:
+    """While it lasts, attributes may be set; at its end those that are new are removed.
+
+    Numbers, texts and what PyTorch traces are; other objects, such as a cache that a library
+    makes at the first call, stay.  Attributes that had another value before have it again where
+    they hold what PyTorch traces.
+
+    Args:
+        module: what is captured, with all in it.
+    """
+    before = [(names, dict(names)) for names in _attributes_of(module)]
+    try:
+        yield
+    finally:
+        for names, old in before:
+            for name, value in list(names.items()):
+                if name not in old:
+                    if type(value) in _NUMBERS or _is_traced(value):
+                        del names[name]
+                elif value is not old[name] and _is_traced(value):
+                    names[name] = old[name]
+
+
+def _attributes_of(module: torch.nn.Module) -> list[dict[str, Any]]:
+    """The attributes of modules and of the plain objects that they hold."""
+    waiting: list[tuple[Any, int]] = [(one, 0) for one in module.modules()]
+    found: dict[int, dict[str, Any]] = {}
+    for value, depth in waiting:
+        names = getattr(value, "__dict__", None)
+        if type(names) is not dict or id(names) in found or len(found) >= _MOST:
+            continue
+        found[id(names)] = names
+        if depth < _DEPTH:
+            held = [v for v in names.values() if not isinstance(v, _NOT_FOLLOWED)]
+            waiting += [(v, depth + 1) for v in held if not _is_of_torch(v)]
+    return list(found.values())
+
+
+def _is_of_torch(value: Any) -> bool:
+    return isinstance(value, torch.nn.Module) or type(value).__module__.startswith("torch.")
+
+
+def _is_traced(value: Any) -> bool:
+    """Whether a value is, or holds, what PyTorch traces."""
+    if isinstance(value, dict):
+        return any(map(_is_traced, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_traced, value))
+    return isinstance(value, _TRACED)
