@@ -123,6 +123,26 @@ class ResultIsNone(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SidesOfTwoTypes(Diagnostic):
+    """The sides of a decision by a value give tensors of two element types."""
+
+    code: ClassVar[str] = "OW864"
+    title: ClassVar[str] = (
+        "one side of this decision gives a tensor of `{one}`, the other of `{other}`: the model "
+        "has `{both}` for both, and computes with it from here on"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = (
+        "give tensors of one element type on both sides (`y.to(x.dtype)`); an element type itself "
+        "has to be chosen before the export"
+    )
+    severity: ClassVar[str] = "warning"
+    one: str
+    other: str
+    both: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeededDraw(Diagnostic):
     """A model sets the seed and draws random numbers of which ONNX draws others."""
 

@@ -165,7 +165,9 @@ class Source:
                 found = capture()
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
-        self.decisions = ValueDecisions(self.choices, found.rewritten, tuple(found.session.absent))
+        self.decisions = ValueDecisions(
+            self.choices, found.rewritten, tuple(found.session.absent), found.session.two_types
+        )
         self.answered = frozenset(found.session.used)
         self.misread = found.misread
         reasons = found.session.unrolled

@@ -180,6 +180,7 @@ def _conditional(
             ):
                 chosen(result, condition, pair.left, pair.right)
         else:
+            _note_types(pair, result)
             note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
     note_written(tracer(), [part.left for part in parts])
     state.write([build(results) for build in builds])
@@ -187,6 +188,16 @@ def _conditional(
     renew_chosen(count)
     note_chosen(merger.made, effects)
     return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _note_types(pair: Pair, result: torch.Tensor) -> None:
+    """Remember a decision whose sides give tensors of two types; the model has one for both."""
+    session, sides = current(), (pair.left, pair.right)
+    if session is None or not all(isinstance(x, torch.Tensor) for x in sides):
+        return
+    types = tuple(x.dtype for x in sides)
+    if types[0] != types[1] and not any(x in session.numbers for x in sides):
+        session.two_types.setdefault(asking_line(), (*types, result.dtype))
 
 
 def _note_one_sided(owner: Any, name: str | None) -> None:

@@ -6,10 +6,12 @@ each decision then says what it was answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import torch
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
@@ -66,16 +68,22 @@ class ValueDecisions:
         choices: them, in order.
         rewritten: the functions that decide.
         absent: the lines of those by which a result is None; the model raises an error there.
+        two_types: the lines of those whose sides give tensors of two types -> these, and the one of
+            the model.
     """
 
     choices: tuple[Choice, ...] = ()
     rewritten: Rewritten = field(default_factory=Rewritten)
     absent: tuple[tuple[str, int], ...] = ()
+    two_types: Mapping[tuple[str, int], tuple[torch.dtype, ...]] = field(default_factory=dict)
 
     def warn(self) -> None:
-        """Warn of results that are None for some values (OW863)."""
+        """Warn of results that are None for some values (OW863), and of two types (OW864)."""
         for place in self.absent:
             warn(messages.ResultIsNone(span=line_of(*place)))
+        for place, types in self.two_types.items():
+            one, other, both = map(str, types)
+            warn(messages.SidesOfTwoTypes(one=one, other=other, both=both, span=line_of(*place)))
 
     @property
     def assumed(self) -> list[Choice]:

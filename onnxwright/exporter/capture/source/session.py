@@ -85,6 +85,8 @@ class Session:
         tries_constants: whether that is tried if a loop over a size would be unrolled otherwise.
         lost_constants: whether what one side gives was left out as the other one has a constant.
         absent: the lines of decisions by which a result of the model is None.
+        two_types: the lines of decisions whose sides give tensors of two types -> these, and that
+            of the model.
         texts: the texts that a variable may have, with their numbers.
         objects: the functions, modules and members of enumerations that loops may give a variable.
         on_choice: is called when a variable gets one of several constants, functions or modules.
@@ -111,6 +113,7 @@ class Session:
     tries_constants: bool = False
     lost_constants: bool = False
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
+    two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
     on_choice: Callable[[], None] | None = None
