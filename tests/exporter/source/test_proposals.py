@@ -101,7 +101,7 @@ CASES = [
         "a size that has to be a number",
         """
         kept = x[x[:, 0] > 0]
-        return torch.linspace(0, 1, kept.shape[0])
+        return torch.logspace(0, 1, kept.shape[0])
         """,
         "`torch._check(kept.shape[0] == 3)` before PLACE:4 (the number of the example inputs)",
     ),

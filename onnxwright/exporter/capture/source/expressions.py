@@ -232,11 +232,11 @@ class Expressions(ast.NodeTransformer):
         elif name == "isinstance" and self.constants and name not in self.local:
             node.func = call("is_of_type").func
         elif name in BUILTINS and name not in self.local:
-            node.func = call("builtin", ast.Constant(name), node.func)
-        elif name == "map" and name not in self.local and node.args:
-            first = node.args[0]  # `map(int, box)`
+            first = node.args[0] if name == "map" and node.args else None
             if isinstance(first, ast.Name) and first.id in set(BUILTINS) - self.local:
+                # `map(int, box)`
                 node.args[0] = call("builtin", ast.Constant(first.id), first)
+            node.func = call("builtin", ast.Constant(name), node.func)
         return node
 
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
