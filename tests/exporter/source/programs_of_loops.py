@@ -251,3 +251,17 @@ def annotated_names(x):
         return found
 
     return torch.stack([*rows, last(), x])[-2] * scale if total else x
+
+
+@program
+def broken_off_in_rows(x):
+    out = []
+    for row in x:
+        total, count = 0.0, 0
+        for part in torch.cat([row, row, row[:2]]).exp().unbind():
+            total += part.item()
+            count += 1
+            if total >= 4:
+                break
+        out.append(row * count)
+    return torch.stack(out)

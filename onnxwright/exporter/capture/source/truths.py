@@ -124,26 +124,39 @@ class Truths:
             case = dict(zip(sorted(symbols), values))
             if all(self._value(fact.value, case) == fact.answer for fact in facts):
                 found.add(self._value(value, case))
+                if len(found) > 1:
+                    return None
         return found.pop() if len(found) == 1 else None
 
-    def _symbols(self, value: Any) -> Iterator[int]:
-        """The truth values that one is made of in the end."""
-        formula = self._formulas.get(id(value))
-        if formula is None:
-            yield id(value)
-            return
-        for part in formula[1]:
-            yield from self._symbols(part)
+    def _symbols(self, value: Any) -> dict[int, None]:
+        """The truth values that one is made of in the end, in their order."""
+        found: dict[int, None] = {}
+        seen, waiting = set[int](), [value]
+        while waiting:
+            one = waiting.pop()
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            formula = self._formulas.get(id(one))
+            if formula is None:
+                found[id(one)] = None
+            else:
+                waiting += reversed(formula[1])
+        return found
 
     def _value(self, value: Any, case: dict[int, bool]) -> bool:
-        formula = self._formulas.get(id(value))
-        if formula is None:
-            return case[id(value)]
-        operation, parts = formula
+        """A truth value in a case, in which those that it is made of are noted, too."""
+        known = case.get(id(value))
+        if known is not None:
+            return known
+        operation, parts = self._formulas[id(value)]
         if operation == "not":
-            return not self._value(parts[0], case)
-        join = all if operation == "and" else any
-        return join(self._value(part, case) for part in parts)
+            found = not self._value(parts[0], case)
+        else:
+            join = all if operation == "and" else any
+            found = join(self._value(part, case) for part in parts)
+        case[id(value)] = found
+        return found
 
 
 def _related(symbols: set[int], facts: list[_Fact]) -> list[_Fact]:
