@@ -461,15 +461,17 @@ def test_a_text_of_run_time_chosen_in_a_side_of_a_decision(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 5000, 100))
 def test_five_thousand_random_programs(start: int) -> None:
-    wrong = [seed for seed in range(start, start + 100) if random_programs.problem_of(seed)]
-    assert not wrong
+    """None is wrong; a few are refused, in which a dict that is returned is changed further on."""
+    found = [random_programs.outcome_of(seed).kind for seed in range(start, start + 100)]
+    assert set(found) <= {"right", "refused OW886"}
+    assert found.count("right") >= 97
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 500, 100))
 def test_five_hundred_random_programs_with_lists_none_and_texts(start: int) -> None:
-    """None is wrong; a few are refused, as lists under two names are."""
+    """None is wrong or crashes; a few are refused, as lists under two names are."""
     first = random_programs.WIDE + start
-    problems = [random_programs.problem_of(seed) for seed in range(first, first + 100)]
-    assert not [text for text in problems if text.startswith("result")]
-    assert len(list(filter(None, problems))) < 8
+    found = [random_programs.outcome_of(seed).kind for seed in range(first, first + 100)]
+    assert not {"wrong", "crashed"}.intersection(found)
+    assert sum(kind.startswith("refused") for kind in found) < 8
