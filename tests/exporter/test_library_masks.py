@@ -70,6 +70,13 @@ def test_without_a_mask_there_is_none_in_the_capture(masking: types.ModuleType) 
     assert masking._ignore_bidirectional_mask_sdpa is own
 
 
+def test_there_is_none_in_any_way_to_capture(masking: types.ModuleType) -> None:
+    x = torch.randn(2, 6, 3)
+    program = ow.export(Encoder(masking, layers=1), (x,), capture="non-strict")
+    assert "Mul" not in [node.op_type for node in program.model_proto.graph.node]
+    torch.testing.assert_close(program(x), Encoder(masking, layers=1)(x))
+
+
 def test_masks_that_are_given_or_have_a_window_stay(masking: types.ModuleType) -> None:
     """The values of a mask and the sizes beside a window are not known."""
     x = torch.randn(2, 6, 3)

@@ -66,6 +66,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
         kinds_as_in_python(model),
+        empty_masks_skipped(),
         refusals_raised(),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
@@ -83,7 +84,6 @@ def substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
         Substitutes(),
         lengths_open(),
         ranges_symbolic(model),
-        empty_masks_skipped(),
         grids_at_once(),
     ):
         return non_strict(model, args, kwargs, dims)
