@@ -250,3 +250,12 @@ def test_attributes_that_a_capture_sets_are_gone_afterwards(how: str) -> None:
     program = ow.export(model, (torch.ones(3),), dynamic_shapes=dims, capture=how)
     assert [dict(vars(one)) for one in (model, model.inner, model.cache)] == before
     torch.testing.assert_close(program(torch.ones(5)), torch.full((5,), 6.0))
+
+
+def test_attributes_that_a_comparison_sets_are_gone_afterwards() -> None:
+    """A run with the example inputs sets them to these inputs."""
+    model = _SetsAttributes()
+    before = [dict(vars(one)) for one in (model, model.inner, model.cache)]
+    program = ow.export(model, (torch.ones(3),), verify=True)
+    assert program.verify((torch.full((3,), 2.0),), {}).ok
+    assert [dict(vars(one)) for one in (model, model.inner, model.cache)] == before

@@ -21,7 +21,6 @@ from onnxwright.exporter.capture.assumptions.specialization import (
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.held_state import Change, held_state_kept
 from onnxwright.exporter.capture.inputs.shapes import Wanted, fixed_axes
-from onnxwright.exporter.capture.new_attributes import new_attributes_removed
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.patches import torch_func
 from onnxwright.exporter.capture.patches.torch_state import torch_patched
@@ -179,8 +178,7 @@ def captured(
     given = way.inputs
     try:
         recorded = nullcontext() if way.strategy is draft else decisions_recorded(decisions)
-        kept = new_attributes_removed(module)
-        with torch_patched(), recorded, kept, held_state_kept(module, changes):
+        with torch_patched(), recorded, held_state_kept(module, changes):
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

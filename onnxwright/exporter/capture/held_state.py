@@ -23,6 +23,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter.capture.new_attributes import new_attributes_removed
 
 # What is looked through: a bound for modules that hold large data sets in Python lists.
 _MOST = 20_000
@@ -48,9 +49,9 @@ def held_state_kept(
 ) -> Iterator[None]:
     """Undo what capturing a module does to what it holds beside parameters and buffers.
 
-    These are numbers, texts, the modules in it, and tensors that are not its buffers.  PyTorch
-    computes with such tensors, so that `self.count.add_(1)` would have happened once before the
-    program runs for the first time.
+    These are numbers, texts, the modules in it, tensors that are not its buffers, and attributes
+    that it sets for the first time.  PyTorch computes with such tensors, so that
+    `self.count.add_(1)` would have happened once before the program runs for the first time.
 
     Args:
         module: what is captured.
@@ -62,7 +63,7 @@ def held_state_kept(
     slots = [(slot, slot.get()) for slot in _slots(module)]
     found: dict[int, Any] = {}
     try:
-        with _looked_at_after_forward(slots, found):
+        with new_attributes_removed(module), _looked_at_after_forward(slots, found):
             yield
     finally:
         for tensor, value in tensors:

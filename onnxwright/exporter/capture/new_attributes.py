@@ -1,7 +1,8 @@
-"""Attributes that a module sets while it is captured: they are gone afterwards.
+"""Attributes that a module sets while it is captured or compared: they are gone afterwards.
 
-What is computed while PyTorch traces has no numbers.  Left on the module, such a tensor would be
-read by the next call (`if hasattr(self, "cache")`), or by the next way to capture.
+What is computed while PyTorch traces has no numbers, and what is computed from the example inputs
+has theirs.  Left on the module, such a tensor would be read by the next call
+(`if hasattr(self, "cache")`), or by the next way to capture.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
-_TRACED = (FakeTensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+_COMPUTED = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
 _NUMBERS = (int, float, bool, str, type(None))
 # How far objects are followed from a module, and how many of them.
 _DEPTH = 3
@@ -25,12 +25,12 @@ _NOT_FOLLOWED = (torch.Tensor, type, *_NUMBERS)
 def new_attributes_removed(module: torch.nn.Module) -> Iterator[None]:
     """While it lasts, attributes may be set; at its end those that are new are removed.
 
-    Numbers, texts and what PyTorch traces are; other objects, such as a cache that a library
-    makes at the first call, stay.  Attributes that had another value before have it again where
-    they hold what PyTorch traces.
+    Numbers, texts, tensors and containers of these are; other objects, such as a cache that a
+    library makes at the first call, stay.  Attributes that had another value before have it again where they hold
+    tensors.
 
     Args:
-        module: what is captured, with all in it.
+        module: what is run, with all in it.
     """
     before = [(names, dict(names)) for names in _attributes_of(module)]
     try:
@@ -39,9 +39,9 @@ def new_attributes_removed(module: torch.nn.Module) -> Iterator[None]:
         for names, old in before:
             for name, value in list(names.items()):
                 if name not in old:
-                    if type(value) in _NUMBERS or _is_traced(value):
+                    if _is_data(value) or _is_computed(value):
                         del names[name]
-                elif value is not old[name] and _is_traced(value):
+                elif value is not old[name] and _is_computed(value):
                     names[name] = old[name]
 
 
@@ -64,10 +64,19 @@ def _is_of_torch(value: Any) -> bool:
     return isinstance(value, torch.nn.Module) or type(value).__module__.startswith("torch.")
 
 
-def _is_traced(value: Any) -> bool:
-    """Whether a value is, or holds, what PyTorch traces."""
+def _is_data(value: Any) -> bool:
+    """Whether a value is a number, a text or a tensor, or holds nothing else."""
     if isinstance(value, dict):
-        return any(map(_is_traced, value.values()))
+        return all(map(_is_data, value.values()))
     if isinstance(value, (list, tuple)):
-        return any(map(_is_traced, value))
-    return isinstance(value, _TRACED)
+        return all(map(_is_data, value))
+    return type(value) in _NUMBERS or isinstance(value, torch.Tensor)
+
+
+def _is_computed(value: Any) -> bool:
+    """Whether a value is, or holds, a tensor or a number that PyTorch traces."""
+    if isinstance(value, dict):
+        return any(map(_is_computed, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_computed, value))
+    return isinstance(value, _COMPUTED)

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-PROGRAMS: dict[str, Callable[..., Any]] = {}
+from tests.exporter.source.tables import Table, adding_to
+
+PROGRAMS: Table = {}
+program = adding_to(PROGRAMS)
+"""Add a program to the table: a function of one matrix, or a module."""
 SIZES = (2, 3, 5)
-
-
-def program(function: Any) -> Any:
-    """Add a program to the table: a function of one matrix, or a module."""
-    PROGRAMS[function.__name__] = function
-    return function
 
 
 @program

@@ -9,29 +9,21 @@ import dataclasses
 import enum
 import functools
 import operator
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import nn
 
-PROGRAMS: dict[str, Callable[..., Any]] = {}
-REFUSED: dict[str, Callable[..., Any]] = {}
+from tests.exporter.source.tables import Table, adding_to
+
+PROGRAMS: Table = {}
+program = adding_to(PROGRAMS)
+"""Add a program to the table: a function of one matrix, or a module."""
+REFUSED: Table = {}
+refused = adding_to(REFUSED)
+"""Add a program that is refused, with its line."""
 
 NAMES = ("relu", "tanh")
 TABLE = {"relu": torch.relu, "tanh": torch.tanh}
-
-
-def program(function: Any) -> Any:
-    """Add a program to the table: a function of one matrix, or a module."""
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def refused(function: Any) -> Any:
-    """Add a program that is refused, with its line."""
-    REFUSED[function.__name__] = function
-    return function
 
 
 class Mode(enum.Enum):

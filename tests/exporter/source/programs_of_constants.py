@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-PROGRAMS: dict[str, Callable[..., Any]] = {}
+from tests.exporter.source.tables import Table, adding_to
+
+PROGRAMS: Table = {}
+program = adding_to(PROGRAMS)
+"""Add a program to the table: a function of one matrix, or a module."""
 
 
-MORE: dict[str, Callable[..., Any]] = {}
-
-
-def program(function: Any) -> Any:
-    """Add a program to the table: a function of one matrix, or a module."""
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def more(function: Any) -> Any:
-    """Add one that is tried in the slow share."""
-    MORE[function.__name__] = function
-    return function
+MORE: Table = {}
+more = adding_to(MORE)
+"""Add one that is tried in the slow share."""
 
 
 @program

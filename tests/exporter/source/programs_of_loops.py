@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-PROGRAMS: dict[str, Callable[..., Any]] = {}
+from tests.exporter.source.tables import Table, adding_to
 
-
-def program(function: Any) -> Any:
-    """Add a program to the table: a function of one matrix, or a module."""
-    PROGRAMS[function.__name__] = function
-    return function
+PROGRAMS: Table = {}
+program = adding_to(PROGRAMS)
+"""Add a program to the table: a function of one matrix, or a module."""
 
 
 @program

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from tests.exporter.source.tables import Table, adding_to
 
-PROGRAMS: dict[str, Callable[..., Any]] = {}
-REFUSED: dict[str, Callable[..., Any]] = {}
-
-
-def program(function: Any) -> Any:
-    """Add a program to the table: a function of one matrix, or a module."""
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def refused(function: Any) -> Any:
-    """Add a program that is refused, with its line."""
-    REFUSED[function.__name__] = function
-    return function
+PROGRAMS: Table = {}
+program = adding_to(PROGRAMS)
+"""Add a program to the table: a function of one matrix, or a module."""
+REFUSED: Table = {}
+refused = adding_to(REFUSED)
+"""Add a program that is refused, with its line."""
 
 
 @program

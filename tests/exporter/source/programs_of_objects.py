@@ -12,28 +12,21 @@ import dataclasses
 import enum
 import functools
 from collections import namedtuple
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-PROGRAMS: dict[str, Callable[..., Any]] = {}
+from tests.exporter.source.tables import Table, adding_to
+
+PROGRAMS: Table = {}
+program = adding_to(PROGRAMS)
+"""Add a program to the table: a function of one matrix, or a module."""
 
 
-def program(function: Any) -> Any:
-    """Add a program to the table: a function of one matrix, or a module."""
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-REFUSED: dict[str, Callable[..., Any]] = {}
-
-
-def refused(function: Any) -> Any:
-    """Add a program that is refused, with its line."""
-    REFUSED[function.__name__] = function
-    return function
+REFUSED: Table = {}
+refused = adding_to(REFUSED)
+"""Add a program that is refused, with its line."""
 
 
 @program

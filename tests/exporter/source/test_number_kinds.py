@@ -191,7 +191,7 @@ def size_of_a_case(x):
 
 
 def size_that_is_captured(x):
-    return x * 2 if isinstance(x.shape[0], (torch.SymInt, str)) else x - isinstance(x, type)
+    return x * 2 - isinstance(x, type) if isinstance(x.shape[0], (torch.SymInt, str)) else x
 
 
 OF_SIZES = (

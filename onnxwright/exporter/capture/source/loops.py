@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -155,7 +155,10 @@ def _left_to_unroll(
     if run_time is None:
         return items
     if run_time.most is not None:
-        go_through = functools.partial(_for_most, run_time, take, body, broken, state)
+
+        def go_through() -> None:
+            _for_places(_first_places(run_time), take, body, broken, state)
+
         if not run_time.is_sized:
             go_through()
         elif not _worked(go_through, state):
@@ -166,7 +169,8 @@ def _left_to_unroll(
         with fixed_places():
             looped = _looped(run_time, take, body, broken, state)
         if not looped:
-            _for_places(places, take, body, broken, state)
+            made = [(there, functools.partial(ranges.same, item)) for there, item in places]
+            _for_places(made, take, body, broken, state)
         return None
     if not run_time.is_sized:
         _for_counted(run_time, take, body, broken, state)
@@ -251,41 +255,30 @@ def _after_loop(
 
 
 def _for_places(
-    places: list[tuple[Any, Any]],
+    places: Iterable[tuple[Any, Callable[[], Any]]],
     take: Callable[[Any], None],
     body: Callable[[], None],
     broken: Callable[[], Any] | None,
     state: State,
 ) -> None:
-    """A loop over the places that are true, as a decision for each place."""
+    """A loop over items that may not be there, as a decision for each: whether, and the item."""
 
-    def again(item: Any) -> None:
-        take(item)
+    def again(item: Callable[[], Any]) -> None:
+        take(item())
         body()
 
     for there, item in places:
         if_(_more(there, broken), functools.partial(again, item), lambda: None, state)
 
 
-def _for_most(
-    items: ranges.Counted,
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    broken: Callable[[], Any] | None,
-    state: State,
-) -> None:
-    """A loop over items of Python, of which the first ones are used: a decision for each."""
-
-    def again(n: int) -> None:
-        take(items.item(n))
-        body()
-
+def _first_places(items: ranges.Counted) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Items of Python, of which the first ones are used, as places."""
     assert items.most is not None
     for n in range(int(items.start), items.most):
         there = items.more(n)
         if isinstance(there, torch.SymBool):
             there = as_truth(there)  # a size is asked at run time, too
-        if_(_more(there, broken), functools.partial(again, n), lambda: None, state)
+        yield there, functools.partial(items.item, n)
 
 
 def _more(there: Any, broken: Callable[[], Any] | None) -> Any:

@@ -26,10 +26,10 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
 from onnxwright.exporter.capture.patches.number_kinds import (
     KINDS,
-    functions_of,
     knows_kinds,
     matches_numbers,
 )
+from onnxwright.exporter.capture.reached_functions import reached_functions
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.functions import MACHINERY
@@ -176,7 +176,7 @@ def _kinds(found: Misread) -> Iterator[None]:
 @contextmanager
 def _matches(found: Misread, model: Any) -> Iterator[None]:
     """Record functions that match a size with `case int()`, which asks no function of Python."""
-    codes = {f.__code__ for f in functions_of(model) if matches_numbers(f.__code__)}
+    codes = {f.__code__ for f in reached_functions(model) if matches_numbers(f.__code__)}
     if not codes:
         yield
         return

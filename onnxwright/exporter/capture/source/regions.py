@@ -286,7 +286,7 @@ class Region:
             if home is not None and where is not None:
                 is_shared = where == home
             else:  # Python has no tensor of the one any more
-                is_shared = _viewed_first(other) is _viewed_first(base)
+                is_shared = base_of(other) is base_of(base)
             if other is not base and is_shared:
                 raise SharedWriteError
 
@@ -315,13 +315,7 @@ def value_of(node: fx.Node) -> Any:
     Returns:
         The tensor.
     """
-    t = tracer()
-    known = live_values(t)
-    if node in known:
-        return known[node]
-    like = node.meta["val"]
-    made = empty(like.shape, like.dtype)
-    return track_tensor_tree(made, fx.Proxy(node, t), constant=None, tracer=t)
+    return operand_values([node])[0]
 
 
 def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
@@ -333,24 +327,18 @@ def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
     Returns:
         Tensors and numbers.
     """
-    return [_number(n) if isinstance(n.meta["val"], SYMBOLS) else value_of(n) for n in nodes]
+    known = live_values(tracer())
+    return [known[n] if n in known else _made_again(n) for n in nodes]
 
 
-def _number(node: fx.Node) -> Any:
-    """A number for a node of the trace, which Python may have no number of any more."""
+def _made_again(node: fx.Node) -> Any:
+    """A tensor or number for a node of the trace, which Python may have none of any more."""
     t, found = tracer(), node.meta["val"]
-    if t.unwrap_proxy(found) is found:
-        track_tensor_tree(found, fx.Proxy(node, t), constant=None, tracer=t)
-    return found
-
-
-def _viewed_first(node: fx.Node) -> fx.Node:
-    """The node whose memory a node is a view of; itself if it is none."""
-    while (base := viewed(node)) is not None:
-        if isinstance(base.target, torch._ops.HigherOrderOperator):
-            break  # one of its results
-        node = base
-    return node
+    if not isinstance(found, SYMBOLS):
+        found = empty(found.shape, found.dtype)
+    elif t.unwrap_proxy(found) is not found:
+        return found
+    return track_tensor_tree(found, fx.Proxy(node, t), constant=None, tracer=t)
 
 
 def _storage(value: Any) -> Any:
