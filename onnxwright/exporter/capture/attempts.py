@@ -20,13 +20,10 @@ from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
 from onnxwright.exporter.capture.source.conversions import Conversions
-from onnxwright.exporter.capture.source.functions import (
-    Rewritten,
-    has_deciding_frame,
-    is_about_fixed_size,
-)
+from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
 from onnxwright.exporter.capture.source.strategy import rewritten_conversions
+from onnxwright.exporter.capture.source.value_errors import has_deciding_frame, is_about_fixed_size
 from onnxwright.exporter.capture.strategies import (
     Source,
     Strategy,

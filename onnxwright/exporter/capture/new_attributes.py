@@ -26,8 +26,8 @@ def new_attributes_removed(module: torch.nn.Module) -> Iterator[None]:
     """While it lasts, attributes may be set; at its end those that are new are removed.
 
     Numbers, texts, tensors and containers of these are; other objects, such as a cache that a
-    library makes at the first call, stay.  Attributes that had another value before have it again where they hold
-    tensors.
+    library makes at the first call, stay.  Attributes that had another value before have it again
+    where they hold tensors.
 
     Args:
         module: what is run, with all in it.

@@ -23,7 +23,8 @@ from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
 from onnxwright.exporter.capture.assumptions.decisions import Decision, sym_node_wrapped
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.functions import Rewritten, Site, model_frame
+from onnxwright.exporter.capture.source.functions import Rewritten, Site
+from onnxwright.exporter.capture.source.machinery import model_frame
 
 # Calls that make Python's iterables of a tensor or of numbers.
 _ITERABLES = (

@@ -21,7 +21,8 @@ from typing_extensions import Self
 from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.expressions import is_rewritten
-from onnxwright.exporter.capture.source.functions import MACHINERY, Site
+from onnxwright.exporter.capture.source.functions import Site
+from onnxwright.exporter.capture.source.machinery import MACHINERY
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import tracer

@@ -16,7 +16,7 @@ import torch
 from torch.fx.experimental import symbolic_shapes
 
 from onnxwright.exporter.capture.source.expressions import MATH
-from onnxwright.exporter.capture.source.functions import MACHINERY
+from onnxwright.exporter.capture.source.machinery import MACHINERY
 
 _CONVERSIONS = (
     (torch.SymInt, "__int__"),

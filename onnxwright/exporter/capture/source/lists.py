@@ -25,8 +25,8 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     words,
 )
-from onnxwright.exporter.capture.source.functions import model_frame
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
+from onnxwright.exporter.capture.source.machinery import model_frame
 from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import depth, empty
 from onnxwright.exporter.places import line_of

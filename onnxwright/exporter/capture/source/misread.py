@@ -32,7 +32,7 @@ from onnxwright.exporter.capture.patches.number_kinds import (
 from onnxwright.exporter.capture.reached_functions import reached_functions
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.expressions import is_rewritten
-from onnxwright.exporter.capture.source.functions import MACHINERY
+from onnxwright.exporter.capture.source.machinery import MACHINERY
 from onnxwright.exporter.capture.source.text_uses import is_used
 from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
 

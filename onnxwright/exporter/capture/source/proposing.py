@@ -23,9 +23,10 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from onnxwright.exporter.capture.source.conditions import Condition, conditions_of, names_in
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.expressions import RUNTIME
-from onnxwright.exporter.capture.source.functions import Rewritten, reads_value
+from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.session import Noted, Seen, noting, observing
+from onnxwright.exporter.capture.source.value_errors import reads_value
 from onnxwright.exporter.places import HOME, is_of_user
 
 # How many captures are tried, and how long the one that failed may have taken, in seconds.

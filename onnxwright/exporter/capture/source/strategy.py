@@ -22,19 +22,18 @@ from onnxwright.exporter.capture.source.errors import (
     RefusedError,
     TooManyCopiesError,
 )
-from onnxwright.exporter.capture.source.functions import (
-    MOST_COPIES,
-    Rewritten,
-    deciding_frame,
-    deciding_lines,
-    is_about_fixed_size,
-    reads_value,
-)
+from onnxwright.exporter.capture.source.functions import MOST_COPIES, Rewritten
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.misread import Misread, take_misread
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
+from onnxwright.exporter.capture.source.value_errors import (
+    deciding_frame,
+    deciding_lines,
+    is_about_fixed_size,
+    reads_value,
+)
 from onnxwright.exporter.places import line_of
 
 # How many functions of one model are rewritten at most.

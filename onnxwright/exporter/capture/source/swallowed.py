@@ -17,7 +17,8 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.source.expressions import RUNTIME
-from onnxwright.exporter.capture.source.functions import MACHINERY, SwallowedError
+from onnxwright.exporter.capture.source.machinery import MACHINERY
+from onnxwright.exporter.capture.source.value_errors import SwallowedError
 from onnxwright.exporter.places import STDLIB, TORCH
 
 _OWN = str(Path(__file__).parent)
