@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
 from onnxwright.exporter.capture.source.carried_tensors import Carried, CarriedTensors
 from onnxwright.exporter.capture.source.carries import (
@@ -38,12 +38,8 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.lists import (
     Grown,
-    Growth,
-    allocate_rows,
     close_other_names,
-    length_of,
     raise_growth,
-    row_like,
     rows_kept,
 )
 from onnxwright.exporter.capture.source.merging import (
@@ -74,19 +70,6 @@ from onnxwright.exporter.capture.source.truth import as_truth
 _TRIES = 6
 
 
-@dataclass(frozen=True)
-class Trips:
-    """How often a loop runs.
-
-    Fields:
-        most: as often at most.
-        certain: whether it runs as often, unless that is below 0.
-    """
-
-    most: Any
-    certain: bool
-
-
 class Loop:
     """A loop in the making.
 
@@ -109,19 +92,12 @@ class Loop:
         only_counts: bool = False,
     ) -> None:
         self.test, self.body, self.state, self.counter = test, body, state, counter
-        self.trips, self.only_counts = trips, only_counts
+        self.only_counts = only_counts
         self.slots = state.open()
         self.before, self.chosen = state.read(), chosen_so_far()
-        # Whether lists are tensors that get longer, as their items are used in the loop.
-        self.resizes = False
-        self.resized: list[Any] = []
-        # Slots whose list grows -> how.
-        self.growing: dict[int, Growth] = {}
-        # Slots whose value is another object after an iteration -> their leaves.
-        self.varying: dict[int, list[Carry]] = {}
-        for n, (slot, value) in enumerate(zip(self.slots, self.before)):
-            if slot.live and isinstance(value, Grown) and value.growth is None:
-                self._start_growth(n, None, value, value.sample(), 1)
+        self.variables = Variables(state, self.slots, self.before)
+        self.varying = self.variables.varying
+        self.lists = CarriedLists(self.variables, trips, only_counts, self._counted_trips)
         # Slots that cannot be carried, with what an iteration leaves in them.
         self.left: dict[int, Any] = {}
         self.numbers: list[Carry] = []
@@ -198,13 +174,12 @@ class Loop:
                 self.state.write(self.before)
                 changed = False
                 rebound: list[Any] = []
-                self.to_resize: list[tuple[int, Any, torch.Tensor]] = []
                 self.to_choose: dict[int, Any] = {}
                 for n, slot in enumerate(self.slots):
                     owner = self.state.owner(n)
                     if owner is not None and any(owner is one for one in rebound):
                         continue
-                    if slot.live and self._is_rebound(n, values, after):
+                    if slot.live and self.lists.is_rebound(n, values[n], after[n], self.known):
                         rebound.append(values[n])
                         changed = True
                         continue
@@ -214,7 +189,7 @@ class Loop:
                         if n in self.to_choose:
                             continue
                         changed |= self._vary_or_leave(n, values, after)
-                if changed or any(g.added > g.most for g in self.growing.values()):
+                if changed or self.lists.is_short:
                     region.discard()
                     forget_chosen(count)
                 else:
@@ -230,78 +205,21 @@ class Loop:
             self.state.write(self.before)
             if error.grows is None:
                 raise
-            self._grow(*error.grows, error)
+            self.lists.grow(*error.grows, error)
             return True
-        for n, owner, sample in self.to_resize:
-            self._start_resizing(n, owner, list(self.before[n]), sample)
+        changed |= self.lists.make_room()
         for n, value in self.to_choose.items():
-            self.before[n] = aligned(self.before[n], value, conditional)
-            self.varying.pop(n, None)
-        for n, growth in self.growing.items():
-            if growth.added > growth.most:
-                growth.most, changed = growth.added, True
-                self._allocate(n)
+            self.variables.begin_with(n, aligned(self.before[n], value, conditional))
         return changed
 
     def _varying(self, values: list[Any]) -> dict[int, Any]:
         """The values of the slots that are carried."""
         return {n: values[n] for n in self.varying}
 
-    def _grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
-        """Make a list that an iteration adds to one of rows; begin anew."""
-        slots = [n for n, v in enumerate(self.before) if v is items and n not in self.growing]
-        if not slots or not self.slots[slots[0]].live:
-            raise LoopChangeError(error.path, error.left, error.right) from None
-        sample = row_like(added[0])
-        if not _is_known(sample, known_symbols()):
-            raise LoopChangeError("an item of the list", "of one size", "of another")
-        head = list(self.before[slots[0]])
-        if error.first:
-            head.reverse()
-        self._start_growth(slots[0], items, head, sample, len(added), error.first)
-
-    def _start_growth(
-        self, n: int, owner: Any, head: Any, sample: Any, most: int, first: bool = False
-    ) -> None:
-        """Carry a list as rows that iterations add to."""
-        if self.trips is None and not self.resizes:
-            try:
-                self.trips = Trips(self._counted_trips(), True)
-            except (ListUseError, LoopChangeError) as error:
-                if self.only_counts or not getattr(error, "of_lists", True):
-                    raise
-                self.resizes = True  # how often it runs depends on the items
-        if self.resizes or self.trips is None:
-            self._start_resizing(n, owner, head, sample, first)
-            return
-        self.growing[n] = Growth(
-            owner, head, sample, most, counts_only=self.only_counts, first=first
-        )
-        self._allocate(n)
-
-    def _start_resizing(
-        self, n: int, owner: Any, head: Any, sample: Any, first: bool = False
-    ) -> None:
-        """Carry a list as a tensor that gets longer."""
-        if first and isinstance(head, list) and not isinstance(head, Grown):
-            head = head[::-1]
-        rows = allocate_rows(head, sample, 0, 0)
-        self.before[n] = Grown(rows, rows.shape[0])
-        self.varying.pop(n, None)
-        if owner is not None:
-            self.resized.append(owner)
-
     def _resize(self, error: ListUseError | LoopChangeError) -> None:
-        """Carry all lists as tensors that get longer, if an error says that they are used so."""
+        """Begin anew with lists that get longer, if an error says that they are used so."""
         self.state.write(self.before)
-        if self.only_counts or self.resizes or not self.growing:
-            raise error
-        if not getattr(error, "of_lists", True):
-            raise error
-        self.resizes = True
-        for n, growth in list(self.growing.items()):
-            del self.growing[n]
-            self._start_resizing(n, growth.owner, growth.head, growth.sample, growth.first)
+        self.lists.resize_all(error)
 
     def _counted_trips(self) -> Any:
         """How often the loop runs, by a loop before it that keeps no list."""
@@ -317,24 +235,6 @@ class Loop:
         torch._check(count >= 0)
         return count
 
-    def _is_rebound(self, n: int, values: list[Any], after: list[Any]) -> bool:
-        """Whether a variable has a list of another length after an iteration; it is rows then."""
-        old, new = values[n], after[n]
-        if type(old) is not list or self.state.owner(n) is not None or old is new:
-            return False
-        if isinstance(new, Grown) and new.growth is None:
-            sample = new.sample()
-        else:
-            lists = type(new) is list and len(old) != len(new)
-            items = [*old, *new] if lists else []
-            if not items or not all(isinstance(x, (torch.Tensor, int, float)) for x in items):
-                return False
-            sample = row_like(items[-1])
-        if not _is_known(sample, self.known):
-            return False
-        self.to_resize.append((n, old, sample))
-        return True
-
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot as one that may be None, or one of several objects; whether it was not."""
         start = aligned(self.before[n], after[n], conditional)
@@ -343,7 +243,7 @@ class Loop:
             # Which of the objects it is before the loop is computed before the loop.
             self.to_choose[n] = after[n]
             return True
-        if changed and self.growing.get(n) is None:
+        if changed and self.lists.growing.get(n) is None:
             self.before[n] = start
             values[n] = aligned(values[n], after[n], conditional)
         after[n] = aligned(after[n], start, conditional)
@@ -364,7 +264,7 @@ class Loop:
     def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
         name = self.slots[n].name
-        if isinstance(before, Grown) and before.growth is not None and n not in self.growing:
+        if isinstance(before, Grown) and before.growth is not None and n not in self.lists.growing:
             change = LoopChangeError(name, "of a loop around this one", "longer")
             change.of_lists = True
             raise change
@@ -397,35 +297,12 @@ class Loop:
         self.varying[n] = carries
         return changed
 
-    def _allocate(self, n: int) -> None:
-        """Begin with a tensor for all that iterations add to a list."""
-        assert self.trips is not None
-        growth = self.growing[n]
-        rows = allocate_rows(growth.head, growth.sample, self.trips.most, growth.most)
-        self.before[n] = Grown(rows, length_of(growth.head), growth)
-        self.varying.pop(n, None)
-
-    def _list_of(self, n: int, value: Any) -> Any:
-        """A list as it is after the loop."""
-        growth = self.growing.get(n)
-        if growth is None or self.trips is None:
-            return value
-        if growth.certain and self.trips.certain and growth.added == growth.most:
-            rows = value.rows.flip(0) if growth.first else value.rows
-            return Grown(rows, rows.shape[0])
-        count = value.length.item()
-        torch._check(count >= 0)
-        torch._check(count <= value.rows.shape[0])
-        rows = value.rows[:count]
-        return Grown(rows.flip(0) if growth.first else rows, count)
-
     # -- inputs ------------------------------------------------------------------------------------
 
     def _start(self, region: Region) -> list[Any]:
         """The slots with what is carried as inputs of a region."""
         self._count = None
-        for growth in self.growing.values():
-            growth.added = 0
+        self.lists.start_iteration()
         for carry in self.numbers:
             self._count = input_of(region, carry)
         values = list(self.before)
@@ -442,14 +319,14 @@ class Loop:
     def _build(self) -> Any:
         carries = self._carries()
         body, after, leaves = self.iteration
-        added = {n: growth.added for n, growth in self.growing.items()}
+        added = {n: growth.added for n, growth in self.lists.growing.items()}
         with Region() as region:
             values = self._start(region)
             self.state.write(values)
             going = as_truth(self.test(self._count))
             self.state.write(self.before)
             test = region.close([going])
-        for n, growth in self.growing.items():
+        for n, growth in self.lists.growing.items():
             growth.added = added[n]
         if self.only_counts and _draws(body.graph):
             drawn = LoopChangeError("the list", "of an unknown length", "of another")
@@ -464,17 +341,16 @@ class Loop:
         count = next(taken) if self.numbers else None
         if self.only_counts:
             return count
-        for n, growth in self.growing.items():
+        for n, growth in self.lists.growing.items():
             if n not in self.varying:  # no iteration changes it
                 final[n] = growth.head if growth.owner is None else growth.owner
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            final[n] = self._list_of(n, with_leaves(after[n], self.slots[n].name, made))
+            final[n] = self.lists.after_loop(n, with_leaves(after[n], self.slots[n].name, made))
             mark_numbers((c.is_number for c in found), made.values())
         for n, value in enumerate(final):
             owner = self.state.owner(n)
-            owners = [*(g.owner for g in self.growing.values()), *self.resized]
-            if owner is not None and any(owner is one for one in owners):
+            if owner is not None and any(owner is one for one in self.lists.owners()):
                 close_other_names(value)
         self.state.write(final)
         renew_chosen(self.chosen)
@@ -507,7 +383,8 @@ class Loop:
                     node_of(region.tracer, leaf))
             for c, leaf, given in zip(self._carries(), leaves, region.given) if not c.is_number
         ]  # fmt: skip
-        most = None if self.trips is None or not self.trips.certain else self.trips.most
+        trips = self.lists.trips
+        most = None if trips is None or not trips.certain else trips.most
         runs = isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
         return CarriedTensors(carried, region.nodes(), runs)
 
@@ -541,12 +418,6 @@ class Loop:
             if not self.only_counts:
                 target.copy_(value)
         return list(results[: len(carries)])
-
-
-def _is_known(sample: torch.Tensor, known: set[Any]) -> bool:
-    """Whether the sizes of a tensor exist outside of the iteration."""
-    sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
-    return all(free_unbacked_symbols(s) <= known for s in sizes)
 
 
 def _draws(graph: torch.fx.Graph) -> bool:

@@ -15,6 +15,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from onnxwright.exporter.capture.source import lists, ranges
+from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
@@ -24,7 +25,7 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.iterators import Once, note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.lists import Grown, append
-from onnxwright.exporter.capture.source.looping import Loop, Trips
+from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
@@ -215,7 +216,7 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
         if isinstance(error, (ListUseError, LoopChangeError)) and getattr(error, "of_lists", True):
-            if any(loop.growing and not loop.resizes for loop in session.loops):
+            if any(loop.lists.has_room for loop in session.loops):
                 raise  # the loop around this one carries its lists in another way
         session.unrolled.setdefault(asking_line(), error)
         session.choices, session.chosen = choices, chosen
