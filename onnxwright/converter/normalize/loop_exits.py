@@ -14,6 +14,8 @@ from onnxwright.converter.normalize.exits import FlagNames, contains, set_flag, 
 
 _Loop = Union[hir.For, hir.While]
 _EXITS = (hir.Break, hir.Continue)
+# What the names begin with of the values that loops return.
+VALUE = "value"
 
 
 def loop_exits(block: hir.Block, flags: FlagNames) -> hir.Block:
@@ -37,7 +39,7 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
     before: list[hir.Statement] = []
     after: list[hir.Statement] = []
     if contains(body, (hir.Return,)):
-        flag, value = flags.fresh("returned"), flags.fresh("value")
+        flag, value = flags.fresh("returned"), flags.fresh(VALUE)
         # `while True` without `break` ends by a return only.
         sure = _is_endless(s) and not breaks
         body = _returns_to_breaks(body, flag, value)

@@ -27,6 +27,7 @@ from tests.exporter.source import (  # noqa: E402
     programs_of_names,
     programs_of_numbers,
     programs_of_objects,
+    programs_of_returns,
     random_programs,
 )
 
@@ -56,7 +57,7 @@ ALL = {
     **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
     **programs_of_iterables.PROGRAMS, **programs_of_choices.PROGRAMS,
     **programs_of_effects.PROGRAMS, **programs_of_numbers.PROGRAMS,
-    **programs_of_names.PROGRAMS,
+    **programs_of_names.PROGRAMS, **programs_of_returns.PROGRAMS,
 }  # fmt: skip
 
 
@@ -84,14 +85,16 @@ def test_more_programs(name: str) -> None:
 
 REFUSED = {
     **programs_of_objects.REFUSED, **programs_of_choices.REFUSED, **programs_of_numbers.REFUSED,
-    **programs_of_effects.REFUSED, **programs_of_names.REFUSED,
+    **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
-    of_changes = {**programs_of_effects.REFUSED, **programs_of_names.REFUSED}
+    of_changes = {
+        **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED
+    }  # fmt: skip
     code = "OW8(8[67]|43)" if name in of_changes else "OW8[248]"
     with pytest.raises(ExportError, match=code):
         exported(module, programs.inputs()[1], capture="source")

@@ -7,6 +7,7 @@ Python changes `now`, `a` or `b` would change, too, and the other way round: tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import FrameType
 from typing import Any
 
 from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object
@@ -24,14 +25,19 @@ class CarriedObjects:
         before: what is carried, as it is before the loop, by its place.
         given: what stands for it in an iteration.
         choices: how many choices of objects there were before.
+        returned: the places of what the function returns, with its frame.
     """
 
-    def __init__(self, before: Mapping[int, Any], given: Mapping[int, Any], choices: int) -> None:
-        self.choices = choices
+    def __init__(
+        self, before: Mapping[int, Any], given: Mapping[int, Any], choices: int,
+        returned: Mapping[int, FrameType | None],
+    ) -> None:  # fmt: skip
+        self.choices, self.returned = choices, returned
         # The object of before, and what stands for it, by place and path.
         self.copies = {
             path: (old, new) for n, value in given.items()
-            for path, old, new in _objects(before[n], value, (n,)) if old is not new
+            for path, old, new in _objects(before[n], value, (n,))
+            if old is not new and n not in returned
         }  # fmt: skip
         if self.copies:
             self.effects = Effects()
@@ -46,18 +52,18 @@ class CarriedObjects:
             after: what is carried after it, by its place; other variables are as before it.
         """
         self.ends: dict[tuple[Any, ...], list[Any]] = {}
-        if not self.copies:
-            return
         session = current()
         chosen = [] if session is None else session.chosen[self.choices :]
-        changed = {id(v) for v, held in self.held.values() if not is_same_items(held_by(v), held)}
-        changed |= {id(v) for v, kept in self.effects.containers if not is_same_items(v, kept)}
         for n, value in after.items():
             for path, end, _ in _objects(value, value, (n,)):
                 self.ends[path] = [end]
                 for choice in chosen:
                     if any(v is end for v in choice.objects):
                         self.ends[path] += choice.objects
+        if not self.copies:
+            return
+        changed = {id(v) for v, held in self.held.values() if not is_same_items(held_by(v), held)}
+        changed |= {id(v) for v, kept in self.effects.containers if not is_same_items(v, kept)}
         self.changed = changed
 
     def check(self) -> None:
@@ -80,7 +86,10 @@ class CarriedObjects:
 
     def _twice(self, value: Any, path: tuple[Any, ...]) -> bool:
         """Whether another variable has an object after an iteration, too."""
-        return any(v is value for other, ends in self.ends.items() if other != path for v in ends)
+        return any(
+            v is value for other, ends in self.ends.items()
+            if other != path and other[0] not in self.returned for v in ends
+        )  # fmt: skip
 
     def note_results(self, results: Mapping[int, Any]) -> None:
         """Remember the objects that are carried after the last iteration.
@@ -89,7 +98,7 @@ class CarriedObjects:
             results: them, by their place.
         """
         session = current()
-        if not self.copies or session is None:
+        if not self.ends or session is None:
             return
         now = Effects()
         found = {path: end for n, value in results.items()
@@ -100,12 +109,15 @@ class CarriedObjects:
             kept += [
                 other for place, other in found.items()
                 if place != path and other is not result
+                and (place[0] not in self.returned or path[0] in self.returned)
                 and any(v is end for v in olds for end in self.ends.get(place, ()))
             ]  # fmt: skip
             if kept:
                 objects = (result, *kept)
                 held = tuple(held_by(value) for value in objects)
-                session.chosen.append(Chosen(objects, held, asking_line(), in_loop=True))
+                frame = self.returned.get(path[0])
+                made = Chosen(objects, held, asking_line(), in_loop=True, returned_by=frame)
+                session.chosen.append(made)
 
 
 def _objects(

@@ -8,7 +8,7 @@ one of them after a write to another is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import fx
@@ -21,6 +21,7 @@ from onnxwright.exporter.capture.source.chosen_tensors import (
     stale_after,
 )
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
+from onnxwright.exporter.capture.source.returned import is_returned, returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current
 
 # The sides of decisions by which a tensor is another one: (the decision, the side).
@@ -111,15 +112,21 @@ class CarriedTensors:
             return
         results = [one.after for one in self.carried if one.after is not None]
         pairs = [(n, tuple(self.sources[n])) for n in range(len(self.carried))]
-        pairs += [(n, (self.carried[m].given,)) for n, m in sorted(self.joined)]
+        pairs += [(n, (self.carried[m].given,)) for n, m in sorted(self.joined)
+                  if not self._returned(n, m)]  # fmt: skip
         for n, others in pairs:
             chosen = self._chosen(n, self.carried[n].given, nodes[-1], others)
             stale_after(chosen, self.choices, self.written, nodes, results)
 
+    def _returned(self, *places: int) -> bool:
+        """Whether one of what is carried is what the function returns."""
+        return any(is_returned(self.carried[n].path) for n in places)
+
     def _chosen(self, n: int, node: fx.Node | None, last: fx.Node, others: Nodes) -> ChosenTensor:
         one = self.carried[n]
         said = (one.words, one.words)
-        return ChosenTensor(node, last, (others,), one.path, said, self.place, in_loop=True)
+        return ChosenTensor(node, last, (others,), one.path, said, self.place, in_loop=True,
+                            returned_by=returning_frame(one.path))  # fmt: skip
 
     def note(self, tracer: Any, results: Sequence[Any]) -> None:
         """Remember what the results of the loop may be.
@@ -136,10 +143,16 @@ class CarriedTensors:
             if base_of(one.given) in self.written and self.sources[n]:
                 found = self._chosen(n, None, last, tuple(self.sources[n]))
                 session.chosen_tensors.append(found)
-            others = [made[m] for k, m in sorted(self.joined) if k == n]
+            joined = [m for k, m in sorted(self.joined) if k == n]
+            others = [made[m] for m in joined if not self._returned(m)]
             if self.left[n] or others:
                 found = self._chosen(n, made[n], last, (*self.left[n], *others))
                 session.chosen_tensors.append(found)
+            returned = [m for m in joined if self._returned(m)]
+            if returned:
+                found = self._chosen(n, made[n], last, tuple(made[m] for m in returned))
+                frame = returning_frame(self.carried[returned[0]].path)
+                session.chosen_tensors.append(replace(found, returned_by=frame))
 
     def _homes(self, node: fx.Node | None) -> _Homes:
         """The nodes whose memory one may have, each with the sides of decisions where it has."""

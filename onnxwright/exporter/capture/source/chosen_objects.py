@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 from onnxwright.exporter.capture.source.effects import Effects
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_container, is_same_items, items_of
+from onnxwright.exporter.capture.source.returned import is_running
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
@@ -26,20 +28,25 @@ class Chosen:
         held: their items.
         place: the file and line of the decision.
         in_loop: whether the iterations of a loop chose it.
+        returned_by: the function that has returned it, on one side; None for other objects.
     """
 
     objects: tuple[Any, ...]
     held: tuple[Any, ...]
     place: tuple[str, int]
     in_loop: bool = False
+    returned_by: FrameType | None = None
 
 
-def note_chosen(made: Iterable[tuple[Any, Any, Any]], effects: Effects) -> None:
+def note_chosen(
+    made: Iterable[tuple[Any, Any, Any]], effects: Effects, returned_by: FrameType | None = None
+) -> None:
     """Remember the objects that a decision chose, if the program has one of them elsewhere, too.
 
     Args:
         made: for each, that of each side, and what stands for both.
         effects: what the program reached before the decision.
+        returned_by: the function that a side returned them from.
     """
     session = current()
     given = [
@@ -55,7 +62,7 @@ def note_chosen(made: Iterable[tuple[Any, Any, Any]], effects: Effects) -> None:
         if kept:
             objects = (new, *kept)
             held = tuple(held_by(value) for value in objects)
-            session.chosen.append(Chosen(objects, held, asking_line()))
+            session.chosen.append(Chosen(objects, held, asking_line(), returned_by=returned_by))
 
 
 def chosen_so_far() -> int:
@@ -90,7 +97,9 @@ def renew_chosen(count: int) -> None:
     """Know what the objects of choices in a part hold after it, all but as many choices."""
     session = current()
     if session is not None:
-        for n, chosen in enumerate(session.chosen[count:], count):
+        for n, chosen in enumerate(session.chosen):
+            if n < count and not is_running(chosen.returned_by):
+                continue
             held = tuple(held_by(value) for value in chosen.objects)
             session.chosen[n] = dataclasses.replace(chosen, held=held)
 
@@ -103,6 +112,9 @@ def check_chosen() -> None:
     """
     session = current()
     for chosen in session.chosen if session is not None else ():
+        # What a function still does, it does on the way that has not returned.
+        if is_running(chosen.returned_by):
+            continue
         for value, held in zip(chosen.objects, chosen.held):
             if not is_same_items(held_by(value), held):
                 error = ChosenChangedError(type(value).__name__, in_loop=chosen.in_loop)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
+from onnxwright.exporter.capture.source.returned import is_running, returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
@@ -47,6 +49,7 @@ class ChosenTensor:
         words: what it is on each side, as words.
         place: the file and line of the decision.
         in_loop: whether the iterations of a loop chose it.
+        returned_by: the function that has returned it, on one side; None for other tensors.
     """
 
     result: fx.Node | None
@@ -56,6 +59,7 @@ class ChosenTensor:
     words: tuple[str, str]
     place: tuple[str, int]
     in_loop: bool = False
+    returned_by: FrameType | None = None
 
     def of(self) -> list[fx.Node]:
         """The nodes of all that the decision chose from."""
@@ -112,7 +116,8 @@ def note_chosen_tensor(tracer: Any, result: Any, pair: Any, sides: Sequence[Left
     if session is not None and made is not None and any(sources):
         said = (words(pair.left), words(pair.right))
         session.chosen_tensors.append(
-            ChosenTensor(made, last_node(tracer), sources, pair.path, said, asking_line())
+            ChosenTensor(made, last_node(tracer), sources, pair.path, said, asking_line(),
+                         returned_by=returning_frame(pair.path))
         )
 
 
@@ -123,6 +128,11 @@ def note_written(tracer: Any, parts: Iterable[LeftBehind]) -> None:
         last = last_node(tracer)
         written = [chosen for part in parts for chosen in part.written]
         session.chosen_tensors += [dataclasses.replace(one, last=last) for one in written]
+        session.chosen_tensors = [
+            dataclasses.replace(one, last=last)
+            if one.last.graph is last.graph and is_running(one.returned_by) else one
+            for one in session.chosen_tensors
+        ]  # fmt: skip
 
 
 def last_node(tracer: Any) -> fx.Node:
@@ -167,6 +177,8 @@ def check_chosen_tensors(nodes: Iterable[fx.Node], results: Mapping[int, fx.Node
     written = []
     for chosen in known:
         if not changed and chosen.result is not None:
+            continue
+        if is_running(chosen.returned_by):
             continue
         after = part[part.index(chosen.last) + 1 :] if chosen.last in inside else part
         stale = stale_after(chosen, known, changed, after, results.values())

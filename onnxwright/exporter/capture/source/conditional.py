@@ -48,6 +48,7 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
     tracer,
 )
+from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -183,10 +184,16 @@ def _conditional(
             _note_types(pair, result)
             note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
     note_written(tracer(), [part.left for part in parts])
-    state.write([build(results) for build in builds])
+    values, made = [], []
+    for slot, build in zip(slots, builds):
+        values.append(build(results))
+        made.append((merger.made, returning_frame(slot.name)))
+        merger.made = []
+    state.write(values)
     add_chosen(chosen_there)
     renew_chosen(count)
-    note_chosen(merger.made, effects)
+    for objects, frame in made:
+        note_chosen(objects, effects, frame)
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 

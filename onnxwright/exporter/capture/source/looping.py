@@ -62,6 +62,7 @@ from onnxwright.exporter.capture.source.regions import (
     tracer,
 )
 from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_shape
+from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current, note_loss
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -165,7 +166,9 @@ class Loop:
             with Region() as region:
                 values = self._start(region)
                 self.state.write(values)
-                objects = CarriedObjects(self._varying(self.before), self._varying(values), count)
+                before, given = self._varying(self.before), self._varying(values)
+                names = [slot.name for slot in self.slots]
+                objects = CarriedObjects(before, given, count, returned_places(names))
                 again = self.body(self._count)
                 effects.check(self.state)
                 check_chosen()

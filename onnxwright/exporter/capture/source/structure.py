@@ -15,7 +15,7 @@ from typing import Any
 from onnxwright.converter import hir
 from onnxwright.converter.match_statements import UnsupportedPatternError, as_ifs
 from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, set_flag, thread
-from onnxwright.converter.normalize.loop_exits import loop_exits
+from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
 from onnxwright.converter.unpacking import unpacking_target
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.names import names_of
@@ -127,7 +127,7 @@ class Structure:
         self, s: ast.With | ast.Try, span: Span, body: hir.Block, names: Any
     ) -> list[hir.Statement]:
         """`with` or `try`: exits in its body become flags, and are left by after it."""
-        body = loop_exits(body, self.flags)
+        body = loop_exits(body, _FlagsInBlock(self.flags))
         before: list[hir.Statement] = []
         after: list[hir.Statement] = []
         if contains(body, _EXITS):
@@ -140,7 +140,7 @@ class Structure:
         self, body: hir.Block, span: Span
     ) -> tuple[hir.Block, list[hir.Statement], list[hir.Statement]]:
         """A body whose exits set flags; what sets these before, and leaves by them after."""
-        value = self.flags.fresh("value")
+        value = self.flags.fresh(_GIVEN)
         used: dict[type, str] = {}
 
         def leave(exit_: hir.Statement) -> hir.Block:
@@ -178,6 +178,22 @@ class Structure:
         """The place of a node."""
         line, column = node.lineno, node.col_offset
         return Span(self.file, line, column, node.end_lineno or line, node.end_col_offset or column)
+
+
+# What the names begin with of the values that are returned in `with` and `try`: what ends these runs
+# after that, and may change the values.
+_GIVEN = "given"
+
+
+class _FlagsInBlock(FlagNames):
+    """Names of flags for the loops in a `with` or `try`."""
+
+    def __init__(self, flags: FlagNames) -> None:
+        self._flags = flags
+
+    def fresh(self, what: str) -> str:
+        """A new internal name."""
+        return self._flags.fresh(_GIVEN if what == VALUE else what)
 
 
 def _without_names_in_test(loop: ast.While) -> ast.While:
