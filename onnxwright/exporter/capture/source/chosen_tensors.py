@@ -116,8 +116,15 @@ def note_chosen_tensor(tracer: Any, result: Any, pair: Any, sides: Sequence[Left
     if session is not None and made is not None and any(sources):
         said = (words(pair.left), words(pair.right))
         session.chosen_tensors.append(
-            ChosenTensor(made, last_node(tracer), sources, pair.path, said, asking_line(),
-                         returned_by=returning_frame(pair.path))
+            ChosenTensor(
+                made,
+                last_node(tracer),
+                sources,
+                pair.path,
+                said,
+                asking_line(),
+                returned_by=returning_frame(pair.path),
+            )
         )
 
 

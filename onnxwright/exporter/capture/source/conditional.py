@@ -168,8 +168,25 @@ def _conditional(
         else:
             builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
     results = choose(condition, parts, merger.pairs)
+    _note_results(condition, parts, merger.pairs, results)
+    note_written(tracer(), [part.left for part in parts])
+    values, made = [], []
+    for slot, build in zip(slots, builds):
+        values.append(build(results))
+        made.append((merger.made, returning_frame(slot.name)))
+        merger.made = []
+    state.write(values)
+    add_chosen(chosen_there)
+    renew_chosen(count)
+    for objects, frame in made:
+        note_chosen(objects, effects, frame)
+    return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results: list[Any]) -> None:
+    """Remember which results stand for numbers, and which are tensors of before the decision."""
     session = current()
-    for pair, result in zip(merger.pairs, results):
+    for pair, result in zip(pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
             sides = [one for one in (pair.left, pair.right) if one is not UNSET]
             choices = [session.numbers.choices(one) for one in sides]
@@ -183,18 +200,6 @@ def _conditional(
         else:
             _note_types(pair, result)
             note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
-    note_written(tracer(), [part.left for part in parts])
-    values, made = [], []
-    for slot, build in zip(slots, builds):
-        values.append(build(results))
-        made.append((merger.made, returning_frame(slot.name)))
-        merger.made = []
-    state.write(values)
-    add_chosen(chosen_there)
-    renew_chosen(count)
-    for objects, frame in made:
-        note_chosen(objects, effects, frame)
-    return bool(merger.pairs or parts[0].written or parts[1].written)
 
 
 def _note_types(pair: Pair, result: torch.Tensor) -> None:

@@ -180,7 +180,7 @@ class Structure:
         return Span(self.file, line, column, node.end_lineno or line, node.end_col_offset or column)
 
 
-# What the names begin with of the values that are returned in `with` and `try`: what ends these runs
+# What the names begin with of the values that are returned in `with` and `try`: their end runs
 # after that, and may change the values.
 _GIVEN = "given"
 
