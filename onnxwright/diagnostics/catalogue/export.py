@@ -427,11 +427,12 @@ class NotRewritten(Diagnostic):
     code: ClassVar[str] = "OW842"
     title: ClassVar[str] = "Python decides by a tensor's value in {reason}, which is not rewritten"
     label: ClassVar[str] = "here"
-    help: ClassVar[str] = (
-        "decide in a plain function whose source can be read, or with `torch.where` or `torch.cond`"
-    )
+    help: ClassVar[str] = "{advice}"
     error: ClassVar[type[OnnxwrightError]] = ExportError
     reason: str
+    advice: str = (
+        "decide in a plain function whose source can be read, or with `torch.where` or `torch.cond`"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

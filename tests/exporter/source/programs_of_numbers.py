@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from tests.exporter.source.tables import Table, adding_to
 
 PROGRAMS: Table = {}
@@ -96,3 +98,13 @@ def order_of_a_set(x):
     for n, v in enumerate(set(x[0].long().tolist())):
         total += n * v
     return total
+
+
+@program
+def read_by_functions_of_torch(x):
+    n = 0
+    if torch.is_nonzero((x > 1).sum()) and not (x[0, 0] > 0).is_nonzero():
+        x = -x
+    while torch.is_nonzero(x.abs().max() > 1):
+        x, n = x * 0.5, n + 1
+    return x, n

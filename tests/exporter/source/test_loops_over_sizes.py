@@ -241,10 +241,28 @@ def other_sizes(x: Any) -> Any:
     return torch.cat(seen)
 
 
+def around_each_row(x: Any) -> Any:
+    seen, total = [], x.new_zeros(1, 1)
+    for t in range(x.shape[0]):
+        lower = max(int(x[t].argmax()), 1)
+        seen.append(x[t : t + 1, :lower].sum(1) if x[t].sum() > 0 else x[t : 1 + t, 0])
+        for n in range(x.shape[1]):
+            total = total + x[t : t + 1, n : n + 1]
+    return torch.cat(seen), total
+
+
+def before_each_row(x: Any) -> Any:
+    made = x.clone()
+    for t, row in enumerate(x):
+        made[t : t + 1] = x[t - 1 : t + 1].sum(0, keepdim=True) + row.sum()
+    return made
+
+
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     backwards, reversed_range, written, decided_by_counter, first_without_state, windows, nested,
     grows, enumerated, parts, left_early, counted, steps_of_two, of_the_whole_list, best_path,
     of_functions_of_math, keys, in_front, with_more, all_and_any, some_rows, of_a_generator,
+    around_each_row, before_each_row,
 )  # fmt: skip
 
 

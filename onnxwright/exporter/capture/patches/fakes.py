@@ -275,6 +275,10 @@ def _equal(input: Any, other: Any) -> Any:  # noqa: A002 - torch's name
     return torch.eq(input, other).all().item()
 
 
+def _is_nonzero(input: Any) -> Any:  # noqa: A002 - as above
+    return input.ne(0).item()
+
+
 def _allclose(input: Any, other: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - as above
     return torch.isclose(input, other, *args, **kwargs).all().item()
 
@@ -380,6 +384,8 @@ def _is_place(part: Any) -> bool:
 SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     torch.equal: _equal,
     torch.Tensor.equal: _equal,
+    torch.is_nonzero: _is_nonzero,
+    torch.Tensor.is_nonzero: _is_nonzero,
     torch.allclose: _allclose,
     torch.Tensor.allclose: _allclose,
     functional.gaussian_nll_loss: _gaussian_nll_loss,

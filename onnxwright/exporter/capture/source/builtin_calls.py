@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
+from onnxwright.exporter.capture.source.windows import window
 
 
 def bool_(value: Any = False) -> Any:
@@ -223,6 +224,12 @@ def bound(value: Any) -> Any:
         return value
     whole = not value.dtype.is_floating_point and not value.dtype.is_complex
     return _number_of(int, (value,)) if whole and has_one_element(value) else value
+
+
+def slice_of(start: Any, stop: Any) -> slice:
+    """`start:stop` in brackets."""
+    known = window(start, stop)
+    return slice(bound(start), bound(stop)) if known is None else slice(*known)
 
 
 AT_RUN_TIME: dict[str, Callable[..., Any]] = {

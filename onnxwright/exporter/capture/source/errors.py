@@ -51,15 +51,18 @@ class CannotRewriteError(RefusedError):
     Args:
         reason: the form.
         span: its place; None where there is none.
+        advice: what to write in its place; None for what is said of any form.
     """
 
-    def __init__(self, reason: str, span: Span | None = None) -> None:
+    def __init__(self, reason: str, span: Span | None = None, advice: str | None = None) -> None:
         super().__init__(f"{reason} cannot be rewritten", span)
-        self.reason = reason
+        self.reason, self.advice = reason, advice
 
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
-        return messages.NotRewritten(reason=self.reason, span=self.span)
+        if self.advice is None:
+            return messages.NotRewritten(reason=self.reason, span=self.span)
+        return messages.NotRewritten(reason=self.reason, advice=self.advice, span=self.span)
 
 
 class DisagreementError(RefusedError):

@@ -242,9 +242,12 @@ class Expressions(ast.NodeTransformer):
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """`start:stop`: a tensor is the number that it has at run time."""
         self.generic_visit(node)
+        lower, upper = node.lower, node.upper
+        if node.step is None and lower and upper and _is_bound(lower) and _is_bound(upper):
+            return call("slice_of", lower, upper)
         for name in ("lower", "upper"):
             bound = getattr(node, name)
-            if bound is not None and may_be_number(bound) and not is_fixed(bound):
+            if bound is not None and _is_bound(bound):
                 setattr(node, name, _place_at(call("bound", bound), bound))
         return node
 
@@ -448,6 +451,11 @@ def _asks_empty(node: ast.Compare) -> bool | None:
     asked = {(ast.Eq, 0): True, (ast.LtE, 0): True, (ast.Lt, 1): True}
     asked |= {(ast.NotEq, 0): False, (ast.Gt, 0): False, (ast.GtE, 1): False}
     return asked.get((type(node.ops[0]), number.value)) if type(number.value) is int else None
+
+
+def _is_bound(node: ast.expr) -> bool:
+    """Whether the start or the end of a slice may be known at run time only."""
+    return may_be_number(node) and not is_fixed(node)
 
 
 def _is_starred(node: ast.expr) -> bool:

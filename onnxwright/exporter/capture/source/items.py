@@ -186,7 +186,11 @@ def refuse_key(container: Any, key: Any) -> None:
     symbolic = isinstance(key, (torch.Tensor, *SYMBOLS)) and is_number(key) and is_unknown(key)
     if isinstance(container, dict) and symbolic:
         with refused_here():
-            raise CannotRewriteError("a dict whose keys are known at run time only")
+            raise CannotRewriteError(
+                "a dict whose keys are known at run time only",
+                advice="keep the values in a tensor that has a place for each key that there may "
+                "be: `counts = torch.zeros(size, dtype=torch.int64)`, then `counts[key] += 1`",
+            )
 
 
 def _note_place(value: Any, index: Any) -> None:

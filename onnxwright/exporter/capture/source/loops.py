@@ -39,6 +39,7 @@ from onnxwright.exporter.capture.source.session import (
 )
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
+from onnxwright.exporter.capture.source.windows import counting
 
 
 def while_(
@@ -312,8 +313,9 @@ def _for_counted(
         return _more(items.more(count), broken)
 
     def once(count: Any) -> Any:
-        take(items.item(count))
-        body()
+        with counting(count, items):
+            take(items.item(count))
+            body()
         return items.next(count)
 
     kind = LOOP_OVER_SIZE if items.is_sized and broken is None else "Loop"

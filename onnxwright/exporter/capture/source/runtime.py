@@ -3,7 +3,7 @@
 Outside a capture by source, and for plain values, each does what Python does.
 """
 
-from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, counted
+from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, counted, slice_of
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
 from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
@@ -33,5 +33,5 @@ __all__ = [
     "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
-    "observe", "or_", "percent", "popped", "set_item", "text", "while_", "yielded",
+    "observe", "or_", "percent", "popped", "set_item", "slice_of", "text", "while_", "yielded",
 ]  # fmt: skip

@@ -78,6 +78,7 @@ class Session:
         truths: what follows from the decisions around the line that runs now.
         one_sided: attributes that only one side of a decision sets -> the object, and the decision.
         loops: the loops of which an iteration is traced now.
+        counters: the nodes of the counters of these that go up by 1 -> their range.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
         asks_constants: whether it is asked at run time which constant of Python (None, a text) a
@@ -106,6 +107,7 @@ class Session:
     truths: Truths = field(default_factory=Truths)
     one_sided: dict[tuple[int, str], tuple[Any, tuple[str, int]]] = field(default_factory=dict)
     loops: list[Any] = field(default_factory=list)
+    counters: dict[Any, Any] = field(default_factory=dict)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
     fixed_places: int = 0
