@@ -266,3 +266,17 @@ def a_tensor_that_a_function_chose_is_written_to(x):
     y, z = x + 1, -x
     larger(y, z).clamp_(min=0)
     return y + z
+
+
+@program
+def one_of_two_lists_takes_each_row(x):
+    positive, negative, counts = [], [], [{"n": 0}, {"n": 0}]
+    for row in x:
+        (positive if row.sum() > 0 else negative).append(row)
+        (counts[0] if row.max() > 1 else counts[1])["n"] += 1
+    return (
+        torch.stack(positive) if positive else x[:0],
+        torch.stack(negative) if negative else x[:0],
+        counts[0]["n"],
+        counts[1]["n"],
+    )

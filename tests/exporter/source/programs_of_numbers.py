@@ -108,3 +108,16 @@ def read_by_functions_of_torch(x):
     while torch.is_nonzero(x.abs().max() > 1):
         x, n = x * 0.5, n + 1
     return x, n
+
+
+@program
+def staircase_search(x):
+    wanted, row, column = x[-1, 0], 0, x.shape[1] - 1
+    while row < x.shape[0] and column >= 0:
+        if x[row, column] == wanted:
+            return torch.tensor([row, column])
+        if x[row, column] > wanted:
+            column -= 1
+        else:
+            row += 1
+    return torch.tensor([-1, -row // 2])

@@ -57,10 +57,16 @@ def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
 
 def stands_for_number(start: Any, pair: Pair) -> bool:
     """Whether what is carried is a number of Python; without a start, what iterations give is."""
+    if start is UNSET:
+        return _is_number(pair.right if asks_constants() else start)
+    return _is_number(start) and (not isinstance(start, torch.Tensor) or _is_number(pair.right))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is no tensor, or one that stands for a number."""
     session = current()
-    first = pair.right if start is UNSET and asks_constants() else start
-    is_tensor = isinstance(first, torch.Tensor)
-    return not is_tensor or (start is UNSET and session is not None and first in session.numbers)
+    known = session is not None and value in session.numbers
+    return known or not isinstance(value, torch.Tensor)
 
 
 def start_of(carry: Carry) -> Any:

@@ -96,7 +96,7 @@ def _decided(rest: list[ast.stmt], name: str, values: Sequence[int]) -> list[ast
 def _split(body: list[ast.stmt], lines: frozenset[int]) -> list[ast.stmt]:
     made: list[ast.stmt] = []
     for n, statement in enumerate(body):
-        statement = _as_statement(statement) if statement.lineno in lines else statement
+        statement = as_statement(statement) if statement.lineno in lines else statement
         if isinstance(statement, ast.If) and statement.lineno in lines:
             rest = body[n + 1 :]
             statement.body = _joined(statement.body, rest)
@@ -118,8 +118,16 @@ def _joined(side: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
     return [*side, *copy.deepcopy(rest)]
 
 
-def _as_statement(s: ast.stmt) -> ast.stmt:
-    """A statement with `a if test else b` as an `if` of two; any other statement as it is."""
+def as_statement(s: ast.stmt) -> ast.stmt:
+    """A statement with `a if test else b` as an `if` of two; any other statement as it is.
+
+    Example:
+        >>> print(ast.unparse(as_statement(ast.parse("(a if t else b).append(x)").body[0])))
+        if t:
+            a.append(x)
+        else:
+            b.append(x)
+    """
     choice = _ternary(s)
     if choice is None:
         return s
