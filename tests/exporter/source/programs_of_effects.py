@@ -121,8 +121,8 @@ def changed_where_chosen_from(x):
 
 
 @refused
-def iterator_in_a_loop(x):
-    steps, n = iter([1, 2, 3]), 0
+def generator_in_a_loop(x):
+    steps, n = (k for k in [1, 2, 3]), 0
     while x.sum() < 2 and n < 3:
         n = next(steps)
         x = x + n

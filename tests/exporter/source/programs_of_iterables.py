@@ -131,3 +131,60 @@ def means_of_parts(x):
     lengths = (x.abs()[:, 0].long() + 1).tolist()
     values = torch.arange(sum(lengths)).float()
     return torch.stack([part.mean() for part in torch.split(values, lengths)])
+
+
+@program
+def iterators_that_a_side_goes_on_with(x):
+    parts = iter([x.sum(), x.mean(), x.max(), x.min()])
+    pairs = zip([x[0], x[0] * 2, x[0] * 4], (1, 2, 3))
+    total = next(parts)
+    if total > 0:
+        total = total + next(parts)
+        row, n = next(pairs)
+        total = total + (row * n).sum()
+    if x.max() > 1:
+        total = total * next(parts)
+    total = total - next(parts, 0)
+    for row, n in pairs:
+        total = total * 0.5 + row.max() * n
+    return total, next(parts, -1), sum(parts)
+
+
+@program
+def iterators_in_loops(x):
+    steps, n = iter([1, 2, 3]), x.abs().sum()
+    while n > 1:
+        x = x + next(steps, 0)
+        n = n * 0.5 - 1
+    rows, total = iter(x), x[0] * 0
+    for k in range(2):
+        if total.sum() < k:
+            total = total + next(rows, x[0])
+    for row in rows:
+        total = total * 0.5 + row
+    return total, next(steps, 7)
+
+
+@program
+class IteratorOfTheModule(torch.nn.Module):
+    """What makes the iterator decides nothing."""
+
+    def forward(self, x):
+        self.factors = iter((2.0, 3.0, 4.0))
+        for _ in range(2):
+            x = self.step(x)
+        return x * next(self.factors)
+
+    def step(self, x):
+        return x * next(self.factors) if x.sum() > 1 else x + 1
+
+
+@program
+def pairs_of_one_iterator(x):
+    values = iter([x, x + 1, x * 2, x - 1])
+    total = x * 0 if x.sum() > 0 else x
+    for a, b in zip(values, values):
+        total = total * 2 + a - 3 * b
+    for a in values:
+        total = total + 100 * a
+    return total

@@ -49,7 +49,18 @@ def an_assertion(x):
     return y
 
 
-@pytest.mark.parametrize("function", [in_a_try, in_a_called_function, an_assertion])
+def an_iterator(x):
+    parts, total = iter([x, x * 2]), x
+    for n in range(3):
+        if x.sum() > n:
+            try:
+                total = total + next(parts)
+            except StopIteration:
+                total = total - 1
+    return total
+
+
+@pytest.mark.parametrize("function", [in_a_try, in_a_called_function, an_assertion, an_iterator])
 def test_an_error_that_the_model_catches_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(ExportError, match="OW862"):
         ow.export(as_module(function), (torch.ones(3),))

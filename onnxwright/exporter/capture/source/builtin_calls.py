@@ -17,11 +17,11 @@ from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.iterators import Once, refuse_left, taken
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import generated, listed
 from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.number_lists import NumberSet, made_set, sorted_
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
@@ -112,26 +112,6 @@ def _by_key(items: ranges.Counted, key: Any, greater: bool, options: dict[str, A
 
 def _place(keys: Grown, greater: bool) -> torch.Tensor:
     return keys.rows.argmax() if greater else keys.rows.argmin()
-
-
-def _next(items: Any, *default: Any) -> Any:
-    """`next(items, default)`, of items whose number is of run time as well."""
-    refuse_left(items)
-    if not isinstance(items, Once):
-        return next(items, *default)
-    found, place = items.take_first()
-    if not isinstance(found, (Grown, ranges.Counted)):
-        return next(iter(found[place:]), *default)
-    if isinstance(found, ranges.Counted):
-        if found.most is not None and place >= found.most:
-            return next(iter(()), *default)
-        one = functools.partial(found.at, place)
-    else:
-        found.check_order("next")
-        one = functools.partial(found.__getitem__, place)
-    if not default:
-        return one()
-    return choose(found.length > place, one, lambda: default[0])
 
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
@@ -247,10 +227,10 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
     "len": _length,
-    "next": _next,
+    "next": next_,
     "list": lambda *args: _listed(list, args),
     "filter": _filter,
-    "iter": ranges.iter_,
+    "iter": iter_,
     "map": ranges.map_,
     "set": made_set,
     "sorted": sorted_,
@@ -286,8 +266,8 @@ _UNORDERED = ("all", "any", "max", "min", "set", "sorted", "sum")
 
 # Builtins that take an iterator as it is, or items of it when they are asked for.
 _ITERATORS = (
-    *(ranges.zip_, ranges.map_, ranges.enumerate_, ranges.iter_, ranges.reversed_),
-    *(_next, _filter, _length, bool_, is_of_type, type_, str_),
+    *(ranges.zip_, ranges.map_, ranges.enumerate_, iter_, ranges.reversed_),
+    *(next_, _filter, _length, bool_, is_of_type, type_, str_),
 )
 
 
@@ -295,7 +275,7 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A builtin of `sizes.tolist()` or `set(numbers)`, as one of rows."""
     unordered = any(function is AT_RUN_TIME[name] for name in _UNORDERED)
     if function not in _ITERATORS:
-        args = tuple(map(taken, args))
+        args = tuple(map(ranges.left_over, args))
     of_run_time = bool(args) and isinstance(args[0], ranges.Counted)
     if of_run_time and unordered and not kwargs.get("key"):
         args = (listed(args[0], _itself), *args[1:])

@@ -27,7 +27,7 @@ from onnxwright.exporter.capture.source.holding import (
     position,
     slots_of,
 )
-from onnxwright.exporter.capture.source.iterators import kind_of
+from onnxwright.exporter.capture.source.iterators import Once, kind_of
 from onnxwright.exporter.capture.source.merging import is_leaf, parts_of
 from onnxwright.exporter.capture.source.state import Place, State
 from onnxwright.exporter.places import HOME, STDLIB, TORCH
@@ -122,7 +122,10 @@ class Effects:
         """
         for value, before in self.others:
             if position(value) != before:
-                raise ChangedInPlaceError(kind_of(value))
+                error = ChangedInPlaceError(kind_of(value))
+                if isinstance(value, Iterator):
+                    error.makers = list(_model_frames())
+                raise error
         found: list[Place] = []
         for owner, now, before in self.attributes:
             found += [(owner, n) for n in {**before, **now} if _differs(before, now, n)]
@@ -186,16 +189,10 @@ class Effects:
 
     def _of_frames(self) -> Iterator[Any]:
         """The variables of the model's frames, and the files of these."""
-        frame: FrameType | None = sys._getframe(2)
         files: dict[int, dict[str, Any]] = {}
-        while frame is not None and frame.f_code.co_name != "by_source":
-            if not frame.f_code.co_filename.startswith((HOME, TORCH, *STDLIB, "<frozen")) or (
-                "site-packages" in frame.f_code.co_filename
-                and not frame.f_code.co_filename.startswith(TORCH)
-            ):
-                yield from list(frame.f_locals.values())
-                files[id(frame.f_globals)] = frame.f_globals
-            frame = frame.f_back
+        for frame in _model_frames():
+            yield from list(frame.f_locals.values())
+            files[id(frame.f_globals)] = frame.f_globals
         for names in list(files.values()):
             for value in list(names.values()):
                 if isinstance(value, FunctionType) and _is_users(value.__module__):
@@ -226,6 +223,10 @@ class Effects:
             ]
         if isinstance(value, (torch.Tensor, type, ModuleType)):
             return ()
+        if isinstance(value, Once):
+            at = vars(value.position)
+            self.attributes.append((value.position, at, dict(at)))
+            return ()
         before = position(value)
         if before is not None:
             self.others.append((value, before))
@@ -253,6 +254,18 @@ class Effects:
                 self.cells.append((cell, name, _contents(cell)))
                 found.append(_contents(cell))
         return found
+
+
+def _model_frames() -> Iterator[FrameType]:
+    """The frames of the model that run now, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "by_source":
+        if not frame.f_code.co_filename.startswith((HOME, TORCH, *STDLIB, "<frozen")) or (
+            "site-packages" in frame.f_code.co_filename
+            and not frame.f_code.co_filename.startswith(TORCH)
+        ):
+            yield frame
+        frame = frame.f_back
 
 
 _EMPTY = object()

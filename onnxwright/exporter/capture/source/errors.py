@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import torch
@@ -193,6 +195,9 @@ class ChangedInPlaceError(RefusedError):
     Args:
         kind: the name of its class.
     """
+
+    # The functions that run now; one that makes an iterator makes another kind once rewritten.
+    makers: Sequence[FrameType] = ()
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"an object of type `{kind}` is changed in place")

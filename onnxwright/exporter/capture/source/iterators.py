@@ -7,14 +7,18 @@ After one that a tensor may have ended before, nobody knows what is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import getitem
 from typing import Any
+
+import torch
 
 from onnxwright.exporter.capture.source.errors import UsedAgainError
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
-# What `operator.length_hint` gives of one that is not used up: less for each item that is taken.
-_NEW = 1 << 30
+# The position of an iterator that has ended: more items than there are.
+_END = 1 << 30
 
 
 class RunTimeLengthError(RuntimeError):
@@ -24,20 +28,75 @@ class RunTimeLengthError(RuntimeError):
         super().__init__("the length of what is iterated is data-dependent")
 
 
+class Position:
+    """How many items of an iterator were taken; sides of a decision and loops merge it.
+
+    Fields:
+        value: a number of Python, or a tensor that stands for one.
+    """
+
+    def __init__(self) -> None:
+        self.value: Any = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether Python knows it."""
+        return isinstance(self.value, int)
+
+    def step(self, last: Any = None) -> None:
+        """Go on by one item.
+
+        Args:
+            last: whether there was one; None if there was.
+        """
+        if isinstance(self.value, int) and not isinstance(last, torch.Tensor):
+            self.value = self.value + 1 if last is None or last else _END
+            return
+        after = self.value + 1
+        self.value = after if last is None else torch.where(last, after, _END)
+        session = current()
+        if session is not None:
+            session.numbers.add(self.value)
+
+    def end(self) -> None:
+        """Take all items."""
+        self.value = _END
+
+
+@dataclass(frozen=True)
+class Left:
+    """Items from a place on that is known at run time only.
+
+    Fields:
+        items: all items.
+        place: that of the first one, a tensor.
+        item: gives the item of a list at a place of run time.
+    """
+
+    items: Any
+    place: Any
+    item: Callable[[Any, Any], Any]
+
+    def __iter__(self) -> Any:
+        raise RunTimeLengthError
+
+
 class Once:
     """An iterator; rewritten code takes all of its items, or the first ones.
 
     Args:
         kind: what Python calls it, such as "zip".
         make: gives the items when they are asked for.
+        item: gives the item of a list at a place of run time.
     """
 
-    def __init__(self, kind: str, make: Callable[[], Any]) -> None:
-        self.kind = kind
+    def __init__(
+        self, kind: str, make: Callable[[], Any], item: Callable[[Any, Any], Any] = getitem
+    ) -> None:
+        self.kind, self.item = kind, item
+        self.position = Position()
         self._make: Callable[[], Any] | None = make
         self._items: Any = None
-        self._first = 0
-        self._taken = False
 
     def take(self, *, whole: bool = True) -> Any:
         """The items that are left: none, if they were taken before.
@@ -49,35 +108,54 @@ class Once:
             UsedAgainError: nobody knows how many are left.
         """
         refuse_left(self)
-        if self._taken:
+        first = self.position.value
+        if isinstance(first, int) and first >= _END:
             return ()
-        items, first = self._all(), self._first
-        self._taken = True
+        items = self.items()
+        self.position.end()
         if not whole:
             note_left(self)
+        if not isinstance(first, int):
+            return Left(items, first, self.item)
         return items[first:] if first else items
 
-    def take_first(self) -> tuple[Any, int]:
-        """All items, and the place of the next one, which is taken."""
-        refuse_left(self)
-        if self._taken:
-            return (), 0
-        self._first += 1
-        return self._all(), self._first - 1
-
-    def _all(self) -> Any:
+    def items(self) -> Any:
+        """All items, those that were taken, too."""
         if self._make is not None:
             self._items, self._make = self._make(), None
         return self._items
 
-    def __length_hint__(self) -> int:
-        return 0 if self._taken else _NEW - self._first
-
-    def __iter__(self) -> Once:
+    def __iter__(self) -> Any:
         raise RunTimeLengthError
 
     def __next__(self) -> Any:
         raise RunTimeLengthError
+
+
+class Stored(Once):
+    """An iterator over items of Python, of which a side of a decision may take some.
+
+    Args:
+        kind: what Python calls it, such as "list_iterator".
+        items: them, with places.
+        item: gives the item of a list at a place of run time.
+    """
+
+    def __init__(self, kind: str, items: Any, item: Callable[[Any, Any], Any]) -> None:
+        super().__init__(kind, lambda: items, item)
+
+    def __iter__(self) -> Stored:
+        return self
+
+    def __next__(self) -> Any:
+        place, items = self.position.value, self.items()
+        if not isinstance(place, int):
+            raise RunTimeLengthError
+        found = place < len(items)
+        self.position.step(found)
+        if not found:
+            raise StopIteration
+        return items[place]
 
 
 def taken(items: Any, *, whole: bool = True) -> Any:
@@ -87,6 +165,8 @@ def taken(items: Any, *, whole: bool = True) -> Any:
         items: anything that is iterated.
         whole: whether all items are used.
     """
+    if isinstance(items, Stored) and items.position.is_known:
+        return items
     return items.take(whole=whole) if isinstance(items, Once) else items
 
 

@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     RefusedError,
 )
-from onnxwright.exporter.capture.source.iterators import Once, note_left, refuse_left, taken
+from onnxwright.exporter.capture.source.iterators import Once, Stored, note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.lists import Grown, append
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -394,7 +394,7 @@ def generated(
         refuse_left(items)
         if ranges.is_counted(items):
             return Once("generator", functools.partial(_generated_rows, items, item, when))
-        if when is not None and (hasattr(items, "__len__") or type(items) in _FINITE):
+        if when is not None and (hasattr(items, "__len__") or type(items) in (Stored, *_FINITE)):
             items = list(items)
             if any(decided(when(x)) is None for x in items):
                 return Once("generator", functools.partial(_generated_rows, items, item, when))

@@ -20,8 +20,10 @@ from onnxwright.exporter.capture.patches.joined_parts import Lengths, NumberRows
 from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
+    Left,
     Once,
     RunTimeLengthError,
+    Stored,
     note_left,
     refuse_left,
     taken,
@@ -171,13 +173,6 @@ def reversed_(items: Any) -> Any:
     return reversed(items) if found is None else Once("range_iterator", found.backwards)
 
 
-def iter_(items: Any, *rest: Any) -> Any:
-    """`iter(...)`."""
-    if rest or not (isinstance(items, Grown) or is_counted(items)):
-        return iter(items, *rest)
-    return items if isinstance(items, Once) else Once("iterator", lambda: items)
-
-
 def zip_(*items: Any, **options: Any) -> Any:
     """`zip(...)`: as long as the shortest."""
     for one in items:
@@ -206,6 +201,8 @@ def map_(function: Any, *items: Any) -> Any:
 
 def is_counted(items: Any) -> bool:
     """Whether how many items there are is known at run time only."""
+    if isinstance(items, Stored):
+        return not items.position.is_known
     return isinstance(items, Once) or counted(items) is not None
 
 
@@ -239,7 +236,7 @@ def _part(items: Any) -> Any:
         return Counted(items.start, items.stop, items.step, same)
     if isinstance(items, torch.Tensor) and items.ndim:
         return Counted(0, items.shape[0], 1, lambda count: items[count])
-    if isinstance(items, _FINITE):
+    if isinstance(items, (Stored, *_FINITE)):
         of_python = list(items)
         note_left(items)
         return of_python
@@ -278,6 +275,8 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
+    if isinstance(items, Left):
+        return _left(items)
     if isinstance(items, Lengths):
         return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
     if isinstance(items, NumberRows):
@@ -289,6 +288,24 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None
+
+
+def left_over(items: Any) -> Any:
+    """What is left of an iterator, which is used up then; anything else as it is."""
+    found = taken(items)
+    return _left(found) if isinstance(found, Left) else found
+
+
+def _left(left: Left) -> Counted:
+    """The items from a place of run time on."""
+    place, found = left.place, counted(left.items)
+    if found is None:
+        known = list(left.items)
+        length, most = len(known) - place, len(known)
+        return Counted(0, length, 1, lambda n: left.item(known, place + n), most)
+    if found.most is not None:
+        raise CannotRewriteError("a part of an iterator over items of Python")
+    return Counted(0, found.length - place, 1, lambda n: found.at(place + n))
 
 
 def _number(value: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.source.lists import append, cleared, insert
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
+from onnxwright.exporter.capture.source.next_items import stored
 from onnxwright.exporter.capture.source.number_lists import bits, equal, method
 from onnxwright.exporter.capture.source.operators import (
     and_,
@@ -33,5 +34,6 @@ __all__ = [
     "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
-    "observe", "or_", "percent", "popped", "set_item", "slice_of", "text", "while_", "yielded",
+    "observe", "or_", "percent", "popped", "set_item", "slice_of", "stored", "text", "while_",
+    "yielded",
 ]  # fmt: skip

@@ -16,13 +16,15 @@ from onnxwright.exporter.capture.source.constant_arguments import ConstantArgume
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.errors import (
     CannotRewriteError,
+    ChangedInPlaceError,
     DisagreementError,
     ItemsReadError,
     LoopChangeError,
     RefusedError,
     TooManyCopiesError,
 )
-from onnxwright.exporter.capture.source.functions import MOST_COPIES, Rewritten
+from onnxwright.exporter.capture.source.expressions import is_rewritten
+from onnxwright.exporter.capture.source.functions import MOST_COPIES, Rewritten, Site
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.misread import Misread, take_misread
@@ -162,6 +164,8 @@ def _mended(
         if isinstance(before, DisagreementError) and 2 * copies > MOST_COPIES:
             raise TooManyCopiesError(before, copies) from raised
         raise before
+    if isinstance(raised, ChangedInPlaceError) and _adds_makers(raised, changed):
+        return None
     if reads_value(raised) is not None:
         return raised
     if _adds_conversions(conversions, changed) or _decide(raised, changed, found):
@@ -170,6 +174,15 @@ def _mended(
         changed.ask_constants(True)
         return None
     raise raised
+
+
+def _adds_makers(error: ChangedInPlaceError, changed: Rewritten) -> bool:
+    """Rewrite the functions that may have made an iterator; whether there are any."""
+    added = False
+    for frame in error.makers:
+        with contextlib.suppress(CannotRewriteError):
+            added |= not is_rewritten(frame.f_code) and changed.add(Site.of(frame))
+    return added
 
 
 def _adds_choices(frames: ChoiceFrames, changed: Rewritten) -> bool:
