@@ -20,9 +20,8 @@ from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 
 # What goes through items with places.
-_SINGLE: tuple[Any, ...] = tuple(
-    type(iter(items)) for items in ([], (), range(0), {}, {}.values(), {}.items())
-)
+_ITEMS: tuple[Any, ...] = ([], (), range(0), {}, {}.values(), {}.items())
+_SINGLE = tuple(type(iter(items)) for items in _ITEMS)
 _BACKWARDS: Any = type(reversed([]))
 
 
