@@ -434,7 +434,10 @@ class Recorder:
         """Name a value after the Python variable that holds it."""
         if value.name != hint:
             before = value.name
+            # A value of a graph around the innermost one keeps its name if that one is dropped.
+            self.names.for_good = value not in self.scope.made
             value.name = self.names.unique(hint)
+            self.names.for_good = False
             if self._tracking:
                 self._undo.append(lambda: setattr(value, "name", before))
 

@@ -41,6 +41,14 @@ def names_read(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*map(names_read, inner))
 
 
+def _items(container: Any) -> list[Any]:
+    """The items that a container has; a class of its own may make others when it is asked."""
+    kind = next(c for c in _CONTAINERS if isinstance(container, c))
+    if kind.__len__(container) > _MOST:
+        return []
+    return list(dict.values(container) if kind is dict else kind.__iter__(container))
+
+
 class _Reached:
     """The search, which begins at `forward`."""
 
@@ -66,8 +74,7 @@ class _Reached:
             elif isinstance(value, type):
                 self.add_class(value)
             elif isinstance(value, _CONTAINERS):
-                if len(value) <= _MOST:
-                    self.waiting += value.values() if isinstance(value, dict) else value
+                self.waiting += _items(value)
             elif isinstance(value, (MethodType, staticmethod, classmethod)):
                 self.waiting.append(value.__func__)
             elif isinstance(value, (functools.partial, functools.cached_property)):

@@ -26,9 +26,10 @@ from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
+from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
-from onnxwright.exporter.places import frames_of, is_of_user, line_of
+from onnxwright.exporter.places import HOME, frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
 
 # Names in a model's metadata.
@@ -341,6 +342,8 @@ def _guards(
         elif "/torch/_dynamo/" in file.replace("\\", "/") and user:
             files = _files(program) if files is None else files
             span = _user_line(str(user), files)
+        elif file.startswith(HOME) and is_fixed_value(guard):
+            span = None  # a loop of rewritten Python that is unrolled, for example
         else:
             continue
         text = guard_text(guard.expr, names)

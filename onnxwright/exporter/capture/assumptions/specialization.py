@@ -70,14 +70,26 @@ def fixed_values(program: ExportedProgram) -> list[FixedValue]:
     found: dict[str, FixedValue] = {}
     for guard in environment.guards if environment is not None else ():
         expression = guard.expr
-        if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
-            continue
-        if _is_operator(guard.sloc.framework_loc) or not expression.lhs.free_symbols:
-            continue
-        if type(expression.lhs).__name__ in ("Mod", "PythonMod"):
-            continue  # a size that has to be a multiple
-        found.setdefault(str(expression), FixedValue(expression.lhs, expression.rhs))
+        if is_fixed_value(guard):
+            found.setdefault(str(expression), FixedValue(expression.lhs, expression.rhs))
     return list(found.values())
+
+
+def is_fixed_value(guard: Any) -> bool:
+    """Whether a guard of torch says that a number that follows from sizes was taken as it was.
+
+    Args:
+        guard: one of `ShapeEnv.guards`.
+
+    Returns:
+        Whether; not for what operators demand, and sizes that have to be multiples.
+    """
+    expression = guard.expr
+    if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
+        return False
+    if _is_operator(guard.sloc.framework_loc) or not expression.lhs.free_symbols:
+        return False
+    return type(expression.lhs).__name__ not in ("Mod", "PythonMod")
 
 
 def warn_specialized_dims(
@@ -106,6 +118,8 @@ def _is_operator(frame: Any) -> bool:
     path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
     if path.startswith(("_dynamo", _NUMBERS)):
         return False
+    if path.startswith("_decomp") and frame.name == "split":
+        return False  # how many parts there are
     return path.startswith(("_", "fx", "utils"))
 
 

@@ -129,7 +129,7 @@ def _sum(values: Any, *start: Any, **options: Any) -> Any:
 def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> Any:
     """`list(values)` or `tuple(values)`: another list of the same rows."""
     if len(args) == 1 and isinstance(args[0], Grown):
-        return Grown(args[0].whole(kind.__name__), args[0].length)
+        return args[0].copied(kind.__name__)
     found = ranges.counted(args[0]) if len(args) == 1 else None
     if found is not None and not isinstance(args[0], torch.Tensor):
         return listed(found, _itself)

@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
+    UnevenItemError,
 )
 from onnxwright.exporter.capture.source.lists import (
     Grown,
@@ -28,6 +29,7 @@ from onnxwright.exporter.capture.source.lists import (
 )
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.state import Slot, State
+from onnxwright.exporter.capture.source.uneven_lists import Uneven, begin_uneven, uneven_axis
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,10 @@ class CarriedLists:
         self.growing: dict[int, Growth] = {}
         self._resized: list[Any] = []
         # Variables that an iteration gives a list of another length, with it and an item.
-        self._rebound: list[tuple[int, Any, torch.Tensor]] = []
+        self._rebound: list[tuple[int, Any, torch.Tensor, int | None]] = []
         for n, (slot, value) in enumerate(zip(variables.slots, variables.before)):
-            if slot.live and isinstance(value, Grown) and value.growth is None:
+            even = isinstance(value, Grown) and not isinstance(value, Uneven)
+            if slot.live and even and value.growth is None:
                 self._start_growth(n, None, value, value.sample(), 1)
 
     @property
@@ -127,9 +130,10 @@ class CarriedLists:
             if not items or not all(isinstance(x, (torch.Tensor, int, float)) for x in items):
                 return False
             sample = row_like(items[-1])
-        if not _is_known(sample, known):
+        dim = new.dim if isinstance(new, Uneven) else uneven_axis(sample, known)
+        if dim is None and not _is_known(sample, known):
             return False
-        self._rebound.append((n, old, sample))
+        self._rebound.append((n, old, sample, dim))
         return True
 
     def grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
@@ -138,18 +142,35 @@ class CarriedLists:
         found = [n for n, v in enumerate(before) if v is items and n not in self.growing]
         if not found or not slots[found[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        sample = row_like(added[0])
-        if not _is_known(sample, known_symbols()):
-            raise LoopChangeError("an item of the list", "of one size", "of another")
+        sample, known = row_like(added[0]), known_symbols()
         head = list(before[found[0]])
+        if not _is_known(sample, known):
+            dim = uneven_axis(sample, known)
+            if dim is None or error.first:
+                raise LoopChangeError("an item of the list", "of one size", "of another")
+            self._start_uneven(found[0], items, head, sample, dim)
+            return
         if error.first:
             head.reverse()
         self._start_growth(found[0], items, head, sample, len(added), error.first)
 
+    def differ(self, error: UnevenItemError) -> None:
+        """Make a list of rows one whose items differ in size; the iteration begins anew."""
+        growth = error.items.growth
+        found = [n for n, mine in self.growing.items() if mine is growth]
+        if not found or len(error.dims) > 1 or growth.first or isinstance(growth.head, Grown):
+            raise error
+        del self.growing[found[0]]
+        self._start_uneven(found[0], growth.owner, growth.head, growth.sample, error.dims[0])
+
     def make_room(self) -> bool:
         """Have rows for what an iteration gave and added; whether there were too few."""
-        for n, owner, sample in self._rebound:
-            self._start_resizing(n, owner, list(self.variables.before[n]), sample)
+        for n, owner, sample, dim in self._rebound:
+            head = list(self.variables.before[n])
+            if dim is None:
+                self._start_resizing(n, owner, head, sample)
+            else:
+                self._start_uneven(n, owner, head, sample, dim)
         changed = False
         for n, growth in self.growing.items():
             if growth.added > growth.most:
@@ -206,7 +227,16 @@ class CarriedLists:
         if first and isinstance(head, list) and not isinstance(head, Grown):
             head = head[::-1]
         rows = allocate_rows(head, sample, 0, 0)
-        self.variables.begin_with(n, Grown(rows, rows.shape[0]))
+        self._begin_with(n, owner, Grown(rows, rows.shape[0]))
+
+    def _start_uneven(
+        self, n: int, owner: Any, head: list[Any], sample: torch.Tensor, dim: int
+    ) -> None:
+        """Carry a list as its items, joined along the axis of which each has another size."""
+        self._begin_with(n, owner, begin_uneven(head, sample, dim))
+
+    def _begin_with(self, n: int, owner: Any, items: Grown) -> None:
+        self.variables.begin_with(n, items)
         if owner is not None:
             self._resized.append(owner)
 

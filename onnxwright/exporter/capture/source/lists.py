@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 from typing_extensions import Self
 
@@ -23,6 +24,7 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
+    UnevenItemError,
     words,
 )
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
@@ -85,19 +87,29 @@ class Grown(list):  # type: ignore[type-arg]
         row = as_row(item)
         if row.dtype != self.rows.dtype or row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
+        if self.growth is not None and first is not self.growth.first:
+            raise misused(".insert" if first else ".append")
+        if self.growth is not None and self.growth.counts_only:
+            self.growth.added += 1
+            return Grown(self.rows, self.length + 1, self.growth)
+        self._check_sizes(row)
         if self.growth is None:
             both = [row[None], self.rows] if first else [self.rows, row[None]]
             return Grown(torch.cat(both), self.length + 1)
-        if first is not self.growth.first:
-            raise misused(".insert" if first else ".append")
         self.growth.added += 1
-        if self.growth.counts_only:
-            return Grown(self.rows, self.length + 1, self.growth)
         place = (
             self.length if isinstance(self.length, torch.Tensor) else torch.full((1,), self.length)
         )
         rows = self.rows.index_put((place.reshape(1),), row[None])
         return Grown(rows, self.length + 1, self.growth)
+
+    def _check_sizes(self, row: torch.Tensor) -> None:
+        """Refuse an item that is not known to have the sizes of the others."""
+        pairs = enumerate(zip(row.shape, self.rows.shape[1:]))
+        with disable_proxy_modes_tracing():
+            dims = [n for n, (a, b) in pairs if not statically_known_true(a == b)]
+        if dims:
+            raise UnevenItemError(words(self.sample()), words(row), self, dims)
 
     def with_item_at(self, index: Any, item: Any) -> Grown:
         """The list with another item at a place."""
@@ -108,6 +120,7 @@ class Grown(list):  # type: ignore[type-arg]
         row = as_row(item)
         if row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
+        self._check_sizes(row)
         rows = self.rows.index_put((self._place(index).reshape(1),), row[None].to(self.rows.dtype))
         return Grown(rows, self.length, self.growth)
 
@@ -152,6 +165,10 @@ class Grown(list):  # type: ignore[type-arg]
             raise misused(use)
         rows: torch.Tensor = self.rows
         return rows
+
+    def copied(self, use: str) -> Grown:
+        """Another list of the same items; an error while it grows."""
+        return Grown(self.whole(use), self.length)
 
     def check_order(self, use: str) -> None:
         """Refuse a use that ends before the last item, of a generator that changes something."""

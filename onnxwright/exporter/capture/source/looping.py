@@ -34,6 +34,7 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
+    UnevenItemError,
     words,
 )
 from onnxwright.exporter.capture.source.lists import (
@@ -203,6 +204,11 @@ class Loop:
             forget_chosen(count)
             self.state.write(self.before)
             raise
+        except UnevenItemError as error:
+            forget_chosen(count)
+            self.state.write(self.before)
+            self.lists.differ(error)
+            return True
         except DisagreementError as error:
             forget_chosen(count)
             self.state.write(self.before)

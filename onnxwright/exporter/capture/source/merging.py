@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.source.texts import Text, number_of, possible_texts
+from onnxwright.exporter.capture.source.uneven_lists import Uneven
 
 NUMBERS = (bool, int, float, *SYMBOLS)
 
@@ -213,6 +214,9 @@ def parts_of(value: Any) -> Parts | None:
         names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
         make = (lambda v: type(value)(*v)) if fields else type(value)
         return names, list(value), make
+    if isinstance(value, Uneven):
+        names, dim = [".items", ".sizes"], value.dim
+        return names, [value.whole_items, value.sizes], lambda v: Uneven(v[0], v[1], dim)
     if isinstance(value, Grown):
         growth = value.growth
         if growth is None:

@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.source.iterators import (
 from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.uneven_lists import Uneven, part_at
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -283,6 +284,8 @@ def counted(items: Any) -> Counted | None:
         return Counted(0, items.rows.shape[0], 1, lambda n: _row(items.rows[n]))
     if isinstance(items, Parts):
         return _parts(items)
+    if isinstance(items, Uneven):
+        return Counted(0, items.length, 1, items.at)
     if isinstance(items, Grown):
         return Counted(0, items.length, 1, lambda count: items.rows[count])
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
@@ -324,14 +327,7 @@ def _row(values: torch.Tensor) -> list[torch.Tensor]:
 def _parts(items: Parts) -> Counted:
     """The parts of a tensor, by a counter."""
     sizes = items.lengths.sizes
-    ends = sizes.cumsum(0)
-
-    def part(n: Any) -> Any:
-        size, end = sizes[n].item(), ends[n].item()
-        torch._check(size >= 0)
-        torch._check(end >= size)
-        return items.whole.narrow(items.dim, end - size, size)
-
+    part = functools.partial(part_at, items.whole, sizes, items.dim)
     return Counted(0, sizes.shape[0], 1, part)
 
 

@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.patches.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.session import Session, current
+from onnxwright.exporter.capture.source.uneven_lists import Uneven, split_evenly
 
 
 class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
@@ -27,6 +28,8 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             if found is not None:
                 return found
         if args and isinstance(args[0], Grown):
+            if isinstance(args[0], Uneven):
+                return joined_uneven(func, *args, **kwargs)
             joined = _JOINED.get(func)
             if joined is None or args[0].growth is not None:
                 raise misused(getattr(func, "__name__", "a function"))
@@ -64,9 +67,11 @@ def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
 
 def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
     """The same for `x.split(1, dim)`."""
-    if not isinstance(split_size, int) or split_size != 1:
+    if not isinstance(split_size, int) or split_size < 1:
         return None
     rows = _iterated_rows(x, dim)
+    if rows is not None and split_size > 1:
+        return split_evenly(x, split_size, dim)
     return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
 
 
@@ -106,6 +111,18 @@ def _joined(rows: Any, dim: int = 0) -> Any:
     return rows.movedim(0, dim).flatten(dim, dim + 1)
 
 
+def joined_uneven(func: Any, items: Uneven, *args: Any, **kwargs: Any) -> Any:
+    """What a function of torch makes of items that differ in the size of one axis."""
+    if func in _CAT:
+        return items.joined(*args, **kwargs)
+    if func is torch._C._nn.pad_sequence:
+        given = dict(zip(("batch_first", "padding_value", "padding_side"), args)) | kwargs
+        rows = items.padded(given.get("padding_value", 0.0), given.get("padding_side", "right"))
+        return rows if given.get("batch_first") else rows.transpose(0, 1)
+    raise misused(getattr(func, "__name__", "a function"))
+
+
+_CAT = (torch.cat, torch.concat, torch.concatenate)
 _PARTS: dict[Any, Callable[..., Any]] = {
     torch.unbind: _iterated_rows,
     torch.Tensor.unbind: _iterated_rows,
@@ -116,8 +133,6 @@ _PARTS: dict[Any, Callable[..., Any]] = {
 }
 _JOINED: dict[Any, Callable[..., Any]] = {
     torch.stack: _stacked,
-    torch.cat: _joined,
-    torch.concat: _joined,
-    torch.concatenate: _joined,
+    **dict.fromkeys(_CAT, _joined),
     torch.tensor: lambda rows, **options: rows.to(options.get("dtype") or rows.dtype),
 }

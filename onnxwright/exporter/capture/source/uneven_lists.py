@@ -1,0 +1,187 @@
+"""Lists of tensors of which one axis has another size in each: they are joined along this axis.
+
+`out.append(x[start : start + 4])` in a loop of the model joins the part to those before, and keeps
+its size.  `torch.cat(out, axis)` is what was joined; an item is a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.source.errors import LoopChangeError, words
+from onnxwright.exporter.capture.source.lists import Grown, as_row, misused
+from onnxwright.exporter.capture.source.regions import empty
+
+
+class Uneven(Grown):
+    """A list whose items differ in the size of one axis.
+
+    Args:
+        whole: the items, joined along the axis.
+        sizes: the size of each, a tensor of one axis.
+        dim: the axis.
+    """
+
+    def __init__(self, whole: torch.Tensor, sizes: torch.Tensor, dim: int) -> None:
+        self.whole_items, self.sizes, self.dim = whole, sizes, dim
+        super().__init__(None, sizes.shape[0])
+        self._hold(whole)
+
+    @property
+    def rows(self) -> Any:
+        """What lists of equal items have; an error, because this one has not."""
+        raise misused("a function that wants items of one size")
+
+    @rows.setter
+    def rows(self, value: Any) -> None:
+        assert value is None
+
+    def copied(self, use: str) -> Uneven:
+        """Another list of the same items."""
+        return Uneven(self.whole_items, self.sizes, self.dim)
+
+    def sample(self) -> torch.Tensor:
+        """A tensor of the type of an item; the axis has no size."""
+        sizes = [0 if n == self.dim else size for n, size in enumerate(self.whole_items.shape)]
+        return empty(sizes, self.whole_items.dtype)
+
+    def with_item(self, item: Any, first: bool = False) -> Uneven:
+        """The list with another item at its end."""
+        part = as_row(item)
+        if first:
+            raise misused(".insert")
+        if part.dtype != self.whole_items.dtype or part.ndim != self.whole_items.ndim:
+            raise LoopChangeError("an item of the list", words(self.sample()), words(part))
+        size = torch.full((1,), part.shape[self.dim], dtype=torch.int64)
+        return Uneven(
+            torch.cat([self.whole_items, part], self.dim), torch.cat([self.sizes, size]), self.dim
+        )
+
+    def with_item_at(self, index: Any, item: Any) -> Grown:
+        """Refused: the items after it would have other places."""
+        raise misused("[...] =")
+
+    def restarted(self, items: Sequence[Any]) -> Grown:
+        """Refused: what is joined has the sizes of the items before."""
+        raise misused("= []")
+
+    def without_item(self, index: Any = -1) -> tuple[Grown, Any]:
+        """Refused."""
+        raise misused(".pop")
+
+    def pop(self, index: Any = -1) -> Any:
+        """Refused."""
+        raise misused(".pop")
+
+    def reverse(self) -> None:
+        """Refused."""
+        raise misused(".reverse")
+
+    def __iadd__(self, items: Any) -> Any:
+        if isinstance(items, Grown):
+            raise misused("+")
+        found: Any = self
+        for item in items:
+            found = found.with_item(item)
+        return found
+
+    __add__ = __iadd__
+
+    def __radd__(self, items: Any) -> Grown:
+        raise misused("+")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise misused("[...]")
+        return self.at(self._place(index).reshape(()))
+
+    def at(self, place: Any) -> torch.Tensor:
+        """The item at a place.
+
+        Args:
+            place: a tensor of one number that is not negative.
+        """
+        return part_at(self.whole_items, self.sizes, self.dim, place)
+
+    def joined(self, dim: int = 0) -> torch.Tensor:
+        """The items, joined along their axis; along another one only equal items can be."""
+        if (dim - self.dim) % self.whole_items.ndim:
+            raise misused("torch.cat along another axis")
+        return self.whole_items.clone()
+
+    def padded(self, value: float = 0.0, side: str = "right") -> torch.Tensor:
+        """The items as rows of one tensor, with a number where an item is shorter."""
+        if self.dim or side != "right":
+            raise misused("pad_sequence")
+        longest = self.sizes.max().item()
+        torch._check(longest >= 0)
+        starts = (self.sizes.cumsum(0) - self.sizes)[:, None]
+        places = torch.arange(longest)[None]
+        free = torch.full_like(self.whole_items[:1].sum(0, keepdim=True), value)
+        items = torch.cat([self.whole_items, free])
+        last = self.sizes.sum()
+        return items[torch.where(places < self.sizes[:, None], starts + places, last)]
+
+
+def part_at(whole: torch.Tensor, sizes: torch.Tensor, dim: int, place: Any) -> torch.Tensor:
+    """One of the parts that a tensor is joined of.
+
+    Args:
+        whole: the tensor.
+        sizes: the sizes of the parts.
+        dim: the axis along which they are joined.
+        place: which of them; a number or a tensor of one.
+    """
+    ends = sizes.cumsum(0)
+    size, end = sizes[place].item(), ends[place].item()
+    torch._check(size >= 0)
+    torch._check(end >= size)
+    return whole.narrow(dim, end - size, size)
+
+
+def uneven_axis(sample: torch.Tensor, known: set[Any]) -> int | None:
+    """The one axis of an item whose size is another one in each iteration.
+
+    Args:
+        sample: an item.
+        known: the sizes known at run time that exist outside of the iteration.
+
+    Returns:
+        The axis; None if there is none, or more than one.
+    """
+    sizes = enumerate(sample.shape)
+    found = [n for n, size in sizes if free_unbacked_symbols(size) - known]
+    return found[0] if len(found) == 1 else None
+
+
+def begin_uneven(items: Sequence[Any], sample: torch.Tensor, dim: int) -> Uneven:
+    """A list before the loop that adds items to it.
+
+    Args:
+        items: those that it has.
+        sample: an item that the loop adds.
+        dim: its axis of another size in each iteration.
+    """
+    sizes = [0 if n == dim else size for n, size in enumerate(sample.shape)]
+    found = Uneven(torch.zeros(sizes, dtype=sample.dtype), torch.zeros(0, dtype=torch.int64), dim)
+    for item in items:
+        found = found.with_item(item)
+    return found
+
+
+def split_evenly(x: Any, size: int, dim: int) -> Uneven:
+    """The parts of a tensor of `size` elements of an axis each; the last one may be smaller.
+
+    Args:
+        x: the tensor.
+        size: how many, 1 or more.
+        dim: the axis, of dynamic size.
+    """
+    dim = dim % x.ndim
+    length = x.shape[dim]
+    count = torch.sym_max((length + size - 1) // size, 1)
+    return Uneven(x, (length - torch.arange(count) * size).clamp(max=size), dim)

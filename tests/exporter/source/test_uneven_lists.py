@@ -1,0 +1,155 @@
+"""Lists that grow in a loop of the model, with items of another size in each iteration."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch.nn.utils.rnn import pad_sequence  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+
+LENGTHS = (10, 4, 3, 1, 9, 17)
+
+
+def chunks(x: Any) -> Any:
+    """The last part is smaller; what is carried beside the list changes, too."""
+    n, state, found, sums = x.shape[0], torch.zeros(3), [], []
+    for i in range((n + 3) // 4):
+        part = x[i * 4 : min(i * 4 + 4, n)]
+        if i > 0:
+            part = part + found[-1].mean(0)
+        found.append(torch.softmax(part, 0) + state)
+        sums += [part.sum(0)]
+        state = state * 0.5 + part.sum(0)
+    return torch.cat(found), torch.stack(sums), state
+
+
+def uses(x: Any) -> Any:
+    found = [x[:1]]
+    for i in range(0, x.shape[0], 4):
+        found.append(x[i : i + 4] * (i + 1))
+    total = torch.zeros(3)
+    for place, part in enumerate(found):
+        total = total * 0.5 + part.sum(0) * place
+    written = torch.cat(found)
+    written[0] = 5
+    return (
+        found[0], found[-1], len(found), total, written, torch.cat(found),
+        pad_sequence(found, batch_first=True, padding_value=7.0), pad_sequence(found),
+    )  # fmt: skip
+
+
+def by_values(x: Any) -> Any:
+    """Items whose sizes are values, and items that a decision adds."""
+    rows, some = [], []
+    for row in x:
+        rows.append(row[row > 0])
+        if row.sum() > 0:
+            some.append(row[row > 0.5])
+    return torch.cat(rows), len(rows), len(some)
+
+
+def other_axis(x: Any) -> Any:
+    x, found = x.t()[None], []
+    for start in range(0, x.shape[2], 4):
+        found.append(x[:, :, start : start + 4].cumsum(2))
+    return torch.cat(found, dim=2), torch.cat(found, -1) + x
+
+
+def split(x: Any) -> Any:
+    parts = x.split(4)
+    return torch.cat([torch.softmax(p, 0) for p in torch.split(x.t(), 4, dim=1)], 1), parts[-1]
+
+
+def nested(x: Any) -> Any:
+    found = []
+    for i in range(0, x.shape[0], 4):
+        for j in range(i, min(i + 4, x.shape[0]), 2):
+            found.append(x[j : j + 2] - x[i])
+    return torch.cat(found)
+
+
+def after_a_known_size(x: Any) -> Any:
+    """The first item has a size of Python: the others were broadcast to it, or an error."""
+    found, i = [], 0
+    while i < x.shape[0]:
+        found.append(x[i : i + 4])
+        i += 4
+    return torch.cat(found)
+
+
+def beside_known_sizes(x: Any) -> Any:
+    found = []
+    for i in range(0, x.shape[0], 4):
+        found.append(x[:1])
+        found.append(x[i : i + 4])
+    return torch.cat(found)
+
+
+PROGRAMS = [
+    chunks, uses, by_values, other_axis, split, nested, after_a_known_size, beside_known_sizes,
+]  # fmt: skip
+
+
+class Program(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+def sample(n: int) -> Any:
+    return torch.randn(n, 3, generator=torch.Generator().manual_seed(n))
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_items_of_different_sizes(function: Callable[..., Any]) -> None:
+    how: Any = "auto" if function in (chunks, split) else "source"
+    program = ow.export(
+        Program(function), (sample(10),), dynamic_shapes=({0: "n"},), capture=how, verify=False
+    )
+    assert program.report.warnings == []
+    for n in LENGTHS:
+        wanted, found = function(sample(n)), program(sample(n))
+        for a, b in zip(pytree.tree_leaves(wanted), pytree.tree_leaves(found), strict=True):
+            torch.testing.assert_close(torch.as_tensor(b), torch.as_tensor(a))
+
+
+def inserted(x: Any) -> Any:
+    found: list[Any] = []
+    for i in range(x.shape[0] // 4):
+        found.insert(0, x[i * 4 : i * 4 + 1 + i % 2])
+    return torch.cat(found)
+
+
+def joined_along_another_axis(x: Any) -> Any:
+    found = []
+    for i in range(x.shape[0] // 4):
+        found.append(x[i : i + 1 + i // 4])
+    return torch.cat(found, 1)
+
+
+@pytest.mark.parametrize(
+    ("how", "function"), [("source", inserted), ("auto", joined_along_another_axis)]
+)
+def test_a_loop_that_is_unrolled_is_checked(how: Any, function: Callable[..., Any]) -> None:
+    """The model has the parts of the example; other numbers of them are refused in every way."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", OnnxwrightWarning)
+        program = ow.export(
+            Program(function), (sample(10),), dynamic_shapes=({0: "n"},), capture=how, verify=False
+        )
+    assert any("OW827" in str(w.message) for w in heard)
+    torch.testing.assert_close(program(sample(9)), function(sample(9)))
+    with pytest.raises(ow.OnnxwrightError, match="OW826"):
+        program(sample(20))
