@@ -51,7 +51,7 @@ def by_values(x: Any) -> Any:
     """Items whose sizes are values, and items that a decision adds."""
     rows, some = [], []
     for row in x:
-        rows.append(row[row > 0])
+        rows.append(row[row > 0] if row.sum() > 0 else row)
         if row.sum() > 0:
             some.append(row[row > 0.5])
     return torch.cat(rows), len(rows), len(some)
