@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import json
 import linecache
 import re
@@ -458,13 +459,9 @@ def _is_demand(span: Span | None) -> bool:
     """Whether a line refuses what does not fulfil its condition."""
     if span is None:
         return False
-    try:
-        tree = ast.parse("".join(linecache.getlines(span.file)))
-    except SyntaxError:
-        return False
     inner: ast.stmt | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and _head_covers(node, span.line):
+    for node in _statements("".join(linecache.getlines(span.file))):
+        if _head_covers(node, span.line):
             if inner is None or node.lineno >= inner.lineno:
                 inner = node
     if isinstance(inner, ast.Assert):
@@ -474,6 +471,16 @@ def _is_demand(span: Span | None) -> bool:
     if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
         return ast.unparse(inner.value.func).startswith(("torch._check", "torch._assert"))
     return False
+
+
+@functools.lru_cache(maxsize=32)
+def _statements(text: str) -> tuple[ast.stmt, ...]:
+    """The statements of a file; none where it is not Python."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt))
 
 
 def _head_covers(node: ast.stmt, line: int) -> bool:

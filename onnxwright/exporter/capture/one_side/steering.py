@@ -8,6 +8,7 @@ right at all sizes is not known here: `covering` tries it.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -153,13 +154,14 @@ class Steered:
         """The conditions of the sides that run now."""
         found: dict[Any, None] = {}
         frame: FrameType | None = sys._getframe(1)
-        sides = [(p[0][0], self._lines(p), found) for p, found in self.asked.items()]
+        sides: dict[str, list[tuple[Lines, dict[Any, None]]]] = {}
+        for place, conditions in self.asked.items():
+            if is_of_user(place[0][0]):
+                sides.setdefault(place[0][0], []).append((self._lines(place), conditions))
         while frame is not None:
-            file = frame.f_code.co_filename
-            if is_of_user(file):
-                for home, lines, conditions in sides:
-                    if home == file and any(a <= frame.f_lineno <= b for a, b in lines):
-                        found.update(conditions)
+            for lines, conditions in sides.get(frame.f_code.co_filename, ()):
+                if any(a <= frame.f_lineno <= b for a, b in lines):
+                    found.update(conditions)
             frame = frame.f_back
         return list(found)
 
@@ -170,6 +172,7 @@ class Steered:
         return self._sides[side]
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def is_of_sizes(expression: Any) -> bool:
     """Whether an expression follows from sizes of inputs alone."""
     if not getattr(expression, "free_symbols", None):
