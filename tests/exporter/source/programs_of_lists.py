@@ -377,3 +377,37 @@ def list_made_anew_by_each_iteration(x):
             rows.append(r)
         total = total + len(rows)
     return total, len(rows)
+
+
+@program
+def sorted_by_tensors(x):
+    rows = [x[0], x[1], x[0] * 2 + 1]
+    named = {"a": x[0], "b": x[1], "c": x[0] - x[1]}
+    names = sorted(named, key=lambda n: named[n].sum())
+    best = sorted(rows, key=lambda row: (row.max() > 1, row.sum()), reverse=True)
+    if x.sum() > 0:
+        rows.sort(key=lambda row: -row.sum())
+    pairs = sorted([(row.sum(), n) for n, row in enumerate(rows)], key=lambda pair: pair[0])
+    every = sorted(x, key=lambda row: row.sum())
+    sums = sorted([row.sum() for row in rows])
+    return named[names[0]], best, rows, pairs, torch.stack(every), sums
+
+
+@program
+def compared_in_order(x):
+    n = int((x > 0).sum())
+    best, kept = (x[0].sum(), 0), [3, 1, 2]
+    for k in range(1, 2):
+        if (now := (x[k].sum(), k)) > best:
+            best = now
+        candidate = (x[k].max(), k)
+        if candidate >= best:
+            best = candidate
+    sides, others = [x.sum() > 0, x.mean()], [x.max() > 1, x.min()]
+    if sides < others:
+        x = x * 2
+    known, wanted = (2, n, 3), (2, 5)
+    if known >= wanted:
+        x = x + 1
+    kept.remove(1 + int(x.sum() > 0))
+    return x, best, kept

@@ -140,6 +140,18 @@ def _itself(value: Any) -> Any:
     return value
 
 
+def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    """`sorted(values)`, of items whose number is of run time as well."""
+    several = None if key is None else ranges.counted(values)
+    if several is None:
+        return sorted_(values, key=key, reverse=reverse)
+    rows, keys = listed(several, _itself), listed(several, key)
+    if not isinstance(rows, Grown) or not isinstance(keys, Grown) or keys.rows.ndim != 1:
+        raise CannotRewriteError("`sorted` by keys that are not numbers")
+    order = keys.rows.sort(stable=True, descending=bool(reverse)).indices
+    return Grown(rows.rows.index_select(0, order), rows.length)
+
+
 def _filter(function: Any, items: Any) -> Any:
     """`filter(function, items)`."""
     return generated(items, _itself, bool_ if function is None else function)
@@ -233,7 +245,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "iter": iter_,
     "map": ranges.map_,
     "set": made_set,
-    "sorted": sorted_,
+    "sorted": _sorted,
     "str": str_,
     "tuple": lambda *args: _listed(tuple, args),
     "sum": _sum,

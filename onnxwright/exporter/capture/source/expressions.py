@@ -25,7 +25,7 @@ MATH = frozenset(
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Methods of lists and integers; `runtime.method` calls them of numbers of run time.
-METHODS = frozenset(("index", "count", "sort", "bit_length"))
+METHODS = frozenset(("index", "count", "sort", "remove", "bit_length"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -194,6 +194,8 @@ class Expressions(ast.NodeTransformer):
             equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
             if equal and not any(isinstance(part, ast.Constant) for part in both):
                 return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
+            if all(isinstance(part, (ast.Name, ast.Tuple, ast.List)) for part in both):
+                return call("ordered", ast.Constant(type(node.ops[0]).__name__), *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]

@@ -232,12 +232,16 @@ class Grown(list):  # type: ignore[type-arg]
             return self.rows.index_select(0, index.reshape(1)).squeeze(0)
         return self.rows[index]
 
+    def hold(self, rows: torch.Tensor) -> None:
+        """Have other rows, as many as before, under all names of the list."""
+        self.rows = rows
+        self._hold(rows)
+
     def reverse(self) -> None:
         """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth():
             raise misused(".reverse")
-        self.rows = self.rows.flip(0)
-        self._hold(self.rows)
+        self.hold(self.rows.flip(0))
 
     def pop(self, index: Any = -1) -> Any:
         """Take an item out of the list; not in a branch or a loop, which may not run."""

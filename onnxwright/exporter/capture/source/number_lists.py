@@ -7,7 +7,7 @@ tensor, and what Python asks of the list is asked of that.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, KeysView, ValuesView
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ from onnxwright.exporter.capture.patches.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Grown, as_row, misused
 from onnxwright.exporter.capture.source.one_of import checked_place
+from onnxwright.exporter.capture.source.ordering import in_order, order_of, sort_rows
+from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, refused_here
@@ -126,23 +128,29 @@ def _as_number(value: Any) -> Any:
     return as_row(value) if isinstance(value, SYMBOLS) else value
 
 
+_FINITE = (list, tuple, range, dict, KeysView, ValuesView, ItemsView)
+
+
 def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted(values)`, `sorted(values, key=...)`."""
     given = numbers_of(values)
     if key is None and given is not None:
         return list_of(given.sort(stable=True, descending=bool(reverse)).values)
-    if key is None or not isinstance(values, (list, tuple, range)):
+    if not isinstance(values, _FINITE) or isinstance(values, Grown):
         return sorted(values, key=key, reverse=reverse)
-    keys = [key(value) for value in values]
+    values = list(values)
+    keys = values if key is None else [key(value) for value in values]
     numbers = numbers_of(keys)
     if numbers is None:
+        order = order_of(keys, bool(reverse))
+        if order is not None:
+            return in_order(values, order)
         places = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
         return [values[n] for n in places]
     order = numbers.sort(stable=True, descending=bool(reverse)).indices
     if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
-        return list_of(torch.tensor(list(values)).index_select(0, order))
-    items = list(values)
-    return [item(items, number(place)) for place in order.unbind(0)]
+        return list_of(torch.tensor(values).index_select(0, order))
+    return [item(values, number(place)) for place in order.unbind(0)]
 
 
 def _index(values: Any, wanted: Any, *limits: Any) -> Any:
@@ -168,9 +176,24 @@ def _count(values: Any, wanted: Any) -> Any:
 
 def _sort(values: Any, **options: Any) -> Any:
     """`values.sort()`."""
-    if type(values) is not list or (not any(map(is_of_run_time, values)) and "key" not in options):
+    if isinstance(values, Grown) and options.get("key") is None:
+        if sort_rows(values, None, bool(options.get("reverse"))):
+            return None
+    if type(values) is not list:
         return values.sort(**options)
     values[:] = sorted_(values, **options)
+    return None
+
+
+def _remove(values: Any, wanted: Any) -> Any:
+    """`values.remove(wanted)`; the model raises an error where there is none."""
+    numbers = numbers_of(values, wanted)
+    if type(values) is not list or numbers is None:
+        return values.remove(wanted)
+    refuse_handled(ValueError())
+    place = _index(values, wanted)
+    before = torch.arange(len(values) - 1) < place
+    values[:] = list_of(torch.where(before, numbers[:-1], numbers[1:]))
     return None
 
 
@@ -183,7 +206,7 @@ def _bit_length(value: Any) -> Any:
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
-    "index": _index, "count": _count, "sort": _sort, "bit_length": _bit_length,
+    "index": _index, "count": _count, "sort": _sort, "remove": _remove, "bit_length": _bit_length,
 }  # fmt: skip
 
 

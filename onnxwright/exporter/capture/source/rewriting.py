@@ -216,10 +216,20 @@ def _function(
     made = ast.FunctionDef(name, args, [*head, *statements, result], [])
     ast.copy_location(made, node)
     for part in made.body:
-        for x in ast.walk(part):
-            if "lineno" in x._attributes and not hasattr(x, "lineno"):
-                ast.copy_location(x, node)
+        _locate(part, made)
     return ast.fix_missing_locations(made)
+
+
+def _locate(node: Any, around: Any) -> None:
+    """Give parts without a place that of what is around them.
+
+    On one line only: Python counts a call of several as its last.
+    """
+    if "lineno" in node._attributes and not hasattr(node, "lineno"):
+        node.lineno = node.end_lineno = around.lineno
+        node.col_offset = node.end_col_offset = around.col_offset
+    for child in ast.iter_child_nodes(node):
+        _locate(child, node if hasattr(node, "lineno") else around)
 
 
 class _Plain(ast.NodeTransformer):

@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
+from onnxwright.exporter.capture.source.ordering import ordered
 from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
@@ -34,6 +35,6 @@ __all__ = [
     "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
-    "observe", "or_", "percent", "popped", "set_item", "slice_of", "stored", "text", "while_",
-    "yielded",
+    "observe", "or_", "ordered", "percent", "popped", "set_item", "slice_of", "stored", "text",
+    "while_", "yielded",
 ]  # fmt: skip
