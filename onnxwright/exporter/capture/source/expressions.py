@@ -192,10 +192,9 @@ class Expressions(ast.NodeTransformer):
                 return found if isinstance(node.ops[0], ast.In) else call("not_", found)
             both = (node.left, node.comparators[0])
             equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
-            if equal and not any(isinstance(part, ast.Constant) for part in both):
-                return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
-            if all(isinstance(part, (ast.Name, ast.Tuple, ast.List)) for part in both):
-                return call("ordered", ast.Constant(type(node.ops[0]).__name__), *both)
+            if not any(isinstance(part, ast.Constant) for part in both):
+                name = ast.Constant(type(node.ops[0]).__name__)
+                return call("equal" if equal else "ordered", name, *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]
