@@ -398,7 +398,8 @@ def compared_in_order(x):
     n = int((x > 0).sum())
     best, kept = (x[0].sum(), 0), [3, 1, 2]
     for k in range(1, 2):
-        if (now := (x[k].sum(), k)) > best:
+        now = (x[k].sum(), k)
+        if now > best:
             best = now
         candidate = (x[k].max(), k)
         if candidate >= best:
