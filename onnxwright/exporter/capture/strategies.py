@@ -40,6 +40,7 @@ from onnxwright.exporter.capture.quantized.modules import (
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.source.choice_frames import results_checked
 from onnxwright.exporter.capture.source.functions import Rewritten
+from onnxwright.exporter.capture.source.hooks import hooks_decided
 from onnxwright.exporter.capture.source.misread import Misread
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
@@ -135,6 +136,7 @@ class Source:
                 capture_torch_output() as output,
                 torch.set_grad_enabled(self.with_gradients),
                 sizes if self.with_opaque_sizes else nullcontext(),
+                hooks_decided(model),
                 results_checked(model),
             ):
                 program = substitutes(model, args, kwargs, dims)

@@ -152,3 +152,32 @@ def dict_of_the_last_iteration_changed_after_it(x):
         last = first
     first["v"] = first["v"] + 1
     return last
+
+
+@program
+class HooksOfOneSide(torch.nn.Module):
+    """Where a hook gives None, what it was given is kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.scaled = torch.nn.Identity(), torch.nn.Tanh()
+        self.inner.register_forward_pre_hook(self.before)
+        self.inner.register_forward_hook(self.after)
+        self.scaled.register_forward_pre_hook(self.before_with_names, with_kwargs=True)
+        self.scaled.register_forward_hook(self.after)
+        self.register_forward_hook(self.after)
+
+    def before(self, module, args):
+        if args[0].max() > 1:
+            return args[0] * 2
+
+    def before_with_names(self, module, args, names):
+        if args[0].sum() < 0:
+            return (args[0] - 1,), names
+
+    def after(self, module, args, result):
+        if result.max() > 1:
+            return result / result.max()
+
+    def forward(self, x):
+        return self.inner(x) + self.scaled(x)
