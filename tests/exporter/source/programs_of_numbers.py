@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from tests.exporter.source.tables import Table, adding_to
@@ -121,3 +123,14 @@ def staircase_search(x):
         else:
             row += 1
     return torch.tensor([-1, -row // 2])
+
+
+@program
+def functions_of_integers(x):
+    n = int(x.abs().sum() * 5) + 1
+    parts = [x.sum().item(), x.max().item(), 2]
+    if x.sum() > 0:
+        n = n * 2
+        parts[0] = parts[0] * 2
+    whole = math.gcd(n, 6), math.lcm(n, 4), math.isqrt(n), math.comb(n % 7, 3)
+    return whole, math.fsum(parts), math.gcd(x.shape[0], 4), math.isqrt(x.shape[0] * 3)

@@ -21,7 +21,8 @@ BUILTINS = (
 MATH = frozenset(
     ("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "asin",
      "acos", "atan", "atan2", "sinh", "cosh", "tanh", "fabs", "fmod", "hypot", "erf", "erfc",
-     "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc")
+     "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc",
+     "gcd", "lcm", "isqrt", "comb", "fsum")
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Methods of lists and integers; `runtime.method` calls them of numbers of run time.

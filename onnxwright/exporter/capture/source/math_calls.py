@@ -36,6 +36,25 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     math.isnan: torch.isnan, math.isinf: torch.isinf, math.isfinite: torch.isfinite,
     math.floor: _whole(torch.floor), math.ceil: _whole(torch.ceil), math.trunc: _whole(torch.trunc),
 }  # fmt: skip
+
+
+def _isqrt(n: Any) -> Any:
+    root = torch.sqrt(n.to(torch.float64)).to(torch.int64)
+    root = root - (root * root > n).to(torch.int64)  # a double has not all digits
+    return root + ((root + 1) * (root + 1) <= n).to(torch.int64)
+
+
+def _comb(n: Any, k: Any) -> Any:
+    found = torch.ones((), dtype=torch.int64)
+    for i in range(k):
+        found = found * (n - i).clamp(min=0) // (i + 1)
+    return found
+
+
+# Functions of integers, which give integers.
+_OF_INTEGERS: dict[Any, Callable[..., Any]] = {
+    math.gcd: torch.gcd, math.lcm: torch.lcm, math.isqrt: _isqrt,
+}  # fmt: skip
 # PyTorch has these for symbolic numbers.
 _OF_SYMBOLS = (math.floor, math.ceil, math.trunc)
 
@@ -43,7 +62,13 @@ _OF_SYMBOLS = (math.floor, math.ceil, math.trunc)
 def math_(function: Any, *args: Any) -> Any:
     """`math.sqrt(x)` and the like; any other function is called as it is."""
     session = current()
-    own = _FUNCTIONS.get(function) if getattr(function, "__module__", None) == "math" else None
+    is_own = getattr(function, "__module__", None) == "math" and session is not None
+    if is_own and tracer() is not None:
+        found = _of_several(function, *args)
+        if found is not None and session is not None:
+            session.numbers.add(found)
+            return found
+    own = _FUNCTIONS.get(function) if is_own else None
     if own is None or session is None or tracer() is None or not any(map(_is_open, args)):
         return function(*args)
     if function in _OF_SYMBOLS and isinstance(args[0], SYMBOLS):
@@ -51,6 +76,27 @@ def math_(function: Any, *args: Any) -> Any:
     result = own(*map(_as_double, args))
     session.numbers.add(result)
     return result
+
+
+def _of_several(function: Any, *args: Any) -> Any:
+    """Functions of integers, and of a list; None for others, and where Python knows the result."""
+    if function is math.fsum and len(args) == 1 and isinstance(args[0], (list, tuple)):
+        parts = [] if hasattr(args[0], "rows") else list(args[0])
+        return sum(map(_as_double, parts)) if any(map(_is_open, parts)) else None
+    if not any(map(_is_open, args)):
+        return None
+    if function is math.comb and len(args) == 2 and isinstance(args[1], int):
+        return _comb(_as_whole(args[0]), args[1])
+    own = _OF_INTEGERS.get(function)
+    if own is None or (len(args) != 2 and function is not math.isqrt):
+        return None
+    return own(*map(_as_whole, args))
+
+
+def _as_whole(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.reshape(()).to(torch.int64)
+    return torch.full((), value, dtype=torch.int64)
 
 
 def _is_open(value: Any) -> bool:
