@@ -76,8 +76,7 @@ class DisagreementError(RefusedError):
     """
 
     def __init__(self, path: str, left: str, right: str) -> None:
-        # The passes for `return` bind it to a variable of their own.
-        path = re.sub(r"^_ow_result\b", "the result", path)
+        path = said(path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
         self.path, self.left, self.right = path, left, right
         # A list that grows on one side, and what is added there.
@@ -124,6 +123,7 @@ class LoopChangeError(RefusedError):
     of_lists = False
 
     def __init__(self, path: str, before: str, after: str) -> None:
+        path = said(path)
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
         self.path, self.before, self.after = path, before, after
 
@@ -248,6 +248,20 @@ class SharedWriteError(RefusedError):
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
         return messages.SharedWrite(span=self.span)
+
+
+def said(path: str) -> str:
+    """What a message calls a part of a variable.
+
+    Args:
+        path: with the variables of the passes for `return`, and the identities of objects.
+
+    Example:
+        >>> said("_ow_result[0]"), said("layer of [140, 141], 0")
+        ('the result[0]', 'layer as one of several objects')
+    """
+    path = re.sub(r"^_ow_(result|(value|given)\d*)\b", "the result", path)
+    return re.sub(r" of \[[\d\s,'\"\[\]]*\], \d+", " as one of several objects", path)
 
 
 def words(value: Any) -> str:
