@@ -125,6 +125,18 @@ def test_items_of_different_sizes(function: Callable[..., Any]) -> None:
             torch.testing.assert_close(torch.as_tensor(b), torch.as_tensor(a))
 
 
+def test_chunks_stay_as_they_are() -> None:
+    """There are as many as are asked for; their size follows from the dynamic one."""
+
+    def chunked(x: Any) -> Any:
+        return torch.cat([part * 2 for part in x.chunk(3)])
+
+    program = ow.export(Program(chunked), (sample(10),), dynamic_shapes=({0: "n"},), verify=False)
+    assert program.report.warnings == []
+    for n in (9, 10, 17):
+        torch.testing.assert_close(program(sample(n)), chunked(sample(n)))
+
+
 def inserted(x: Any) -> Any:
     found: list[Any] = []
     for i in range(x.shape[0] // 4):

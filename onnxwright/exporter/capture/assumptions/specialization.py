@@ -87,7 +87,8 @@ def is_fixed_value(guard: Any) -> bool:
     expression = guard.expr
     if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
         return False
-    if _is_operator(guard.sloc.framework_loc) or not expression.lhs.free_symbols:
+    frame = guard.sloc.framework_loc
+    if not expression.lhs.free_symbols or (_is_operator(frame) and not _is_of_split(frame, guard)):
         return False
     return type(expression.lhs).__name__ not in ("Mod", "PythonMod")
 
@@ -113,13 +114,22 @@ def warn_specialized_dims(
             )
 
 
+def _is_of_split(frame: Any, guard: Any) -> bool:
+    """Whether a guard is how many parts of a size of Python a tensor has.
+
+    The size of the parts of `chunk` follows from the dynamic size: their number stays.
+    """
+    path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
+    operands = guard.expr.lhs.args
+    is_split = path.startswith("_decomp") and frame.name == "split"
+    return is_split and len(operands) == 2 and bool(operands[1].is_Integer)
+
+
 def _is_operator(frame: Any) -> bool:
     """Whether a line is of torch's operators, not of the user's Python or of modules."""
     path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
     if path.startswith(("_dynamo", _NUMBERS)):
         return False
-    if path.startswith("_decomp") and frame.name == "split":
-        return False  # how many parts there are
     return path.startswith(("_", "fx", "utils"))
 
 
