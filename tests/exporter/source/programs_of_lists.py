@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import torch
 
 from tests.exporter.source.tables import Table, adding_to
@@ -412,3 +414,85 @@ def compared_in_order(x):
         x = x + 1
     kept.remove(1 + int(x.sum() > 0))
     return x, best, kept
+
+
+class Hit(NamedTuple):
+    score: Any
+    row: Any
+
+
+@program
+def pairs_of_places(x):
+    x, pairs = x.clone(), []
+    for _ in range(x.shape[1]):
+        place = int(x.argmin())
+        i, j = divmod(place, x.shape[1])
+        if x[i, j] > 0:
+            break
+        pairs.append((i, j))
+        x[i], x[:, j] = 9, 9
+    return torch.tensor(pairs).reshape(-1, 2), len(pairs)
+
+
+@program
+def boxes_with_scores(x):
+    kept = []
+    for row in x:
+        if row[0] > 0:
+            kept.append((row[1:], row[0]))
+    if not kept:
+        return x[:0, 1:], x[:0, 0]
+    return torch.stack([box for box, _ in kept]), torch.stack([score for _, score in kept])
+
+
+@program
+def tuples_with_names(x):
+    hits = []
+    for n, row in enumerate(x):
+        if row.max() > 0.5:
+            hits.append(Hit(row.max() * 2, n))
+    if len(hits) == 0:
+        return x.sum(), -1, -1
+    best = hits[0]
+    for hit in hits:
+        if hit.score > best.score:
+            best = hit
+    return best.score, best.row, max(hits, key=lambda hit: hit.score).row
+
+
+@program
+def a_stack_of_intervals(x):
+    stack, total, taken = [(0, 4)], x.new_zeros(()), 0
+    while stack:
+        low, high = stack.pop()
+        taken += 1
+        if high - low == 1 or x[0, low:high].abs().max() < 1:
+            total = total + x[0, low:high].sum()
+            continue
+        middle = (low + high) // 2
+        stack.append((low, middle))
+        stack.append((middle, high))
+    return total, taken
+
+
+@program
+def nested_tuples_of_one_side(x):
+    found, total = [], x[0] * 0
+    if x[0].sum() > 0:
+        found.append((x[0], (x[1], 1)))
+    if x[1].sum() > 0:
+        found.append((x[1] * 2, (x[0], 2)))
+    for one, (other, n) in found:
+        total = total + one * n - other
+    return total, len(found)
+
+
+@program
+def parts_of_a_list_after_a_return(x):
+    kept = []
+    for row in x:
+        if row[0] > 0:
+            kept.append(row)
+    if not kept:
+        return x[:0, 1:]
+    return torch.stack([row[1:] for row in kept])

@@ -1,7 +1,8 @@
 """`min` and `max` of numbers that follow from dynamic sizes, as operators instead of decisions.
 
 torch.export does so for two integers. It compares floats and more than two numbers, and keeps what
-is the least for the example.
+is the least for the example.  Where it makes a size that holds a maximum again, it writes a call of
+a function of its own, which its check of the program then does not allow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from torch._export import non_strict_utils
+from torch.fx.experimental import proxy_tensor
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
@@ -50,6 +52,33 @@ def extremes_symbolic() -> Iterator[None]:
 
     setattr(non_strict_utils, name, extreme)
     try:
-        yield
+        with _extremes_of_two():
+            yield
     finally:
         setattr(non_strict_utils, name, before)
+
+
+@contextmanager
+def _extremes_of_two() -> Iterator[None]:
+    """While it lasts, a size that holds a maximum or a minimum is made again of those of two."""
+    name = "_sym_register"  # NOTE: not part of torch's interface either, as are the two functions
+    before = getattr(proxy_tensor, name, None)
+    several = {
+        getattr(proxy_tensor, "_nary_sym_max", None): torch.sym_max,
+        getattr(proxy_tensor, "_nary_sym_min", None): torch.sym_min,
+    }
+    if before is None or None in several:
+        yield
+        return
+
+    def register(tracer: Any, function: Any, args: Any, out: Any) -> Any:
+        if function in several:
+            function = several[function]
+            args = (functools.reduce(function, args[:-1]), args[-1])
+        return before(tracer, function, args, out)
+
+    setattr(proxy_tensor, name, register)
+    try:
+        yield
+    finally:
+        setattr(proxy_tensor, name, before)

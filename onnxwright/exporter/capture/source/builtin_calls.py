@@ -58,7 +58,7 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
 
     def found(*values: Any, key: Any = None, **options: Any) -> Any:
         one = len(values) == 1
-        if one and isinstance(values[0], Grown) and values[0].rows.ndim == 1 and key is None:
+        if one and key is None and isinstance(values[0], Grown) and values[0].rows.ndim == 1:
             rows, length = values[0].whole("max" if greater else "min"), values[0].length
             extreme = rows.amax if greater else rows.amin
             if "default" not in options:

@@ -25,10 +25,10 @@ from onnxwright.exporter.capture.source.lists import (
     Growth,
     allocate_rows,
     length_of,
-    row_like,
 )
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.state import Slot, State
+from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
 from onnxwright.exporter.capture.source.uneven_lists import Uneven, begin_uneven, uneven_axis
 
 
@@ -94,8 +94,8 @@ class CarriedLists:
         # Variables that an iteration gives a list of another length, with it and an item.
         self._rebound: list[tuple[int, Any, torch.Tensor, int | None]] = []
         for n, (slot, value) in enumerate(zip(variables.slots, variables.before)):
-            even = isinstance(value, Grown) and not isinstance(value, Uneven)
-            if slot.live and even and value.growth is None:
+            rows = isinstance(value, Grown) and value.has_rows
+            if slot.live and rows and value.growth is None:
                 self._start_growth(n, None, value, value.sample(), 1)
 
     @property
@@ -127,10 +127,14 @@ class CarriedLists:
         else:
             lists = type(new) is list and len(old) != len(new)
             items = [*old, *new] if lists else []
-            if not items or not all(isinstance(x, (torch.Tensor, int, float)) for x in items):
+            if not items or not all(
+                isinstance(x, (torch.Tensor, int, float, tuple)) for x in items
+            ):
                 return False
-            sample = row_like(items[-1])
-        dim = new.dim if isinstance(new, Uneven) else uneven_axis(sample, known)
+            sample = sample_of(items[-1])
+        dim = new.dim if isinstance(new, Uneven) else None
+        if dim is None and not isinstance(sample, tuple):
+            dim = uneven_axis(sample, known)
         if dim is None and not _is_known(sample, known):
             return False
         self._rebound.append((n, old, sample, dim))
@@ -142,8 +146,13 @@ class CarriedLists:
         found = [n for n, v in enumerate(before) if v is items and n not in self.growing]
         if not found or not slots[found[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        sample, known = row_like(added[0]), known_symbols()
+        sample, known = sample_of(added[0]), known_symbols()
         head = list(before[found[0]])
+        if isinstance(sample, tuple):
+            if error.first or not _is_known(sample, known):
+                raise LoopChangeError("an item of the list", "of one size", "of another")
+            self._begin_with(found[0], items, begin_rows(head, sample))
+            return
         if not _is_known(sample, known):
             dim = uneven_axis(sample, known)
             if dim is None or error.first:
@@ -226,8 +235,7 @@ class CarriedLists:
         """Carry a list as a tensor that gets longer."""
         if first and isinstance(head, list) and not isinstance(head, Grown):
             head = head[::-1]
-        rows = allocate_rows(head, sample, 0, 0)
-        self._begin_with(n, owner, Grown(rows, rows.shape[0]))
+        self._begin_with(n, owner, begin_rows(head, sample))
 
     def _start_uneven(
         self, n: int, owner: Any, head: list[Any], sample: torch.Tensor, dim: int
@@ -248,7 +256,9 @@ class CarriedLists:
         self.variables.begin_with(n, Grown(rows, length_of(growth.head), growth))
 
 
-def _is_known(sample: torch.Tensor, known: set[Any]) -> bool:
-    """Whether the sizes of a tensor exist outside of the iteration."""
+def _is_known(sample: Any, known: set[Any]) -> bool:
+    """Whether the sizes of a tensor, or of each in a tuple, exist outside of the iteration."""
+    if isinstance(sample, tuple):
+        return all(_is_known(part, known) for part in sample)
     sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
     return all(free_unbacked_symbols(s) <= known for s in sizes)

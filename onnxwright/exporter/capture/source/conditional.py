@@ -23,10 +23,8 @@ from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
     Grown,
-    allocate_rows,
     close_other_names,
     raise_growth,
-    row_like,
     rows_kept,
 )
 from onnxwright.exporter.capture.source.logic import chosen, comparisons, supposing
@@ -52,6 +50,7 @@ from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
+from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
 
 aten = torch.ops.aten
 
@@ -103,9 +102,9 @@ def _counted_list(state: State, before: list[Any], items: list[Any], added: Any)
     names = [n for n, value in enumerate(before[: len(state.names)]) if value is items]
     if session is None or not names or any(loop.carries(items) for loop in session.loops):
         return False
-    rows = allocate_rows(list(items), row_like(added[0]), 0, 0)
+    rows = begin_rows(list(items), sample_of(added[0]))
     for n in names:
-        before[n] = Grown(rows, rows.shape[0])
+        before[n] = rows.copied("append")
     state.write(before)
     close_other_names(items)
     return True

@@ -70,6 +70,8 @@ class Grown(list):  # type: ignore[type-arg]
 
     is_rows = True
     """Whether a change of it makes another list."""
+    has_rows = True
+    """Whether the items are rows of one tensor, for which there may be room before a loop."""
     changes_others = False
     """Whether it stands for a generator that changes something else where it gives an item."""
 
@@ -358,6 +360,8 @@ def extend(items: Any, others: Any) -> Any:
     """`items.extend(others)`, of a list of Python or one of rows; gives the list."""
     if isinstance(items, Grown):
         return items.__iadd__(others)
+    if isinstance(others, Grown) and not others.has_rows:
+        return others.__radd__(items)
     if isinstance(others, Grown):
         before = allocate_rows(items, others.sample(), 0, 0)
         return Grown(torch.cat([before, others.whole("extend")]), len(items) + others.length)

@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.source.texts import Text, number_of, possible_texts
+from onnxwright.exporter.capture.source.tuple_lists import TupleList
 from onnxwright.exporter.capture.source.uneven_lists import Uneven
 
 NUMBERS = (bool, int, float, *SYMBOLS)
@@ -217,6 +218,9 @@ def parts_of(value: Any) -> Parts | None:
     if isinstance(value, Uneven):
         names, dim = [".items", ".sizes"], value.dim
         return names, [value.whole_items, value.sizes], lambda v: Uneven(v[0], v[1], dim)
+    if isinstance(value, TupleList):
+        names, like = [f" in place {n}" for n in range(len(value.columns))], value.like
+        return names, list(value.columns), lambda v: TupleList(v, like)
     if isinstance(value, Grown):
         growth = value.growth
         if growth is None:

@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.source.iterators import (
 from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.tuple_lists import TupleList
 from onnxwright.exporter.capture.source.uneven_lists import Uneven, part_at
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
@@ -286,6 +287,8 @@ def counted(items: Any) -> Counted | None:
         return _parts(items)
     if isinstance(items, Uneven):
         return Counted(0, items.length, 1, items.at)
+    if isinstance(items, TupleList):
+        return Counted(0, items.length, 1, items.__getitem__)
     if isinstance(items, Grown):
         return Counted(0, items.length, 1, lambda count: items.rows[count])
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):

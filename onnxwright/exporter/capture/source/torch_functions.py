@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.patches.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.session import Session, current
+from onnxwright.exporter.capture.source.tuple_lists import TupleList
 from onnxwright.exporter.capture.source.uneven_lists import Uneven, split_evenly
 
 
@@ -30,6 +31,8 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
         if args and isinstance(args[0], Grown):
             if isinstance(args[0], Uneven):
                 return joined_uneven(func, *args, **kwargs)
+            if isinstance(args[0], TupleList) and func is torch.tensor:
+                return args[0].as_tensor(**kwargs)
             joined = _JOINED.get(func)
             if joined is None or args[0].growth is not None:
                 raise misused(getattr(func, "__name__", "a function"))

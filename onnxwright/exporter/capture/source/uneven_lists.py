@@ -26,6 +26,8 @@ class Uneven(Grown):
         dim: the axis.
     """
 
+    has_rows = False
+
     def __init__(self, whole: torch.Tensor, sizes: torch.Tensor, dim: int) -> None:
         self.whole_items, self.sizes, self.dim = whole, sizes, dim
         super().__init__(None, sizes.shape[0])

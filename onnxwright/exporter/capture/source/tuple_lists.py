@@ -1,0 +1,159 @@
+"""Lists of tuples that loops add to: a list of rows for each place of the tuple.
+
+`pairs.append((i, j))` in a loop of the model adds a row to each.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.errors import LoopChangeError, words
+from onnxwright.exporter.capture.source.lists import Grown, allocate_rows, misused, row_like
+
+
+class TupleList(Grown):
+    """A list whose items are tuples of tensors and numbers.
+
+    Args:
+        columns: for each place of a tuple, what the items have there.
+        like: a tuple of the same kind.
+    """
+
+    has_rows = False
+
+    def __init__(self, columns: Sequence[Grown], like: tuple[Any, ...]) -> None:
+        self.columns, self.like = list(columns), like
+        super().__init__(None, self.columns[0].length)
+        Grown._hold(self, list.__getitem__(self.columns[0], 0))
+
+    @property
+    def rows(self) -> Any:
+        """What lists of tensors have; an error, because this one has not."""
+        raise misused("a function that wants tensors or numbers")
+
+    @rows.setter
+    def rows(self, value: Any) -> None:
+        assert value is None
+
+    def _hold(self, rows: Any) -> None:
+        """The tensors are those of the columns."""
+
+    def _of(self, columns: Sequence[Grown]) -> TupleList:
+        return TupleList(columns, self.like)
+
+    def _tuple(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple_like(self.like, values)
+
+    def _parts(self, item: Any) -> tuple[Any, ...]:
+        """The parts of an item that is added."""
+        if not isinstance(item, tuple) or len(item) != len(self.columns):
+            raise LoopChangeError("an item of the list", words(self.like), words(item))
+        return item
+
+    def sample(self) -> Any:
+        """Tensors of the types and sizes of an item."""
+        return self._tuple([column.sample() for column in self.columns])
+
+    def copied(self, use: str) -> TupleList:
+        """Another list of the same items."""
+        return self._of([column.copied(use) for column in self.columns])
+
+    def with_item(self, item: Any, first: bool = False) -> TupleList:
+        """The list with another item at its end, or as the first."""
+        pairs = zip(self.columns, self._parts(item))
+        return self._of([column.with_item(part, first) for column, part in pairs])
+
+    def with_item_at(self, index: Any, item: Any) -> TupleList:
+        """The list with another item at a place."""
+        pairs = zip(self.columns, self._parts(item))
+        return self._of([column.with_item_at(index, part) for column, part in pairs])
+
+    def restarted(self, items: Sequence[Any]) -> TupleList:
+        """A list of other items."""
+        return self._of([c.restarted(part) for c, part in zip(self.columns, self._split(items))])
+
+    def _split(self, items: Sequence[Any]) -> list[list[Any]]:
+        """What items have at each place."""
+        rows = [self._parts(item) for item in items]
+        return [[row[n] for row in rows] for n in range(len(self.columns))]
+
+    def without_item(self, index: Any = -1) -> tuple[TupleList, Any]:
+        """The list without an item, and the item."""
+        found = [column.without_item(index) for column in self.columns]
+        return self._of([rest for rest, _ in found]), self._tuple([part for _, part in found])
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take an item out of the list; not in a branch or a loop, which may not run."""
+        item = self._tuple([column.pop(index) for column in self.columns])
+        self.length = self.columns[0].length
+        return item
+
+    def reverse(self) -> None:
+        """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
+        for column in self.columns:
+            column.reverse()
+
+    def __iadd__(self, items: Any) -> Any:
+        if isinstance(items, TupleList):
+            pairs = zip(self.columns, self._parts(tuple(items.columns)))
+            return self._of([one + other for one, other in pairs])
+        if isinstance(items, Grown):
+            raise misused("+")
+        found = self
+        for item in items:
+            found = found.with_item(item)
+        return found
+
+    __add__ = __iadd__
+
+    def __radd__(self, items: Any) -> TupleList:
+        pairs = zip(self.columns, self._split(items))
+        return self._of([part + column for column, part in pairs])
+
+    def __getitem__(self, index: Any) -> Any:
+        found = [column[index] for column in self.columns]
+        return self._of(found) if isinstance(index, slice) else self._tuple(found)
+
+    def as_tensor(self, **options: Any) -> torch.Tensor:
+        """`torch.tensor(items)` of numbers: a row for each tuple."""
+        made = []
+        for column in self.columns:
+            nested = isinstance(column, TupleList)
+            if not nested and column.rows.ndim > 1:
+                raise misused("torch.tensor")
+            made.append(column.as_tensor() if isinstance(column, TupleList) else column.rows)
+        dtype = functools.reduce(torch.promote_types, (column.dtype for column in made))
+        return torch.stack([column.to(options.get("dtype") or dtype) for column in made], 1)
+
+
+def tuple_like(like: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    """Values in a tuple of the same kind as another, which may have names for its places."""
+    return type(like)(*values) if hasattr(like, "_fields") else tuple(values)
+
+
+def sample_of(item: Any) -> Any:
+    """A tensor of the type and sizes of an item of a list; a tuple of such for a tuple."""
+    if isinstance(item, tuple) and item:
+        return tuple_like(item, [sample_of(part) for part in item])
+    return row_like(item)
+
+
+def begin_rows(head: Sequence[Any], sample: Any) -> Grown:
+    """A list of rows, in each of its columns if the items are tuples.
+
+    Args:
+        head: the items that it has.
+        sample: an item that is added, as of `sample_of`.
+    """
+    if not isinstance(sample, tuple):
+        rows = allocate_rows(head, sample, 0, 0)
+        return Grown(rows, rows.shape[0])
+    for item in head:
+        if not isinstance(item, tuple) or len(item) != len(sample):
+            raise LoopChangeError("an item of the list", words(item), words(sample))
+    columns = [begin_rows([item[n] for item in head], part) for n, part in enumerate(sample)]
+    return TupleList(columns, sample)
