@@ -214,27 +214,6 @@ def test_a_dynamic_size_is_a_number_of_python(function: Callable[..., Any]) -> N
     assert "isinstance" not in globals()
 
 
-class Filled(dict):  # type: ignore[type-arg]
-    """Makes its items when it is asked, as the tables of transformers import their models."""
-
-    def __len__(self) -> int:
-        raise ImportError("not installed")
-
-    __iter__ = keys = values = items = __len__  # type: ignore[assignment]
-
-
-FILLED = Filled()
-
-
-def reads_a_table(x):
-    return x * 2 if FILLED is not None else x
-
-
-def test_items_of_objects_are_not_made_to_find_functions() -> None:
-    program = ow.export(as_module(reads_a_table), (torch.ones(3),))
-    torch.testing.assert_close(program(torch.ones(3)), torch.ones(3) * 2)
-
-
 def test_a_program_may_ask_for_the_class_of_pytorch() -> None:
     dims = ({0: torch.export.Dim.DYNAMIC},)
     program = ow.export(as_module(size_that_is_captured), (torch.ones(3),), dynamic_shapes=dims)

@@ -113,7 +113,7 @@ def _has_choice(values: Iterable[Any]) -> bool:
             continue
         seen.add(id(value))
         if isinstance(value, dict):
-            queue.extend(dict.values(value))  # not those that a subclass makes when it is asked
+            queue.extend(value.values())
         elif isinstance(value, (tuple, list)):
             queue.extend(value)
         elif not isinstance(value, (type, FunctionType, ModuleType)):

@@ -28,20 +28,10 @@ def is_container(value: Any) -> bool:
 
 
 def items_of(container: Any) -> Any:
-    """The items that a container has, as a list, a dict or a set of their own.
-
-    Those that a method of a subclass makes when it is asked are not among them.
-    """
-    kind = _kind_of(container)
+    """The items of a container, as a list, a dict or a set of their own."""
     if isinstance(container, dict):
-        return dict(kind.items(container))
-    own = kind.__iter__(container)
-    return set(own) if isinstance(container, set) else list(own)
-
-
-def _kind_of(container: Any) -> Any:
-    """The class of Python that a container is of."""
-    return next(k for k in _KINDS if isinstance(container, k))
+        return dict(container.items())
+    return set(container) if isinstance(container, set) else list(container)
 
 
 def give_items(container: Any, items: Any) -> None:
@@ -49,7 +39,8 @@ def give_items(container: Any, items: Any) -> None:
     if isinstance(container, list):
         container[:] = items
         return
-    kind = _kind_of(container)  # a subclass may refuse its methods
+    # A subclass may refuse its methods.
+    kind = next(k for k in _KINDS if isinstance(container, k))
     kind.clear(container)
     (kind.extend if kind is deque else kind.update)(container, items)
 
@@ -110,11 +101,10 @@ def is_same(one: Any, two: Any) -> bool:
 
 def is_same_items(container: Any, kept: Any) -> bool:
     """Whether a container has the same items as one before."""
-    # A subclass may make an item where it is read.
-    kind = _kind_of(container)
-    if kind.__len__(container) != len(kept):
+    if len(container) != len(kept):
         return False
     if isinstance(container, dict):
-        pairs = zip(kind.items(container), kept.items())
+        # A subclass may make an item where it is read.
+        pairs = zip(container.items(), kept.items())
         return all(a is b and (v is w or is_same(v, w)) for (a, v), (b, w) in pairs)
-    return all(a is b or is_same(a, b) for a, b in zip(kind.__iter__(container), kept))
+    return all(a is b or is_same(a, b) for a, b in zip(container, kept))
