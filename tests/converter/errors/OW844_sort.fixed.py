@@ -9,7 +9,7 @@ class Sorted(torch.nn.Module):
         while x.abs().max() > 1:
             x = x / 2
             sums.append(x.sum())
-        return torch.stack(sums).sort().values
+        return torch.stack(sums).sort(descending=True).values
 
 
 ow.export(Sorted(), (torch.ones(2, 3),))

@@ -9,7 +9,7 @@ class Sorted(torch.nn.Module):
         while x.abs().max() > 1:
             x = x / 2
             sums.append(x.sum())
-        sums.sort()
+        sums.sort(key=lambda one: -one)
         return torch.stack(sums)
 
 

@@ -5,9 +5,9 @@ import onnxwright as ow
 
 class Steps(torch.nn.Module):
     def forward(self, x):
-        steps, n = torch.tensor([0.5, 0.25, 0.125]), 0
+        n = 2
         while x.sum() > 1:
-            x = x * steps[n]
+            x = x / n
             n += 1
         return x
 
