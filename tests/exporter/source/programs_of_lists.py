@@ -442,7 +442,8 @@ def boxes_with_scores(x):
             kept.append((row[1:], row[0]))
     if not kept:
         return x[:0, 1:], x[:0, 0]
-    return torch.stack([box for box, _ in kept]), torch.stack([score for _, score in kept])
+    best = sorted(kept, key=lambda one: one[1], reverse=True)
+    return torch.stack([box for box, _ in best]), torch.stack([score for _, score in kept])
 
 
 @program

@@ -149,7 +149,7 @@ def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if not isinstance(rows, Grown) or not isinstance(keys, Grown) or keys.rows.ndim != 1:
         raise CannotRewriteError("`sorted` by keys that are not numbers")
     order = keys.rows.sort(stable=True, descending=bool(reverse)).indices
-    return Grown(rows.rows.index_select(0, order), rows.length)
+    return rows.in_order(order)
 
 
 def _filter(function: Any, items: Any) -> Any:

@@ -1,7 +1,7 @@
 """Lists that a loop adds to, as tensors of rows that it carries.
 
-Where it is known how often the loop runs, there is room for all rows before it; else the tensor
-gets longer in each iteration.
+Where it is known how often the loop runs, a tensor for all rows is allocated before it; else the
+tensor gets longer in each iteration.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ class CarriedLists:
 
     @property
     def has_room(self) -> bool:
-        """Whether there are lists with room for all rows before the loop."""
+        """Whether there are lists whose rows are all allocated before the loop."""
         return bool(self.growing) and not self.resizes
 
     @property
     def is_short(self) -> bool:
-        """Whether an iteration added more rows than there is room for."""
+        """Whether an iteration added more rows than are allocated."""
         return any(growth.added > growth.most for growth in self.growing.values())
 
     def owners(self) -> list[Any]:

@@ -63,7 +63,7 @@ def stands_for_number(start: Any, pair: Pair) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is no tensor, or one that stands for a number."""
+    """Whether a value is a number of Python, or a tensor that stands for one."""
     session = current()
     known = session is not None and value in session.numbers
     return known or not isinstance(value, torch.Tensor)

@@ -138,7 +138,7 @@ class UnevenItemError(LoopChangeError):
     """An item that a loop adds to a list has another size than those before it.
 
     Args:
-        before, after: the items, in words.
+        before, after: descriptions of the items.
         items: the list.
         dims: the axes that have another size.
     """

@@ -71,7 +71,7 @@ class Grown(list):  # type: ignore[type-arg]
     is_rows = True
     """Whether a change of it makes another list."""
     has_rows = True
-    """Whether the items are rows of one tensor, for which there may be room before a loop."""
+    """Whether the items are rows of one tensor, which may be allocated before a loop."""
     changes_others = False
     """Whether it stands for a generator that changes something else where it gives an item."""
 
@@ -171,6 +171,14 @@ class Grown(list):  # type: ignore[type-arg]
     def copied(self, use: str) -> Grown:
         """Another list of the same items; an error while it grows."""
         return Grown(self.whole(use), self.length)
+
+    def in_order(self, order: torch.Tensor) -> Grown:
+        """The items at places of run time.
+
+        Args:
+            order: the places, a tensor of one axis.
+        """
+        return Grown(self.rows.index_select(0, order), self.length)
 
     def check_order(self, use: str) -> None:
         """Refuse a use that ends before the last item, of a generator that changes something."""

@@ -62,6 +62,10 @@ class TupleList(Grown):
         """Another list of the same items."""
         return self._of([column.copied(use) for column in self.columns])
 
+    def in_order(self, order: torch.Tensor) -> TupleList:
+        """The items at places of run time."""
+        return self._of([column.in_order(order) for column in self.columns])
+
     def with_item(self, item: Any, first: bool = False) -> TupleList:
         """The list with another item at its end, or as the first."""
         pairs = zip(self.columns, self._parts(item))
