@@ -14,6 +14,7 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.program.onnx_program import ONNXProgram
+from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.translate.building import Settings, build
@@ -176,6 +177,8 @@ def export(
             with recording.timed(recorded, "convert"):
                 # torch.export gives a dynamic dimension at least two elements by default.
                 convert_in_place(result.model, opset_version, ("nonempty",))
+        with recording.warnings_recorded(recorded):
+            warn_random_draws(captured.program, result)
         recording.record_model(recorded, result.model, built.outputs)
         if verify:
             with recording.timed(recorded, "verify"):

@@ -159,6 +159,25 @@ class SeededDraw(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DrawsRandomNumbers(Diagnostic):
+    """A model that is not in training mode draws random numbers in the code of a library."""
+
+    code: ClassVar[str] = "OW889"
+    title: ClassVar[str] = (
+        "the model draws random numbers here (`{operator}`), in evaluation mode, too: each run "
+        "gives other results, and PyTorch's numbers are others"
+    )
+    label: ClassVar[str] = "drawn here"
+    help: ClassVar[str] = (
+        "give the numbers as an input where the model takes them, or call `torch.manual_seed` in "
+        "`forward`, which makes them constants; `verify` compares only types and shapes of what is "
+        "computed from them"
+    )
+    severity: ClassVar[str] = "warning"
+    operator: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ItemsOfRunTimeNumber(Diagnostic):
     """Python reads all items of an iterable whose number is known at run time only."""
 

@@ -11,8 +11,8 @@ from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.places import module_of, span_of, target_name
+from onnxwright.exporter.program.output_checks import OutputCheck, compare
 from onnxwright.exporter.program.sessions import session_of
-from onnxwright.exporter.program.verify import OutputCheck, compare
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.translate.building import Built, Settings, build_with
 

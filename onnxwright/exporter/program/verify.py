@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,42 +17,15 @@ from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves, resiz
 from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.source.observing import Branch, ValueDecisions
 from onnxwright.exporter.program.branch_inputs import BranchSearch
+from onnxwright.exporter.program.output_checks import OutputCheck, compare
+from onnxwright.exporter.program.random_values import compared_without_values, random_outputs
 from onnxwright.exporter.program.running import hollow
 from onnxwright.exporter.torch_types import has_no_numbers
-
-# torch.testing's tolerances by dtype, ten times wider: whole networks add up rounding.
-_TOLERANCES = {
-    torch.float16: (1e-2, 1e-3),
-    torch.bfloat16: (3e-2, 1e-2),
-    torch.float32: (1e-4, 1e-5),
-    torch.float64: (1e-6, 1e-7),
-    torch.complex64: (1e-4, 1e-5),
-    torch.complex128: (1e-6, 1e-7),
-}
-
 
 _STEPS = {
     "capture": "the program that PyTorch captured differs from the module",
     "translation": "the model differs from the program that PyTorch captured",
 }
-
-
-@dataclass(frozen=True)
-class OutputCheck:
-    """One output compared with PyTorch's.
-
-    Fields:
-        name: its place among the flattened results.
-        run: which set of inputs: "given", "other sizes" or "other branches".
-        max_abs, max_rel: the largest absolute and relative difference.
-        problem: why it does not do; empty if it does.
-    """
-
-    name: str
-    run: str
-    max_abs: float
-    max_rel: float
-    problem: str = ""
 
 
 @dataclass
@@ -66,6 +39,7 @@ class Verification:
         step: where a difference comes from: "capture" (PyTorch's program differs from the module)
             or "translation" (the model differs from PyTorch's program); empty without one.
         branches: decisions by values, and which of their sides were run.
+        random: outputs that random numbers are in; their types and shapes are compared.
     """
 
     outputs: list[OutputCheck] = field(default_factory=list)
@@ -73,6 +47,7 @@ class Verification:
     notes: list[str] = field(default_factory=list)
     step: str = ""
     branches: list[Branch] = field(default_factory=list)
+    random: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -97,6 +72,9 @@ class Verification:
             text += f"; {_ran(others)} sides of decisions by values were run"
         if items:
             text += f"; {_ran(items)} items chosen by values were run"
+        if self.random:
+            text += "; the model draws random numbers: values not compared of "
+            text += ", ".join(self.random)
         return text
 
     def __str__(self) -> str:
@@ -143,44 +121,6 @@ def check_model(model: Any) -> str:
     return ""
 
 
-def compare(
-    name: str, run: str, ours: Any, theirs: Any, rtol: float | None, atol: float | None
-) -> OutputCheck:
-    """Compare one output.
-
-    Args:
-        name, run: for the report.
-        ours, theirs: tensors or plain values.
-        rtol, atol: tolerances; by dtype if None.
-
-    Returns:
-        The differences.
-    """
-    if not isinstance(theirs, torch.Tensor) or not isinstance(ours, torch.Tensor):
-        same = ours == theirs or (isinstance(theirs, float) and math.isclose(ours, theirs))
-        problem = "" if same else f"{ours!r}, PyTorch has {theirs!r}"
-        return OutputCheck(name, run, 0.0, 0.0, problem)
-    theirs = theirs.detach()
-    if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-        got, wanted = (f"{t.dtype} {list(t.shape)}" for t in (ours, theirs))
-        return OutputCheck(name, run, math.inf, math.inf, f"{got}, PyTorch has {wanted}")
-    relative, absolute = _TOLERANCES.get(theirs.dtype, (0.0, 0.0))
-    relative = relative if rtol is None else rtol
-    absolute = absolute if atol is None else atol
-    wide = torch.complex128 if theirs.is_complex() else torch.float64
-    a, b = ours.to(wide), theirs.to(wide)
-    both_nan = a.isnan() & b.isnan()
-    same = both_nan | (a == b)
-    gap = torch.where(same, torch.zeros_like(a.abs()), (a - b).abs())
-    max_abs = float(gap.max()) if gap.numel() else 0.0
-    scaled = torch.where(same, torch.zeros_like(gap), gap / b.abs().clamp_min(1e-12))
-    max_rel = float(scaled.max()) if gap.numel() else 0.0
-    close = torch.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True)
-    wrong = int((~close).sum())
-    problem = "" if not wrong else f"{wrong} of {close.numel()} elements differ"
-    return OutputCheck(name, run, max_abs, max_rel, problem)
-
-
 def verify(
     program: Any,
     args: Sequence[Any],
@@ -203,7 +143,12 @@ def verify(
     problem = check_model(program.model)
     if problem:
         found.problems.append(problem)
-    check = _Check(program, found, rtol, atol)
+    check = _Check(program, found, rtol, atol, random_outputs(program))
+    found.random = list(check.random)
+    found.notes += [
+        f"not verified: the values of {name}; the model draws random numbers for it"
+        for name in found.random
+    ]
     reason = check.run("given", args, kwargs)
     if reason:
         found.problems.append(f"PyTorch does not run the program on given inputs: {reason}")
@@ -274,12 +219,20 @@ def _sizes_text(leaf: Leaf) -> str:
 
 @dataclass
 class _Check:
-    """Runs the module and the model on the same inputs."""
+    """Runs the module and the model on the same inputs.
+
+    Fields:
+        program: the program.
+        found: what is found is added here.
+        rtol, atol: tolerances; by dtype if None.
+        random: outputs that random numbers are in, as `random_outputs` gives them.
+    """
 
     program: Any
     found: Verification
     rtol: float | None
     atol: float | None
+    random: Mapping[str, Sequence[bool]]
 
     def run(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """Compare one run; why the module does not run on these inputs, else empty."""
@@ -326,12 +279,17 @@ class _Check:
                 reason = f"{len(ours)} results, PyTorch has {len(wanted)}"
                 checks.append(OutputCheck(f"output {n}", run, math.inf, math.inf, reason))
                 break
-            checks.append(compare(f"output {n}", run, ours[n], wanted[n], self.rtol, self.atol))
+            checks.append(self._one(f"output {n}", run, ours[n], wanted[n]))
         for name, value in new_values.items():
             if name in written:
-                label = f"new value of {name}"
-                checks.append(compare(label, run, value, written[name], self.rtol, self.atol))
+                checks.append(self._one(f"new value of {name}", run, value, written[name]))
         return checks
+
+    def _one(self, name: str, run: str, ours: Any, theirs: Any) -> OutputCheck:
+        """Compare one output; its type and shape only if random numbers are in it."""
+        if name in self.random:
+            return compared_without_values(name, run, ours, theirs, self.random[name])
+        return compare(name, run, ours, theirs, self.rtol, self.atol)
 
     def _step(
         self,
