@@ -28,6 +28,7 @@ from tests.exporter.networks import NETWORKS, Network, made  # noqa: E402
 _CASES = [pytest.param(n, id=n.name, marks=[pytest.mark.slow] * n.slow) for n in NETWORKS]
 
 
+@pytest.mark.filterwarnings("ignore:.*OW889")  # Informer draws which keys it looks at: all here
 @pytest.mark.parametrize("network", _CASES)
 def test_network_is_what_torch_computes(network: Network) -> None:
     """Checker, ONNX Runtime beside PyTorch on the example, and with every dynamic size larger."""

@@ -34,10 +34,11 @@ def _chosen(x: Any) -> Any:
 _RANDOM: dict[str, tuple[Callable[[Any], Any], list[str]]] = {
     "all": (lambda x: x + torch.rand(2, 3), ["output 0"]),
     "one of two": (lambda x: (x * 2, torch.randn_like(x)), ["output 1"]),
-    "items": (lambda x: x[:, torch.randint(3, (2,))], ["output 0"]),
+    "items": (lambda x: x[:, torch.randint(3, (30,))], ["output 0"]),
     "a body": (_chosen, ["output 0"]),
-    "dropout": (lambda x: (nn.functional.dropout(x, 0.5, True), x + 1), ["output 0"]),
-    "of a number": (lambda x: x[torch.rand(2) > 0.5], ["output 0"]),
+    "dropout": (lambda x: (nn.functional.dropout(x.repeat(9, 1), 0.5, True), x + 1), ["output 0"]),
+    "of a number": (lambda x: x.repeat(20, 1)[torch.rand(40) > 0.5], ["output 0"]),
+    "no influence": (lambda x: x + torch.rand(2, 3) * 0, []),
     "nothing": (lambda x: (nn.functional.dropout(x, 0.5, False), x + 1), []),
 }
 
@@ -46,7 +47,9 @@ _RANDOM: dict[str, tuple[Callable[[Any], Any], list[str]]] = {
 def test_values_are_not_compared(function: Callable[[Any], Any], names: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", OnnxwrightWarning)  # who writes `torch.rand` knows it
-        program = ow.export(Returned(function).eval(), (torch.ones(2, 3),), verify=True)
+        program = ow.export(
+            Returned(function).eval(), (torch.arange(1.0, 7.0).reshape(2, 3),), verify=True
+        )
     found = program.report.verification
     assert found.random == names
     assert ("values not compared" in found.summary()) == bool(names)

@@ -39,7 +39,7 @@ class Verification:
         step: where a difference comes from: "capture" (PyTorch's program differs from the module)
             or "translation" (the model differs from PyTorch's program); empty without one.
         branches: decisions by values, and which of their sides were run.
-        random: outputs that random numbers are in; their types and shapes are compared.
+        random: outputs whose values differ by random numbers; types and shapes are compared.
     """
 
     outputs: list[OutputCheck] = field(default_factory=list)
@@ -144,11 +144,6 @@ def verify(
     if problem:
         found.problems.append(problem)
     check = _Check(program, found, rtol, atol, random_outputs(program))
-    found.random = list(check.random)
-    found.notes += [
-        f"not verified: the values of {name}; the model draws random numbers for it"
-        for name in found.random
-    ]
     reason = check.run("given", args, kwargs)
     if reason:
         found.problems.append(f"PyTorch does not run the program on given inputs: {reason}")
@@ -286,10 +281,15 @@ class _Check:
         return checks
 
     def _one(self, name: str, run: str, ours: Any, theirs: Any) -> OutputCheck:
-        """Compare one output; its type and shape only if random numbers are in it."""
-        if name in self.random:
-            return compared_without_values(name, run, ours, theirs, self.random[name])
-        return compare(name, run, ours, theirs, self.rtol, self.atol)
+        """Compare one output; its type and shape if it differs by random numbers."""
+        found = compare(name, run, ours, theirs, self.rtol, self.atol)
+        if not found.problem or name not in self.random:
+            return found
+        if name not in self.found.random:
+            self.found.random.append(name)
+            reason = "the model draws random numbers for it"
+            self.found.notes.append(f"not verified: the values of {name}; {reason}")
+        return compared_without_values(name, run, ours, theirs, self.random[name])
 
     def _step(
         self,
