@@ -371,6 +371,31 @@ def test_padding_beside_a_loop_by_values() -> None:
         torch.testing.assert_close(program(x), halved(x))
 
 
+def halved_and_cropped(x: Any) -> Any:
+    """As LED: a value decides, one line pads, another one that only this side has crops."""
+    if x.abs().sum() > 5:
+        x = x / 2
+    n = x.shape[0]
+    padding = (W - n % W) % W
+    if padding > 0:
+        x = functional.pad(x, (0, 0, 0, padding))
+    x = windows(x)
+    if padding > 0:
+        x = x[:-padding]
+    return x if x.sum() > 0 else x - 1
+
+
+@pytest.mark.parametrize("size", [5, 8])
+def test_several_captures_beside_decisions_by_values(size: int) -> None:
+    """Each capture of a search by source has the functions rewritten that decide."""
+    x = torch.randn(size, 3)
+    program = ow.export(halved_and_cropped, (x,), dynamic_shapes=({0: "n"},), strict=True)
+    for n in (1, 4, 7):
+        for scale in (1, 9):
+            x = scale * torch.randn(n, 3)
+            torch.testing.assert_close(program(x), halved_and_cropped(x))
+
+
 def by_value_first(x: Any) -> Any:
     """In rewritten code; the windows demand a multiple on the side that does not pad."""
     if x.sum() > 0:

@@ -100,7 +100,8 @@ class Source:
     """The capture that rewrites Python; what it found is kept for the report.
 
     Args:
-        first: what the capture without rewriting raised; None if it was not tried.
+        first: what the capture without rewriting raised; None if it was not tried. The first
+            capture with this strategy begins by rewriting the function that raised it.
         assume: answers of the user to decisions.
         functions: those that are rewritten from the start; others are added.
         keeps_loops: whether these are for the sake of their loops over dynamic sizes.
@@ -154,7 +155,9 @@ class Source:
                 return run()
 
         def capture() -> Found:
-            return by_source(attempt, self.first, self.assume, self.functions, self.keeps_loops)
+            # Its function is rewritten once: another capture with this strategy begins with it.
+            first, self.first = self.first, None
+            return by_source(attempt, first, self.assume, self.functions, self.keeps_loops)
 
         with poolers_scaled(model, args, kwargs, dims):
             try:
