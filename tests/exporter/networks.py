@@ -70,20 +70,24 @@ class Network:
         kind: what it is for.
         make: makes it.
         slow: whether it is left out of the default run.
+        always: the loops over values of the input that have an iteration with every input.
     """
 
     name: str
     kind: str
     make: Callable[[], Made]
     slow: bool
+    always: tuple[str, ...] = ()
 
 
 NETWORKS: list[Network] = []
 
 
-def _network(kind: str, *, slow: bool = False) -> Callable[[Callable[[], Made]], None]:
+def _network(
+    kind: str, *, slow: bool = False, always: tuple[str, ...] = ()
+) -> Callable[[Callable[[], Made]], None]:
     def add(make: Callable[[], Made]) -> None:
-        NETWORKS.append(Network(make.__name__, kind, make, slow))
+        NETWORKS.append(Network(make.__name__, kind, make, slow, always))
 
     return add
 

@@ -150,9 +150,9 @@ def _translation(model: Any, length: int = 6) -> Made:
     return Made(model, made.kwargs, {**axes, "decoder_input_ids": {0: B, 1: T}})
 
 
-@_network("experts", slow=True)
+@_network("experts", slow=True, always=("for expert_idx in expert_hit:",))
 def switch_transformers() -> Made:
-    """Experts by the name that their number has in a text."""
+    """Experts by the name that their number has in a text; each word has one of them."""
     ends = {name: number for name, number in _ENDS.items() if name != "bos_token_id"}
     config = hub.SwitchTransformersConfig(
         vocab_size=100, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder_layers=2,

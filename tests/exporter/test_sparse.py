@@ -91,6 +91,17 @@ def test_a_sparse_weight_is_stored_dense(layout: str, use: str) -> None:
         assert program.verify((x,)).ok
 
 
+@pytest.mark.parametrize("use", ["mm", "matmul", "transposed"])
+@pytest.mark.parametrize("layout", ["coo", "csr", "bsr"])
+@pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
+def test_products_with_a_dynamic_number_of_rows(layout: str, use: str) -> None:
+    module = Holder("buffer", LAYOUTS[layout], USES[use])
+    program = ow.export(module, (DENSE,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    for rows in (1, 4, 9):
+        x = torch.randn(rows, 6)
+        torch.testing.assert_close(program(x), module(x))
+
+
 def test_the_warning_says_how_large_it_gets() -> None:
     with pytest.warns(ow.errors.OnnxwrightWarning, match=r"`w` is sparse \(sparse_coo\).*96 bytes"):
         ow.export(Holder("buffer", LAYOUTS["coo"], USES["mm"]), (torch.ones(4, 6),))

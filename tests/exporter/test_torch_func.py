@@ -128,6 +128,12 @@ class ForwardThroughLayers(nn.Module):
         return [jvp(layer, (x,), (x * 2,)) for layer in layers]
 
 
+@PROGRAMS(_matrix, dynamic=({0: torch.export.Dim.DYNAMIC},))
+def forward_derivatives_with_numbers(x):
+    """The rules of products and sums with numbers read sizes as integers, without an error."""
+    return jvp(lambda x: (x * 2 - 1) / 3, (x,), (x.cos(),))
+
+
 @PROGRAMS(_matrix, dynamic=ROWS)
 def curvature_of_rows(x):
     """Second derivatives and Jacobians of each row; rows in chunks."""

@@ -28,6 +28,7 @@ from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, 
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.value_errors import is_about_fixed_size
 from onnxwright.exporter.capture.strategies import Source, non_strict
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
@@ -74,6 +75,7 @@ class Attempt:
         loops: the functions whose loops made numbers of sizes.
         conversions: the functions that took a size as a number.
         misread: the functions that read a number of run time wrongly.
+        forward_derivatives: the levels of torch.func that computed them.
     """
 
     way: Way
@@ -86,6 +88,7 @@ class Attempt:
     loops: Loops = field(default_factory=Loops)
     conversions: Conversions = field(default_factory=dict)
     misread: Misread = field(default_factory=Misread)
+    forward_derivatives: list[int] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
         """The line of the report."""
@@ -111,6 +114,8 @@ class Attempt:
     def is_about_func(self) -> bool:
         """Whether torch.func is what torch cannot capture."""
         error = self.error
+        if self.forward_derivatives and is_about_fixed_size(error):
+            return True  # some rules of forward derivatives read sizes as integers
         return isinstance(error, LostConstantError) or (
             error is not None and torch_func.comes_from_it(error)
         )
@@ -124,9 +129,16 @@ class Attempt:
         """Whether the program has transformations of torch.func."""
         return self.way.strategy is non_strict and torch_func.is_used(self.program)
 
-    def has_unresolved_func(self) -> bool:
-        """Whether the program has transformations of torch.func that torch may not write out."""
-        return self.uses_func() and (self.way.relaxed or not _is_resolved(self.program))
+    def has_unresolved_func(self, lost: int) -> bool:
+        """Whether the program has transformations of torch.func that torch may not write out.
+
+        Args:
+            lost: how many dynamic sizes it lost, maybe to rules of forward derivatives.
+        """
+        if not self.uses_func():
+            return False
+        fixed = bool(lost and self.forward_derivatives)
+        return fixed or self.way.relaxed or not _is_resolved(self.program)
 
     def lost_sizes(self, wanted: Wanted) -> int:
         """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""
@@ -157,6 +169,7 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
                 recorded,
                 conversions_recorded() as found.conversions,
                 misread_recorded(model) as found.misread,
+                torch_func.forward_derivatives_noted() as found.forward_derivatives,
             ):
                 found.program, found.error = captured(way, model, found.decisions, found.changes)
         except ExportError as refused:

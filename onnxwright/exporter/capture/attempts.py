@@ -171,8 +171,8 @@ class _Search:
     def _accepted(self, attempt: Attempt) -> Capture | None:
         """The program of an attempt; None if other ways may keep sizes that it lost."""
         way, found = attempt.way, attempt.capture()
-        unfinished = attempt.has_unresolved_func()
         lost = attempt.lost_sizes(self.wanted)
+        unfinished = attempt.has_unresolved_func(lost)
         with_loops = self._with_loops(attempt) if lost else None
         misread = self._with_misread(attempt)
         if way.strategy is draft:
@@ -227,14 +227,14 @@ class _Search:
 
     def _ways_for(self, attempt: Attempt, error: Exception) -> list[Way]:
         """The ways that are made for what stopped a capture."""
+        if self.is_auto and attempt.way.strategy is non_strict and attempt.is_about_func():
+            return ways(self.wanted, "torch.func")
         if self.wanted.relaxed() is None and is_about_fixed_size(error):
             functions = self._with_loops(attempt)
             if functions is not None:
                 return sources(self.wanted, None, self.assume, functions, keeps_loops=True)[:1]
         if not self.is_auto or attempt.way.strategy is not non_strict:
             return []
-        if attempt.is_about_func():
-            return ways(self.wanted, "torch.func")
         if attempt.is_about_quantized():
             return ways(self.wanted, "quantized")
         if attempt.conversions and has_deciding_frame(error, of_assert=False):

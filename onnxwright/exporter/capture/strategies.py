@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.patches.number_kinds import kinds_as_in_python
 from onnxwright.exporter.capture.patches.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.patches.seeded_draws import seeded_draws_constant
 from onnxwright.exporter.capture.patches.size_tensors import SizeTensors
+from onnxwright.exporter.capture.patches.sparse_products import sparse_products_sized
 from onnxwright.exporter.capture.patches.symbolic_ranges import ranges_symbolic
 from onnxwright.exporter.capture.patches.torch_state import in_onnx_export_for_dynamo
 from onnxwright.exporter.capture.quantized.modules import (
@@ -64,6 +65,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         recurrences_scanned(),
         torch_func.chunks_joined(),
         seeded_draws_constant(),
+        sparse_products_sized(),
         extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
         kinds_as_in_python(model),

@@ -74,6 +74,26 @@ def test_items_that_ran_are_counted() -> None:
     assert "Item of 5" in program.report.markdown()
 
 
+class Experts(torch.nn.ModuleDict):
+    """Layers by the names that run-time numbers have in a text: decisions of places, not a Loop."""
+
+    def __init__(self) -> None:
+        super().__init__({f"expert_{n}": torch.nn.Linear(3, 3) for n in range(3)})
+
+    def forward(self, x):
+        result = torch.zeros_like(x)
+        for n in (x.sum(0) > 0).nonzero():
+            result = result + self[f"expert_{n[0]}"](x)
+        return result
+
+
+def test_a_loop_over_items_that_may_not_be_there_is_reported_as_a_loop() -> None:
+    found = exported(Experts().eval(), torch.ones(2, 3)).verify()
+    assert found.ok
+    assert ("Loop", frozenset({False, True})) in {(b.kind, b.ran) for b in found.branches}
+    assert not any("break" in note for note in found.notes)
+
+
 @pytest.mark.slow  # it looks for inputs until the limit
 def test_an_item_that_no_inputs_take_is_listed() -> None:
     program = exported(lambda x: (x, -x, x + 1, x * 2)[int(x.sum() > 0)], torch.ones(2))

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch._functorch import apis
+from torch._functorch import apis, eager_transforms
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
 from torch.overrides import (
     _get_current_function_mode,
@@ -81,6 +81,27 @@ def chunks_joined() -> Iterator[None]:
         yield
     finally:
         apis.vmap_impl = before
+
+
+@contextmanager
+def forward_derivatives_noted() -> Iterator[list[int]]:
+    """While it lasts, forward derivatives that are computed are noted.
+
+    Yields:
+        A list with the level of each.
+    """
+    found: list[int] = []
+    before = eager_transforms._jvp_increment_nesting
+
+    def noted() -> int:
+        found.append(level := before())
+        return level
+
+    eager_transforms._jvp_increment_nesting = noted
+    try:
+        yield found
+    finally:
+        eager_transforms._jvp_increment_nesting = before
 
 
 def without_transformations(model: torch.nn.Module) -> torch.nn.Module:

@@ -269,8 +269,12 @@ def _for_places(
         take(item())
         body()
 
+    session = current()
     for there, item in places:
-        if_(_more(there, broken), functools.partial(again, item), lambda: None, state)
+        test, once = _more(there, broken), functools.partial(again, item)
+        if broken is None and session is not None and decided(test) is None:
+            session.record("Loop")
+        if_(test, once, lambda: None, state, written=broken is not None)
 
 
 def _first_places(items: ranges.Counted) -> Iterator[tuple[Any, Callable[[], Any]]]:
