@@ -129,6 +129,25 @@ def test_sparse_in_between(function: Any) -> None:
     torch.testing.assert_close(ow.export(function, (DENSE,))(DENSE + 0), function(DENSE))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda edges, w: torch.sparse_coo_tensor(edges, w, (4, 4)).coalesce() @ torch.eye(4),
+        lambda edges, w: torch.sparse_coo_tensor(edges, w > 0, (4, 4)).to_dense(),
+        lambda edges, w: torch.sparse_coo_tensor(edges, w[:, None], (4, 4, 1)).to_dense(),
+        lambda edges, w: torch.sparse_coo_tensor(edges, w, (4, 4), dtype=torch.double).to_dense(),
+    ],
+)
+def test_a_matrix_of_edges(function: Any) -> None:
+    count = {"edges": {1: torch.export.Dim("e")}, "w": {0: torch.export.Dim("e")}}
+    program = ow.export(
+        function, (torch.tensor([[0, 1], [2, 3]]), DENSE[0, :2]), dynamic_shapes=count
+    )
+    for edges in ([[0, 0, 3], [1, 1, 2]], [[3], [3]]):
+        given = torch.tensor(edges), torch.randn(len(edges[0]))
+        torch.testing.assert_close(program(*given), function(*given))
+
+
 def test_sparse_inputs_and_results_are_refused() -> None:
     with pytest.raises(ow.errors.ExportError, match="OW838.*the result"):
         ow.export(lambda x: (x.to_sparse(), x), (DENSE,))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.helpers import algebra
-from onnxwright.atenlib.helpers.constants import cast
+from onnxwright.atenlib.helpers.constants import cast, full
 from onnxwright.atenlib.helpers.reduce import reduce, reduced_axes
+from onnxwright.atenlib.helpers.scatter import scatter_nd
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.matmul import addmm
 from onnxwright.atenlib.protocols import Number, Op, Size, Value
@@ -37,6 +38,23 @@ def to_dense_of_layout(
 
 def _dense(op: Op, value: Value, dtype: DType | None) -> Value:
     return value if dtype is None else cast(op, value, dtype)
+
+
+@aten("aten::sparse_coo_tensor.indices_size", rule=custom(), untested=_UNTESTED)
+def sparse_coo_tensor(
+    op: Op,
+    indices: Value,
+    values: Value,
+    size: Sequence[Size],
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    is_coalesced: bool | None = None,
+) -> Any:
+    """Zeros, to which the values at each index are added."""
+    del layout, is_coalesced
+    added = _dense(op, values, dtype)
+    return scatter_nd(op, full(op, size, 0, added.onnx_dtype), op.Transpose(indices), added, "add")
 
 
 @aten(
