@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib.helpers.constants import cast
+from onnxwright.atenlib.helpers.constants import cast, vector
+from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.protocols import Arguments, Op, Value, is_value
+from onnxwright.atenlib.protocols import Arguments, Op, Size, Value, is_value
 from onnxwright.atenlib.rules import custom
 from onnxwright.types.dtypes import DType
 
@@ -111,16 +112,22 @@ def _by_hand(
     zero: Value | None,
 ) -> Value:
     """`(x - zero) * scale`, with the blocks as axes of their own."""
-    if sum(count is None for count, _ in counts) > 1:
-        unsupported("blocks along two axes of dynamic size")
-    split: list[int] = []
-    aligned: list[int] = []
-    for count, block in counts:
-        split += [-1 if count is None else count, block]
-        aligned += [-1 if count is None else count, 1]
+    unknown = sum(count is None for count, _ in counts)
+    split: list[Size] = []
+    aligned: list[Size] = []
+    whole: list[Size] = []
+    for n, (count, block) in enumerate(counts):
+        found: Size = -1 if count is None else count
+        length = -1 if count is None else count * block
+        if unknown > 1 and count is None:  # Reshape finds one size by itself
+            length = size(op, x, n)
+            found = length if block == 1 else arithmetic(op, "Div", length, block)
+        split += [found, block]
+        aligned += [found, 1]
+        whole.append(length)
     wide = scale.onnx_dtype
-    shifted = cast(op, op.Reshape(x, split), wide)
+    shifted = cast(op, op.Reshape(x, vector(op, split)), wide)
+    aligned_sizes = vector(op, aligned)
     if zero is not None:
-        shifted = op.Sub(shifted, cast(op, op.Reshape(zero, aligned), wide))
-    whole = [-1 if count is None else count * block for count, block in counts]
-    return op.Reshape(op.Mul(shifted, op.Reshape(scale, aligned)), whole)
+        shifted = op.Sub(shifted, cast(op, op.Reshape(zero, aligned_sizes), wide))
+    return op.Reshape(op.Mul(shifted, op.Reshape(scale, aligned_sizes)), vector(op, whole))

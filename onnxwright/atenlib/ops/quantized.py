@@ -15,7 +15,8 @@ from onnxwright.types.dtypes import DType
 
 _UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized.py compares"
 # What QuantizeLinear of ONNX gives, with kernels for it.
-_WHOLE = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
+# The unsigned one first: runtimes turn signed activations into unsigned ones, where they can.
+_WHOLE = {DType.UINT8: (0, 255), DType.INT8: (-128, 127)}
 
 
 def _one(op: Op, x: Value | float, dtype: DType) -> Value:

@@ -84,10 +84,7 @@ def small_options(*, parallel: bool = False, arena: bool = True) -> Any:
 
 
 def model_options() -> Any:
-    """Session options for a whole model: as the runtime would have them, but silent and exact.
-
-    Products of int8 weights saturate on processors without VNNI unless the runtime is told not to
-    (`session.x64quantprecision` of onnxruntime_session_options_config_keys.h).
+    """Session options for a whole model: as the runtime would have them, but silent.
 
     Returns:
         A fresh `SessionOptions`.
@@ -95,7 +92,6 @@ def model_options() -> Any:
     options = runtime().SessionOptions()
     options.log_severity_level = _SILENT
     options.intra_op_num_threads = thread_limit()
-    options.add_session_config_entry("session.x64quantprecision", "1")
     return options
 
 
