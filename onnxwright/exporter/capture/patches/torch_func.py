@@ -94,7 +94,8 @@ def forward_derivatives_noted() -> Iterator[list[int]]:
     before = eager_transforms._jvp_increment_nesting
 
     def noted() -> int:
-        found.append(level := before())
+        level: int = before()
+        found.append(level)
         return level
 
     eager_transforms._jvp_increment_nesting = noted
