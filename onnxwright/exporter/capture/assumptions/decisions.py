@@ -60,6 +60,7 @@ class Decision:
             captured before.
         demand: whether other sizes are refused there.
         answer: what Python was told; the condition is the negated one if that is False.
+        by_operator: whether an operator of torch in C++ asked.
     """
 
     expression: Any
@@ -67,6 +68,7 @@ class Decision:
     line: int
     demand: bool = False
     answer: bool = True
+    by_operator: bool = False
 
 
 @contextmanager
@@ -91,7 +93,7 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 seen.add((expression, *place))
                 expression = expression if answer else ~expression
                 demand = not place[0]
-                found.append(Decision(expression, *place, demand=demand, answer=answer))
+                found.append(Decision(expression, *place, demand, answer, by_operator=bool(file)))
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:

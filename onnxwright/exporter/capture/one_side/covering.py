@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.inputs import shapes
 from onnxwright.exporter.capture.one_side import class_sizes
 from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may_fit, to_compare
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
+from onnxwright.exporter.capture.one_side.foreseeing import OtherSide, asked_by, foreseen
 from onnxwright.exporter.capture.one_side.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Place as Line
 from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
@@ -156,6 +157,8 @@ class _Search:
         self.ranges = shapes.written_ranges(self.wanted)
         self.groups = self._groups()
         self.values = {s: self.now[places[0]] for s, places in self.groups.items()}
+        # What captures asked, the newest one first.
+        self.traces = [asked_by(self.given.decisions)]
         self.bounds = {
             s: self.ranges[p] for s, places in self.groups.items() for p in places
             if p in self.ranges
@@ -214,6 +217,14 @@ class _Search:
         for relaxed in (False, True) if not self.given.relaxed else (True,):
             inputs = self.wanted.relaxed() if relaxed else self.wanted
             while inputs is not None and not self.is_over() and others <= _OTHERS:
+                expected = self.other_side(answers, sizes)
+                if expected is not None:
+                    conditions += [expected.contrary, *expected.conditions]
+                    other = self.sizes_for(conditions)
+                    if other is None:
+                        return None
+                    sizes, others = other, others + 1
+                    continue
                 steered = Steered(answers, self.prover)
                 args, kwargs = pytree.tree_unflatten(resized(self.flat, sizes), self.spec)
                 given = dataclasses.replace(inputs, args=args, kwargs=kwargs, given=None)
@@ -228,6 +239,12 @@ class _Search:
                     return None
                 sizes, others = other, others + 1
         return None
+
+    def other_side(self, answers: Answers, sizes: Mapping[Place, int]) -> OtherSide | None:
+        """What a capture at sizes would end with, by what earlier ones asked."""
+        by_symbol = {symbol: sizes[place] for place, symbol in self.places.items()}
+        found = (foreseen(t, answers, by_symbol, self.prover) for t in self.traces)
+        return next((f for f in found if f is not None), None)
 
     def expected(self, answers: Answers) -> list[Any]:
         """The conditions that lead to answers, as far as the first capture asked for them."""
@@ -256,6 +273,7 @@ class _Search:
         else:
             self.captures += 1
         self.outcomes.append(outcome)
+        self.traces.insert(0, steered.trace)
         if tried.error is not None or not isinstance(tried.program, ExportedProgram):
             return None
         return self._known(tried.capture(), given, steered)

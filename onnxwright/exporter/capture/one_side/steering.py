@@ -26,6 +26,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from onnxwright.exporter.capture.assumptions.decisions import asking_line, sym_node_wrapped
 from onnxwright.exporter.capture.one_side import amounts
+from onnxwright.exporter.capture.one_side.foreseeing import Asked
 from onnxwright.exporter.capture.one_side.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Lines, Place, lines_of
 from onnxwright.exporter.places import is_of_user
@@ -49,6 +50,7 @@ class Steered:
         of_operators: the conditions that held for operators of torch, by the lines that call them.
         settled: the conditions, as they were asked, that need no guard.
         contrary: one that does not hold for the sizes of the capture; it ended there.
+        trace: all that was asked in the user's lines, in order.
     """
 
     answers: Mapping[Place, bool | None]
@@ -57,6 +59,7 @@ class Steered:
     of_operators: dict[Place, dict[Any, None]] = field(default_factory=dict)
     settled: set[Any] = field(default_factory=set)
     contrary: Any = None
+    trace: list[Asked] = field(default_factory=list)
     _depth: int = 0
     _sides: dict[tuple[Place, bool], Lines] = field(default_factory=dict)
 
@@ -93,8 +96,11 @@ class Steered:
                     now = bool(node.hint)
                     self.settled.add(node._expr if now else ~node._expr)
                     return self._as_now(place, condition, now)
-            found: bool = own(node, file, line)
-            return found
+                found: bool = own(node, file, line)
+                if place is not None and place[0]:
+                    self.trace.append(Asked(condition, place, found))
+                return found
+            return bool(own(node, file, line))
 
         return guard_bool
 
@@ -103,6 +109,7 @@ class Steered:
         if answer is None:
             answer = self.prover.holds_mostly(condition)
         held = condition if answer else sympy.Not(condition)
+        self.trace.append(Asked(condition, place, answer))
         self.asked.setdefault((place, answer), {}).setdefault(held)
         if now is not None and bool(now) != answer:
             self.contrary = held
@@ -112,6 +119,7 @@ class Steered:
     def _as_now(self, place: Place, condition: Any, now: bool) -> bool:
         """The answer to an operator in C++, which mostly asks for the layout of memory."""
         held = condition if now else sympy.Not(condition)
+        self.trace.append(Asked(condition, place, now, by_operator=True))
         self.of_operators.setdefault(place, {}).setdefault(held)
         return now
 
