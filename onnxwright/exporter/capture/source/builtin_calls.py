@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.texts import Text, str_
@@ -101,8 +102,6 @@ def _divmod(one: Any, other: Any) -> Any:
 def _by_key(items: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]) -> Any:
     """The first item with the greatest or the least key, of items whose number is of run time."""
     keys = listed(items, key)
-    if not isinstance(keys, Grown) or keys.rows.ndim != 1:
-        raise CannotRewriteError("`max` or `min` by keys that are not numbers")
     if not items.is_sized and "default" in options:
         found = functools.partial(_place, keys, greater)
         default = options["default"]
@@ -110,15 +109,27 @@ def _by_key(items: ranges.Counted, key: Any, greater: bool, options: dict[str, A
     return items.at(_place(keys, greater))
 
 
-def _place(keys: Grown, greater: bool) -> torch.Tensor:
-    return keys.rows.argmax() if greater else keys.rows.argmin()
+def _place(keys: Any, greater: bool) -> torch.Tensor:
+    """The place of the first one of the greatest keys, or the least."""
+    numbers = keys.numbers() if isinstance(keys, RunTimeList) else None
+    if numbers is not None:
+        return numbers.argmax() if greater else numbers.argmin()
+    return _order_by(keys, "`max` or `min`", greater)[0]
+
+
+def _order_by(keys: Any, use: str, reverse: bool) -> torch.Tensor:
+    """The places of keys in their order."""
+    order = keys.order(reverse=reverse) if isinstance(keys, RunTimeList) else None
+    if order is None:
+        raise CannotRewriteError(f"{use} by keys that are not numbers")
+    return order
 
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
     """`sum(values)`."""
     if isinstance(values, ranges.Counted):
         values = listed(values, _itself)
-    if not isinstance(values, Grown):
+    if not isinstance(values, RunTimeList):
         return sum(values, *start, **options)
     rows = values.whole("sum")
     total = rows.sum(0, dtype=None if rows.dtype == torch.bool else rows.dtype)
@@ -128,7 +139,7 @@ def _sum(values: Any, *start: Any, **options: Any) -> Any:
 
 def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> Any:
     """`list(values)` or `tuple(values)`: another list of the same rows."""
-    if len(args) == 1 and isinstance(args[0], Grown):
+    if len(args) == 1 and isinstance(args[0], RunTimeList):
         return args[0].copied(kind.__name__)
     found = ranges.counted(args[0]) if len(args) == 1 else None
     if found is not None and not isinstance(args[0], torch.Tensor):
@@ -146,10 +157,7 @@ def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if several is None:
         return sorted_(values, key=key, reverse=reverse)
     rows, keys = listed(several, _itself), listed(several, key)
-    if not isinstance(rows, Grown) or not isinstance(keys, Grown) or keys.rows.ndim != 1:
-        raise CannotRewriteError("`sorted` by keys that are not numbers")
-    order = keys.rows.sort(stable=True, descending=bool(reverse)).indices
-    return rows.in_order(order)
+    return rows.in_order(_order_by(keys, "`sorted`", bool(reverse)))
 
 
 def _filter(function: Any, items: Any) -> Any:
@@ -204,7 +212,7 @@ def counted(length: Any, items: Any, name: str, number: int, empty: bool) -> Any
     Returns:
         A truth value.
     """
-    if length is len and isinstance(items, Grown):
+    if length is len and isinstance(items, RunTimeList):
         found = bool_(items)
         return not_(found) if empty else found
     return chain((name,), lambda: builtin("len", length)(items), lambda: number)

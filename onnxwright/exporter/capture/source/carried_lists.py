@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.lists import (
     length_of,
 )
 from onnxwright.exporter.capture.source.regions import known_symbols
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.state import Slot, State
 from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
 from onnxwright.exporter.capture.source.uneven_lists import Uneven, begin_uneven, uneven_axis
@@ -94,8 +95,7 @@ class CarriedLists:
         # Variables that an iteration gives a list of another length, with it and an item.
         self._rebound: list[tuple[int, Any, torch.Tensor, int | None]] = []
         for n, (slot, value) in enumerate(zip(variables.slots, variables.before)):
-            rows = isinstance(value, Grown) and value.has_rows
-            if slot.live and rows and value.growth is None:
+            if slot.live and isinstance(value, Grown) and value.growth is None:
                 self._start_growth(n, None, value, value.sample(), 1)
 
     @property
@@ -122,7 +122,7 @@ class CarriedLists:
         """Whether a variable has a list of another length after an iteration; it is rows then."""
         if type(old) is not list or self.variables.state.owner(n) is not None or old is new:
             return False
-        if isinstance(new, Grown) and new.growth is None:
+        if isinstance(new, RunTimeList) and not new.is_growing:
             sample = new.sample()
         else:
             lists = type(new) is list and len(old) != len(new)
@@ -243,7 +243,7 @@ class CarriedLists:
         """Carry a list as its items, joined along the axis of which each has another size."""
         self._begin_with(n, owner, begin_uneven(head, sample, dim))
 
-    def _begin_with(self, n: int, owner: Any, items: Grown) -> None:
+    def _begin_with(self, n: int, owner: Any, items: RunTimeList) -> None:
         self.variables.begin_with(n, items)
         if owner is not None:
             self._resized.append(owner)

@@ -13,8 +13,12 @@ from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
+from onnxwright.exporter.capture.source.tuple_lists import TupleList
+from onnxwright.exporter.capture.source.uneven_lists import Uneven
 
-_CLASSES: dict[type, type] = {**KINDS, Grown: list, Text: str}
+_CLASSES: dict[type, type] = {
+    **KINDS, Grown: list, TupleList: list, Uneven: list, Text: str,
+}  # fmt: skip
 
 
 def is_of_type(value: Any, kinds: Any) -> Any:

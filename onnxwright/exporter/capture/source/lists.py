@@ -8,8 +8,7 @@ is not known before it runs is run twice in the model: the first time only count
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +16,16 @@ import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
-from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import (
-    CannotRewriteError,
     DisagreementError,
-    ListUseError,
     LoopChangeError,
     UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
-from onnxwright.exporter.capture.source.machinery import model_frame
 from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import depth, empty
-from onnxwright.exporter.places import line_of
+from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
 
 
 @dataclass
@@ -59,7 +53,7 @@ class Growth:
     first: bool = False
 
 
-class Grown(list):  # type: ignore[type-arg]
+class Grown(RunTimeList):
     """A list whose items are the rows of a tensor.
 
     Args:
@@ -68,21 +62,21 @@ class Grown(list):  # type: ignore[type-arg]
         growth: of the loop in which it grows now; None outside.
     """
 
-    is_rows = True
-    """Whether a change of it makes another list."""
-    has_rows = True
-    """Whether the items are rows of one tensor, which may be allocated before a loop."""
-    changes_others = False
-    """Whether it stands for a generator that changes something else where it gives an item."""
-
     def __init__(self, rows: Any, length: Any, growth: Growth | None = None) -> None:
-        super().__init__()
-        self._hold(rows)
-        self.rows, self.length, self.growth = rows, length, growth
+        super().__init__(length, rows)
+        self.rows, self.growth = rows, growth
 
-    def _hold(self, rows: Any) -> None:
-        """Functions of torch that take a list look at the types of what is in it."""
-        super().__setitem__(slice(None), [rows])
+    @property
+    def is_growing(self) -> bool:
+        """Whether a loop writes items into a tensor that was allocated before it."""
+        return self.growth is not None
+
+    def parts(self) -> Parts:
+        """The rows, and how many there are while it grows."""
+        growth = self.growth
+        if growth is None:
+            return [".rows"], [self.rows], lambda v: Grown(v[0], v[0].shape[0])
+        return [".rows", ".length"], [self.rows, self.length], lambda v: Grown(v[0], v[1], growth)
 
     def with_item(self, item: Any, first: bool = False) -> Grown:
         """The list with another item at its end, or as the first."""
@@ -123,7 +117,7 @@ class Grown(list):  # type: ignore[type-arg]
         if row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
         self._check_sizes(row)
-        rows = self.rows.index_put((self._place(index).reshape(1),), row[None].to(self.rows.dtype))
+        rows = self.rows.index_put((self.place(index).reshape(1),), row[None].to(self.rows.dtype))
         return Grown(rows, self.length, self.growth)
 
     def restarted(self, items: Sequence[Any]) -> Grown:
@@ -149,17 +143,17 @@ class Grown(list):  # type: ignore[type-arg]
             growth.certain = False
             item = self._item_so_far(-1)
             return Grown(self.rows, self.length - 1, growth), item
-        keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
-        rows = torch.cat(keep)
+        rows = self._rows_without(index)
         return Grown(rows, rows.shape[0]), self.rows[index]
 
-    def _place(self, index: Any) -> torch.Tensor:
+    def _rows_without(self, index: int) -> torch.Tensor:
+        return torch.cat([self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else []))
+
+    def place(self, index: Any) -> torch.Tensor:
         """A place as a tensor, counted from the start."""
         if self.growth is not None and self.growth.first:
             index = -1 - index  # the rows are in reverse order
-        if isinstance(index, int) and index < 0:
-            index = self.length + index
-        return index if isinstance(index, torch.Tensor) else torch.scalar_tensor(index).long()
+        return place_of(index, self.length)
 
     def whole(self, use: str) -> torch.Tensor:
         """The rows, for a use of the whole list; an error while it grows."""
@@ -168,51 +162,69 @@ class Grown(list):  # type: ignore[type-arg]
         rows: torch.Tensor = self.rows
         return rows
 
+    def numbers(self) -> torch.Tensor | None:
+        """The rows, if they are numbers."""
+        return self.rows if self.growth is None and self.rows.ndim == 1 else None
+
+    def order(self, *, reverse: bool) -> torch.Tensor | None:
+        """The places of the numbers in their order."""
+        numbers = self.numbers()
+        if numbers is None:
+            return None
+        return numbers.sort(stable=True, descending=reverse).indices
+
+    def stacked(self, dim: int = 0) -> torch.Tensor:
+        """The rows, along another axis."""
+        return self.whole("stack").movedim(0, dim)
+
+    def joined(self, dim: int = 0) -> torch.Tensor:
+        """The items, one after the other along an axis of theirs."""
+        rows = self.whole("cat")
+        dim = dim % (rows.ndim - 1)
+        return rows.movedim(0, dim).flatten(dim, dim + 1)
+
+    def as_tensor(self, **options: Any) -> torch.Tensor:
+        """`torch.tensor(items)`."""
+        rows = self.whole("tensor")
+        return rows.to(options.get("dtype") or rows.dtype)
+
     def copied(self, use: str) -> Grown:
         """Another list of the same items; an error while it grows."""
         return Grown(self.whole(use), self.length)
 
     def in_order(self, order: torch.Tensor) -> Grown:
-        """The items at places of run time.
-
-        Args:
-            order: the places, a tensor of one axis.
-        """
+        """The items at places of run time."""
         return Grown(self.rows.index_select(0, order), self.length)
-
-    def check_order(self, use: str) -> None:
-        """Refuse a use that ends before the last item, of a generator that changes something."""
-        if self.changes_others:
-            what = f"`{use}` of a generator whose items change a variable or an object"
-            place = _model_line()
-            raise CannotRewriteError(what, None if place is None else line_of(*place))
 
     def sample(self) -> torch.Tensor:
         """A tensor of the type and sizes of an item."""
         return empty(self.rows.shape[1:], self.rows.dtype)
 
-    def __iadd__(self, items: Any) -> Self:
-        items = taken(items)
-        if isinstance(items, Grown):
-            return self._joined(self.rows, items)  # type: ignore[return-value]
-        found: Any = self
-        for item in items:
-            found = found.with_item(item)
-        return found  # type: ignore[no-any-return]
+    def joined_with(self, other: RunTimeList) -> Grown:
+        """The list, and the items of another one."""
+        return self._joined(self.rows, other)
 
-    __add__ = __iadd__
+    def after(self, items: Sequence[Any]) -> Grown:
+        """A list of items of Python, and these."""
+        before = allocate_rows(items, self.sample(), 0, 0)
+        return Grown(torch.cat([before, self.whole("extend")]), len(items) + self.length)
 
     def __radd__(self, items: Any) -> Grown:
         if self.growth is not None and len(items) == 1:
             return self.with_item(items[0], first=True)
         return self._joined(allocate_rows(items, self.sample(), 0, 0), self)
 
-    def _joined(self, rows: torch.Tensor, other: Grown) -> Grown:
+    def _joined(self, rows: torch.Tensor, other: RunTimeList) -> Grown:
         """The list of rows, and those of another one."""
-        if self.growth is not None or other.growth is not None:
+        if self.growth is not None:
             raise misused("+")
-        both = torch.cat([rows, other.rows])
+        both = torch.cat([rows, other.whole("+")])
         return Grown(both, both.shape[0])
+
+    def at(self, place: Any) -> torch.Tensor:
+        """The item at a place of run time."""
+        found: torch.Tensor = self.rows[place]
+        return found
 
     def __getitem__(self, index: Any) -> Any:
         if self.growth is not None and isinstance(index, slice):
@@ -226,7 +238,7 @@ class Grown(list):  # type: ignore[type-arg]
         ):
             return Grown(self.rows.flip(0), self.length)
         if isinstance(index, int) and depth() and free_unbacked_symbols(self.rows.shape[0]):
-            return self.rows.index_select(0, self._place(index).reshape(1)).squeeze(0)
+            return self.rows.index_select(0, self.place(index).reshape(1)).squeeze(0)
         rows = self.rows[index]
         return Grown(rows, rows.shape[0]) if isinstance(index, slice) else rows
 
@@ -242,69 +254,38 @@ class Grown(list):  # type: ignore[type-arg]
             return self.rows.index_select(0, index.reshape(1)).squeeze(0)
         return self.rows[index]
 
-    def hold(self, rows: torch.Tensor) -> None:
-        """Have other rows, as many as before, under all names of the list."""
-        self.rows = rows
-        self._hold(rows)
+    def hold(self, rows: torch.Tensor, length: Any) -> None:
+        """Have other rows under all names of the list."""
+        Grown.__init__(self, rows, length)
 
     def reverse(self) -> None:
         """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth():
             raise misused(".reverse")
-        self.hold(self.rows.flip(0))
+        self.hold(self.rows.flip(0), self.length)
 
     def pop(self, index: Any = -1) -> Any:
         """Take an item out of the list; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth() or not isinstance(index, int):
             raise misused(".pop")
         item = self.rows[index]
-        keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
-        self.rows, self.length = torch.cat(keep), self.length - 1
-        self._hold(self.rows)
+        self.hold(self._rows_without(index), self.length - 1)
         return item
 
     def __delitem__(self, index: Any) -> None:
         self.pop(index)
 
-    def __len__(self) -> int:
-        raise RunTimeLengthError
 
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
+def place_of(index: Any, length: Any) -> torch.Tensor:
+    """A place in a list as a tensor, counted from the start.
 
-    def __bool__(self) -> bool:
-        raise RunTimeLengthError
-
-    __hash__ = None
-
-
-def misused(use: str) -> ListUseError:
-    """The error for a use of a list, with the line of it."""
-    error = ListUseError(use)
-    place = _model_line()
-    if place is not None:
-        error.span = line_of(*place)
-    return error
-
-
-def _model_line() -> tuple[str, int] | None:
-    """The line of the model's Python that runs now."""
-    frame = model_frame(sys._getframe(1))
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise misused(f".{name}")
-
-    return method
-
-
-for _name in (
-    "append", "extend", "insert", "remove", "clear", "sort", "index",
-    "__contains__", "__reversed__", "__setitem__", "__eq__", "__mul__", "copy",
-):  # fmt: skip
-    setattr(Grown, _name, _refused(_name))
+    Args:
+        index: as Python has it.
+        length: of the list.
+    """
+    if isinstance(index, int) and index < 0:
+        index = length + index
+    return index if isinstance(index, torch.Tensor) else torch.scalar_tensor(index).long()
 
 
 def as_row(item: Any) -> torch.Tensor:
@@ -346,7 +327,7 @@ def close_other_names(items: list[Any]) -> None:
 
 def length_of(items: Any) -> Any:
     """`len(items)`."""
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         return items.length
     if type(items) is list and len(items) == 1 and isinstance(items[0], OtherName):
         raise misused("another name of it")
@@ -358,7 +339,7 @@ def length_of(items: Any) -> Any:
 def append(items: Any, item: Any) -> Any:
     """`items.append(item)`; gives the list."""
     item = settled(item)
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         return items.with_item(item)
     items.append(item)
     return items
@@ -366,20 +347,17 @@ def append(items: Any, item: Any) -> Any:
 
 def extend(items: Any, others: Any) -> Any:
     """`items.extend(others)`, of a list of Python or one of rows; gives the list."""
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         return items.__iadd__(others)
-    if isinstance(others, Grown) and not others.has_rows:
-        return others.__radd__(items)
-    if isinstance(others, Grown):
-        before = allocate_rows(items, others.sample(), 0, 0)
-        return Grown(torch.cat([before, others.whole("extend")]), len(items) + others.length)
+    if isinstance(others, RunTimeList):
+        return others.after(items)
     items.extend(others)
     return items
 
 
 def insert(items: Any, place: Any, item: Any) -> Any:
     """`items.insert(place, item)`; gives the list."""
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         if not isinstance(place, int) or place != 0:
             raise misused(".insert")
         return items.with_item(item, first=True)
@@ -389,7 +367,7 @@ def insert(items: Any, place: Any, item: Any) -> Any:
 
 def cleared(items: Any) -> Any:
     """`items.clear()`; gives the list."""
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         return items.restarted(())
     items.clear()
     return items
@@ -402,7 +380,7 @@ def rows_kept(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
         before, after: the values of the variables.
     """
     return [
-        old.restarted(new) if isinstance(old, Grown) and type(new) is list else new
+        old.restarted(new) if isinstance(old, RunTimeList) and type(new) is list else new
         for old, new in zip(before, after)
     ]
 
@@ -417,7 +395,7 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     """
     if type(owner) is not list or not isinstance(one, list) or not isinstance(two, list):
         return
-    grown = [x for x in (one, two) if isinstance(x, Grown)]
+    grown = [x for x in (one, two) if isinstance(x, RunTimeList)]
     if len(grown) == 1:
         error = DisagreementError(name, words(one), words(two))
         error.grows = (owner, [grown[0].sample()])

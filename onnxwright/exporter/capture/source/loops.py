@@ -24,11 +24,12 @@ from onnxwright.exporter.capture.source.errors import (
     RefusedError,
 )
 from onnxwright.exporter.capture.source.iterators import Once, Stored, note_left, refuse_left, taken
-from onnxwright.exporter.capture.source.lists import Grown, append
+from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import (
     Session,
     asking_line,
@@ -411,6 +412,6 @@ def _generated_rows(
     """All that a generator gives, and whether that changes something else."""
     effects = Effects()
     made = listed(items, item, when)
-    if isinstance(made, Grown):
+    if isinstance(made, RunTimeList):
         made.changes_others = bool(effects.changes())
     return made

@@ -18,7 +18,7 @@ from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.lists import Grown, OtherName
+from onnxwright.exporter.capture.source.lists import OtherName
 from onnxwright.exporter.capture.source.one_of import (
     Decide,
     OneOf,
@@ -29,11 +29,10 @@ from onnxwright.exporter.capture.source.one_of import (
 )
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.source.texts import Text, number_of, possible_texts
-from onnxwright.exporter.capture.source.tuple_lists import TupleList
-from onnxwright.exporter.capture.source.uneven_lists import Uneven
 
 NUMBERS = (bool, int, float, *SYMBOLS)
 
@@ -193,9 +192,6 @@ def is_leaf(value: Any) -> bool:
     return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, others)
 
 
-Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
-
-
 def parts_of(value: Any) -> Parts | None:
     """The parts of a container: their names, values, and what makes the container of others.
 
@@ -215,17 +211,8 @@ def parts_of(value: Any) -> Parts | None:
         names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
         make = (lambda v: type(value)(*v)) if fields else type(value)
         return names, list(value), make
-    if isinstance(value, Uneven):
-        names, dim = [".items", ".sizes"], value.dim
-        return names, [value.whole_items, value.sizes], lambda v: Uneven(v[0], v[1], dim)
-    if isinstance(value, TupleList):
-        names, like = [f" in place {n}" for n in range(len(value.columns))], value.like
-        return names, list(value.columns), lambda v: TupleList(v, like)
-    if isinstance(value, Grown):
-        growth = value.growth
-        if growth is None:
-            return [".rows"], [value.rows], lambda v: Grown(v[0], v[0].shape[0])
-        return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
+    if isinstance(value, RunTimeList):
+        return value.parts()
     if isinstance(value, (OneOf, MaybeNone, Text)):
         return _parts_of_choice(value)
     if type(value) is list:

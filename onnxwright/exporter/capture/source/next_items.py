@@ -14,9 +14,9 @@ from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.iterators import Once, Stored, refuse_left
-from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import tracer
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import current
 
 # What goes through items with places.
@@ -31,7 +31,7 @@ def iter_(items: Any, *rest: Any) -> Any:
         return iter(items, *rest)
     if isinstance(items, Once):
         return items
-    if isinstance(items, Grown) or ranges.is_counted(items):
+    if isinstance(items, RunTimeList) or ranges.is_counted(items):
         return Once("iterator", lambda: items)
     return stored(iter(items))
 
@@ -92,7 +92,7 @@ def next_(items: Any, *default: Any) -> Any:
         return next(items, *default)
     every, position = items.items(), items.position
     place, found = position.value, ranges.counted(every)
-    if isinstance(every, Grown):
+    if isinstance(every, RunTimeList):
         every.check_order("next")
         one, length = functools.partial(every.__getitem__, place), every.length
     elif found is not None:

@@ -14,12 +14,13 @@ import torch
 
 from onnxwright.exporter.capture.patches.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
-from onnxwright.exporter.capture.source.lists import Grown, as_row, misused
+from onnxwright.exporter.capture.source.lists import Grown, as_row
 from onnxwright.exporter.capture.source.one_of import checked_place
 from onnxwright.exporter.capture.source.ordering import in_order, order_of, sort_rows
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, misused
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
@@ -62,8 +63,8 @@ def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
     """
     if isinstance(values, Lengths):
         return values.sizes
-    if isinstance(values, Grown):
-        return values.rows if values.growth is None and values.rows.ndim == 1 else None
+    if isinstance(values, RunTimeList):
+        return values.numbers()
     if isinstance(values, NumberSet):
         return values.values
     if not isinstance(values, (list, tuple)) or not values:
@@ -136,7 +137,7 @@ def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     given = numbers_of(values)
     if key is None and given is not None:
         return list_of(given.sort(stable=True, descending=bool(reverse)).values)
-    if not isinstance(values, _FINITE) or isinstance(values, Grown):
+    if not isinstance(values, _FINITE) or isinstance(values, RunTimeList):
         return sorted(values, key=key, reverse=reverse)
     values = list(values)
     keys = values if key is None else [key(value) for value in values]
@@ -225,7 +226,7 @@ def equal(name: str, one: Any, other: Any) -> Any:
     own = operator.eq if name == "Eq" else operator.ne
     if not isinstance(one, (list, tuple)) or type(one) is not type(other):
         return own(one, other)
-    if isinstance(one, Grown) or len(one) != len(other):
+    if isinstance(one, RunTimeList) or len(one) != len(other):
         return own(one, other)
     left, right = numbers_of(one, *other), numbers_of(other, *one)
     if left is None or right is None:

@@ -11,6 +11,7 @@ import torch
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, depth
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import (
     has_one_element,
@@ -101,7 +102,7 @@ def sort_rows(rows: Grown, keys: torch.Tensor | None, reverse: bool) -> bool:
     if rows.growth is not None or depth() or keys.ndim != 1:
         return False
     order = keys.sort(stable=True, descending=reverse).indices
-    rows.hold(rows.rows.index_select(0, order))
+    rows.hold(rows.rows.index_select(0, order), rows.length)
     return True
 
 
@@ -115,7 +116,7 @@ def ordered(name: str, one: Any, other: Any) -> Any:
     own: Callable[[Any, Any], Any] = _OPERATORS[name]
     if not isinstance(one, (list, tuple)) or type(one) is not type(other):
         return own(one, other)
-    pairs = [] if isinstance(one, Grown) else list(zip(one, other))
+    pairs = [] if isinstance(one, RunTimeList) else list(zip(one, other))
     session = current()
     if session is None or not all(_is_leaf(v) for pair in pairs for v in pair):
         return own(one, other)

@@ -28,11 +28,10 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.source.lists import Grown, misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, misused
 from onnxwright.exporter.capture.source.session import asking_line, current
-from onnxwright.exporter.capture.source.tuple_lists import TupleList
-from onnxwright.exporter.capture.source.uneven_lists import Uneven, part_at
+from onnxwright.exporter.capture.source.uneven_lists import part_at
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -169,7 +168,7 @@ def enumerate_(items: Any, start: int = 0) -> Any:
 
 def reversed_(items: Any) -> Any:
     """`reversed(...)`."""
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         return Once("list_reverseiterator", lambda: items[::-1])
     found = counted(items)
     return reversed(items) if found is None else Once("range_iterator", found.backwards)
@@ -285,12 +284,8 @@ def counted(items: Any) -> Counted | None:
         return Counted(0, items.rows.shape[0], 1, lambda n: _row(items.rows[n]))
     if isinstance(items, Parts):
         return _parts(items)
-    if isinstance(items, Uneven):
+    if isinstance(items, RunTimeList):
         return Counted(0, items.length, 1, items.at)
-    if isinstance(items, TupleList):
-        return Counted(0, items.length, 1, items.__getitem__)
-    if isinstance(items, Grown):
-        return Counted(0, items.length, 1, lambda count: items.rows[count])
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None

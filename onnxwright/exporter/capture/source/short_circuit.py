@@ -14,7 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.effects import Effects
-from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 
@@ -52,7 +52,7 @@ def _leave() -> None:
 
 def any_(values: Iterable[Any]) -> Any:
     """`any(values)`."""
-    if isinstance(values, Grown):
+    if isinstance(values, RunTimeList):
         values.check_order("any")
         return (values.whole("any") != 0).any()
     return _joined(values, torch.logical_or, settles=True)
@@ -60,7 +60,7 @@ def any_(values: Iterable[Any]) -> Any:
 
 def all_(values: Iterable[Any]) -> Any:
     """`all(values)`."""
-    if isinstance(values, Grown):
+    if isinstance(values, RunTimeList):
         values.check_order("all")
         return (values.whole("all") != 0).all()
     return _joined(values, torch.logical_and, settles=False)

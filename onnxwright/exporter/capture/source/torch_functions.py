@@ -11,15 +11,15 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.patches.integer_arguments import is_dynamic
-from onnxwright.exporter.capture.source.lists import Grown, misused
+from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, misused
 from onnxwright.exporter.capture.source.session import Session, current
-from onnxwright.exporter.capture.source.tuple_lists import TupleList
-from onnxwright.exporter.capture.source.uneven_lists import Uneven, split_evenly
+from onnxwright.exporter.capture.source.uneven_lists import split_evenly
 
 
 class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, functions of torch that join the items of a list take a `Grown`."""
+    """While it lasts, functions of torch that join the items of a list take one."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
@@ -28,15 +28,11 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             found = _PARTS[func](*args, **kwargs)
             if found is not None:
                 return found
-        if args and isinstance(args[0], Grown):
-            if isinstance(args[0], Uneven):
-                return joined_uneven(func, *args, **kwargs)
-            if isinstance(args[0], TupleList) and func is torch.tensor:
-                return args[0].as_tensor(**kwargs)
+        if args and isinstance(args[0], RunTimeList):
             joined = _JOINED.get(func)
-            if joined is None or args[0].growth is not None:
+            if joined is None or args[0].is_growing:
                 raise misused(getattr(func, "__name__", "a function"))
-            return joined(args[0].rows, *args[1:], **kwargs)
+            return joined(*args, **kwargs)
         if getattr(func, "__name__", "") in _LOGIC:
             args = [_truth_tensor(x) for x in args]
         session = current()
@@ -68,7 +64,7 @@ def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
     return Grown(x.movedim(dim, 0), x.shape[dim])
 
 
-def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
+def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> RunTimeList | None:
     """The same for `x.split(1, dim)`."""
     if not isinstance(split_size, int) or split_size < 1:
         return None
@@ -81,7 +77,7 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
 def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
     """`torch.tensor(values)` of a list of numbers of run time."""
     session = current()
-    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, Grown):
+    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, RunTimeList):
         return None
     if not _has_number_of_run_time(values, session):
         return None
@@ -105,26 +101,6 @@ def _has_number_of_run_time(values: Any, session: Session) -> bool:
     return isinstance(values, torch.Tensor) and values in session.numbers
 
 
-def _stacked(rows: Any, dim: int = 0) -> Any:
-    return rows.movedim(0, dim)
-
-
-def _joined(rows: Any, dim: int = 0) -> Any:
-    dim = dim % (rows.ndim - 1)
-    return rows.movedim(0, dim).flatten(dim, dim + 1)
-
-
-def joined_uneven(func: Any, items: Uneven, *args: Any, **kwargs: Any) -> Any:
-    """What a function of torch makes of items that differ in the size of one axis."""
-    if func in _CAT:
-        return items.joined(*args, **kwargs)
-    if func is torch._C._nn.pad_sequence:
-        given = dict(zip(("batch_first", "padding_value", "padding_side"), args)) | kwargs
-        rows = items.padded(given.get("padding_value", 0.0), given.get("padding_side", "right"))
-        return rows if given.get("batch_first") else rows.transpose(0, 1)
-    raise misused(getattr(func, "__name__", "a function"))
-
-
 _CAT = (torch.cat, torch.concat, torch.concatenate)
 _PARTS: dict[Any, Callable[..., Any]] = {
     torch.unbind: _iterated_rows,
@@ -135,7 +111,9 @@ _PARTS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.new_tensor: _new_tensor,
 }
 _JOINED: dict[Any, Callable[..., Any]] = {
-    torch.stack: _stacked,
-    **dict.fromkeys(_CAT, _joined),
-    torch.tensor: lambda rows, **options: rows.to(options.get("dtype") or rows.dtype),
+    torch.stack: lambda items, *args, **options: items.stacked(*args, **options),
+    **dict.fromkeys(_CAT, lambda items, *args, **options: items.joined(*args, **options)),
+    torch.tensor: lambda items, **options: items.as_tensor(**options),
+    torch._C._nn.pad_sequence: lambda items, *args, **options: items.padded(*args, **options),
 }
+"""Functions of torch that join the items of a list, as methods of a `RunTimeList`."""

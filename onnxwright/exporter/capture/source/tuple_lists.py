@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
-from onnxwright.exporter.capture.source.lists import Grown, allocate_rows, misused, row_like
+from onnxwright.exporter.capture.source.lists import Grown, allocate_rows, row_like
+from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
 
 
-class TupleList(Grown):
+class TupleList(RunTimeList):
     """A list whose items are tuples of tensors and numbers.
 
     Args:
@@ -23,26 +24,16 @@ class TupleList(Grown):
         like: a tuple of the same kind.
     """
 
-    has_rows = False
-
-    def __init__(self, columns: Sequence[Grown], like: tuple[Any, ...]) -> None:
+    def __init__(self, columns: Sequence[RunTimeList], like: tuple[Any, ...]) -> None:
+        super().__init__(columns[0].length, list.__getitem__(columns[0], 0))
         self.columns, self.like = list(columns), like
-        super().__init__(None, self.columns[0].length)
-        Grown._hold(self, list.__getitem__(self.columns[0], 0))
 
-    @property
-    def rows(self) -> Any:
-        """What lists of tensors have; an error, because this one has not."""
-        raise misused("a function that wants tensors or numbers")
+    def parts(self) -> Parts:
+        """The columns."""
+        names, like = [f" in place {n}" for n in range(len(self.columns))], self.like
+        return names, list(self.columns), lambda v: TupleList(v, like)
 
-    @rows.setter
-    def rows(self, value: Any) -> None:
-        assert value is None
-
-    def _hold(self, rows: Any) -> None:
-        """The tensors are those of the columns."""
-
-    def _of(self, columns: Sequence[Grown]) -> TupleList:
+    def _of(self, columns: Sequence[RunTimeList]) -> TupleList:
         return TupleList(columns, self.like)
 
     def _tuple(self, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -65,6 +56,17 @@ class TupleList(Grown):
     def in_order(self, order: torch.Tensor) -> TupleList:
         """The items at places of run time."""
         return self._of([column.in_order(order) for column in self.columns])
+
+    def order(self, *, reverse: bool) -> torch.Tensor | None:
+        """The places in the order of the first parts, of equal ones that of the second, and on."""
+        found: torch.Tensor | None = None
+        for column in reversed(self.columns):
+            part = column if found is None else column.in_order(found)
+            places = part.order(reverse=reverse)
+            if places is None:
+                return None
+            found = places if found is None else found.index_select(0, places)
+        return found
 
     def with_item(self, item: Any, first: bool = False) -> TupleList:
         """The list with another item at its end, or as the first."""
@@ -101,22 +103,21 @@ class TupleList(Grown):
         for column in self.columns:
             column.reverse()
 
-    def __iadd__(self, items: Any) -> Any:
-        if isinstance(items, TupleList):
-            pairs = zip(self.columns, self._parts(tuple(items.columns)))
-            return self._of([one + other for one, other in pairs])
-        if isinstance(items, Grown):
+    def joined_with(self, other: RunTimeList) -> TupleList:
+        """The list, and the items of another one."""
+        if not isinstance(other, TupleList):
             raise misused("+")
-        found = self
-        for item in items:
-            found = found.with_item(item)
-        return found
+        pairs = zip(self.columns, self._parts(tuple(other.columns)))
+        return self._of([one.joined_with(more) for one, more in pairs])
 
-    __add__ = __iadd__
-
-    def __radd__(self, items: Any) -> TupleList:
+    def after(self, items: Sequence[Any]) -> TupleList:
+        """A list of items of Python, and these."""
         pairs = zip(self.columns, self._split(items))
-        return self._of([part + column for column, part in pairs])
+        return self._of([column.__radd__(part) for column, part in pairs])
+
+    def at(self, place: Any) -> tuple[Any, ...]:
+        """The item at a place of run time."""
+        return self._tuple([column[place] for column in self.columns])
 
     def __getitem__(self, index: Any) -> Any:
         found = [column[index] for column in self.columns]
@@ -127,9 +128,10 @@ class TupleList(Grown):
         made = []
         for column in self.columns:
             nested = isinstance(column, TupleList)
-            if not nested and column.rows.ndim > 1:
+            part = column.as_tensor() if nested else column.numbers()
+            if part is None:
                 raise misused("torch.tensor")
-            made.append(column.as_tensor() if isinstance(column, TupleList) else column.rows)
+            made.append(part)
         dtype = functools.reduce(torch.promote_types, (column.dtype for column in made))
         return torch.stack([column.to(options.get("dtype") or dtype) for column in made], 1)
 
@@ -146,7 +148,7 @@ def sample_of(item: Any) -> Any:
     return row_like(item)
 
 
-def begin_rows(head: Sequence[Any], sample: Any) -> Grown:
+def begin_rows(head: Sequence[Any], sample: Any) -> RunTimeList:
     """A list of rows, in each of its columns if the items are tuples.
 
     Args:

@@ -13,120 +13,94 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
-from onnxwright.exporter.capture.source.lists import Grown, as_row, misused
+from onnxwright.exporter.capture.source.lists import as_row, place_of
 from onnxwright.exporter.capture.source.regions import empty
+from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
 
 
-class Uneven(Grown):
+class Uneven(RunTimeList):
     """A list whose items differ in the size of one axis.
 
     Args:
-        whole: the items, joined along the axis.
+        items: them, joined along the axis.
         sizes: the size of each, a tensor of one axis.
         dim: the axis.
     """
 
-    has_rows = False
+    def __init__(self, items: torch.Tensor, sizes: torch.Tensor, dim: int) -> None:
+        super().__init__(sizes.shape[0], items)
+        self.items, self.sizes, self.dim = items, sizes, dim
 
-    def __init__(self, whole: torch.Tensor, sizes: torch.Tensor, dim: int) -> None:
-        self.whole_items, self.sizes, self.dim = whole, sizes, dim
-        super().__init__(None, sizes.shape[0])
-        self._hold(whole)
-
-    @property
-    def rows(self) -> Any:
-        """What lists of equal items have; an error, because this one has not."""
-        raise misused("a function that wants items of one size")
-
-    @rows.setter
-    def rows(self, value: Any) -> None:
-        assert value is None
-
-    def copied(self, use: str) -> Uneven:
-        """Another list of the same items."""
-        return Uneven(self.whole_items, self.sizes, self.dim)
+    def parts(self) -> Parts:
+        """The items and their sizes."""
+        dim = self.dim
+        return [".items", ".sizes"], [self.items, self.sizes], lambda v: Uneven(v[0], v[1], dim)
 
     def sample(self) -> torch.Tensor:
         """A tensor of the type of an item; the axis has no size."""
-        sizes = [0 if n == self.dim else size for n, size in enumerate(self.whole_items.shape)]
-        return empty(sizes, self.whole_items.dtype)
+        sizes = [0 if n == self.dim else size for n, size in enumerate(self.items.shape)]
+        return empty(sizes, self.items.dtype)
+
+    def copied(self, use: str) -> Uneven:
+        """Another list of the same items."""
+        return Uneven(self.items, self.sizes, self.dim)
 
     def with_item(self, item: Any, first: bool = False) -> Uneven:
         """The list with another item at its end."""
         part = as_row(item)
         if first:
             raise misused(".insert")
-        if part.dtype != self.whole_items.dtype or part.ndim != self.whole_items.ndim:
+        if part.dtype != self.items.dtype or part.ndim != self.items.ndim:
             raise LoopChangeError("an item of the list", words(self.sample()), words(part))
         size = torch.full((1,), part.shape[self.dim], dtype=torch.int64)
         return Uneven(
-            torch.cat([self.whole_items, part], self.dim), torch.cat([self.sizes, size]), self.dim
+            torch.cat([self.items, part], self.dim), torch.cat([self.sizes, size]), self.dim
         )
 
-    def with_item_at(self, index: Any, item: Any) -> Grown:
-        """Refused: the items after it would have other places."""
-        raise misused("[...] =")
+    def after(self, items: Sequence[Any]) -> RunTimeList:
+        """A list of items of Python, and these."""
+        return begin_uneven(items, self.sample(), self.dim).joined_with(self)
 
-    def restarted(self, items: Sequence[Any]) -> Grown:
-        """Refused: what is joined has the sizes of the items before."""
-        raise misused("= []")
-
-    def without_item(self, index: Any = -1) -> tuple[Grown, Any]:
-        """Refused."""
-        raise misused(".pop")
-
-    def pop(self, index: Any = -1) -> Any:
-        """Refused."""
-        raise misused(".pop")
-
-    def reverse(self) -> None:
-        """Refused."""
-        raise misused(".reverse")
-
-    def __iadd__(self, items: Any) -> Any:
-        if isinstance(items, Grown):
+    def joined_with(self, other: RunTimeList) -> Uneven:
+        """The list, and the items of another one that differ in the same axis."""
+        if not isinstance(other, Uneven) or other.dim != self.dim:
             raise misused("+")
-        found: Any = self
-        for item in items:
-            found = found.with_item(item)
-        return found
-
-    __add__ = __iadd__
-
-    def __radd__(self, items: Any) -> Grown:
-        raise misused("+")
+        return Uneven(
+            torch.cat([self.items, other.items], self.dim),
+            torch.cat([self.sizes, other.sizes]),
+            self.dim,
+        )
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise misused("[...]")
-        return self.at(self._place(index).reshape(()))
+        return self.at(place_of(index, self.length).reshape(()))
 
     def at(self, place: Any) -> torch.Tensor:
-        """The item at a place.
-
-        Args:
-            place: a tensor of one number that is not negative.
-        """
-        return part_at(self.whole_items, self.sizes, self.dim, place)
+        """The item at a place of run time."""
+        return part_at(self.items, self.sizes, self.dim, place)
 
     def joined(self, dim: int = 0) -> torch.Tensor:
         """The items, joined along their axis; along another one only equal items can be."""
-        if (dim - self.dim) % self.whole_items.ndim:
+        if (dim - self.dim) % self.items.ndim:
             raise misused("torch.cat along another axis")
-        return self.whole_items.clone()
+        return self.items.clone()
 
-    def padded(self, value: float = 0.0, side: str = "right") -> torch.Tensor:
+    def padded(
+        self, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    ) -> torch.Tensor:
         """The items as rows of one tensor, with a number where an item is shorter."""
-        if self.dim or side != "right":
+        if self.dim or padding_side != "right":
             raise misused("pad_sequence")
         longest = self.sizes.max().item()
         torch._check(longest >= 0)
         starts = (self.sizes.cumsum(0) - self.sizes)[:, None]
         places = torch.arange(longest)[None]
-        free = torch.full_like(self.whole_items[:1].sum(0, keepdim=True), value)
-        items = torch.cat([self.whole_items, free])
+        free = torch.full_like(self.items[:1].sum(0, keepdim=True), padding_value)
+        items = torch.cat([self.items, free])
         last = self.sizes.sum()
-        return items[torch.where(places < self.sizes[:, None], starts + places, last)]
+        rows = items[torch.where(places < self.sizes[:, None], starts + places, last)]
+        return rows if batch_first else rows.transpose(0, 1)
 
 
 def part_at(whole: torch.Tensor, sizes: torch.Tensor, dim: int, place: Any) -> torch.Tensor:

@@ -12,12 +12,12 @@ import torch
 
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item, refuse_key
-from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.merging import common_dtype, is_leaf
 from onnxwright.exporter.capture.source.one_of import checked_place, place_of_key, tensor_of
 from onnxwright.exporter.capture.source.operators import augment
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import is_number
@@ -31,7 +31,7 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
         container[index] = value
         return container
     items, index = plain(container), plain(index)
-    if isinstance(items, Grown):
+    if isinstance(items, RunTimeList):
         return items.with_item_at(index, value)
     keys = _keys(items, index)
     if not keys:
@@ -60,7 +60,7 @@ def augment_item(name: str, container: Any, index: Any, value: Any) -> Any:
 def popped(items: Any, *place: Any) -> tuple[Any, Any]:
     """`items.pop()`: the list, and the item."""
     found = plain(items)
-    if isinstance(found, Grown):
+    if isinstance(found, RunTimeList):
         return found.without_item(*place)
     return items, items.pop(*place)
 
