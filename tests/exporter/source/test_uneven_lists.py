@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -121,6 +121,36 @@ def test_items_of_different_sizes(function: Callable[..., Any]) -> None:
     assert program.report.warnings == []
     for n in LENGTHS:
         wanted, found = function(sample(n)), program(sample(n))
+        for a, b in zip(pytree.tree_leaves(wanted), pytree.tree_leaves(found), strict=True):
+            torch.testing.assert_close(torch.as_tensor(b), torch.as_tensor(a))
+
+
+class Scored(NamedTuple):
+    row: Any
+    score: Any
+
+
+def as_a_list(x: Any) -> Any:
+    """Rows, numbers, tuples with names, and parts of different sizes."""
+    rows, places, scored, parts = [], [], [], []
+    for n, row in enumerate(x):
+        if row.sum() > 0:
+            rows.append(row)
+            places.append(n)
+            scored.append(Scored(row * 2, row.sum()))
+        parts.append(row[row > 0])
+    return {"rows": rows, "places": places}, scored, parts
+
+
+def test_lists_as_results() -> None:
+    """The model has tensors of the items, the program gives the lists."""
+    program = ow.export(
+        Program(as_a_list), (sample(4),), dynamic_shapes=({0: "n"},), capture="source"
+    )
+    assert len(program.model.graph.outputs) == 6
+    for n in LENGTHS:
+        wanted, found = as_a_list(sample(n)), program(sample(n))
+        assert pytree.tree_structure(found) == pytree.tree_structure(wanted)
         for a, b in zip(pytree.tree_leaves(wanted), pytree.tree_leaves(found), strict=True):
             torch.testing.assert_close(torch.as_tensor(b), torch.as_tensor(a))
 

@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.functions import MOST_COPIES, Rewritten, Site
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
+from onnxwright.exporter.capture.source.list_results import register_lists
 from onnxwright.exporter.capture.source.misread import Misread, take_misread
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
@@ -81,6 +82,7 @@ def by_source(
     Raises:
         CannotRewriteError: a function that decides has a form that is not rewritten.
     """
+    register_lists()
     changed = Rewritten() if changed is None else changed
     error = first
     best: Found | None = None
