@@ -34,11 +34,11 @@ def warn_random_draws(program: ExportedProgram, made: ONNXProgram) -> None:
         return
     nodes = [n for n in _draws(program) if "site-packages" in _file(n)]
     if nodes and Draws(made.model).any():
-        places = dict.fromkeys(str(span.place) for n in nodes[1:] if (span := span_of(n)))
+        places = dict.fromkeys(str(span.place) for n in nodes if (span := span_of(n)))
         warn(
             messages.DrawsRandomNumbers(
                 operator=operator_text(nodes[0].target),
-                notes=tuple(f"and at {place}" for place in places),
+                notes=tuple(f"and at {place}" for place in [*places][1:]),
                 span=span_of(nodes[0]),
             )
         )
