@@ -69,6 +69,18 @@ def test_other_outputs_and_types_are() -> None:
         ow.export(Returned(random), (torch.ones(2),), verify=True)
 
 
+def test_the_first_divergence_is_not_a_draw() -> None:
+    def wrong(op: Any, x: Any, other: Any) -> Any:
+        return x - other
+
+    model = Returned(lambda x: (torch.rand(2) * x, x * 3))
+    assert ow.export(model, (torch.ones(2),)).first_divergence() is None
+    table = {"aten::mul.Tensor": wrong}
+    found = ow.export(model, (torch.ones(2),), custom_translation_table=table).first_divergence()
+    assert found is not None
+    assert found.node == "mul_1"
+
+
 _LIBRARY = """
 import torch
 

@@ -159,6 +159,8 @@ class ONNXProgram(RunnableProgram):
     ) -> FxDivergence | None:
         """The first node of the program whose value differs from PyTorch's.
 
+        Values that random numbers are in are not compared.
+
         Args:
             args, kwargs: inputs of the module; those of the export if none are given.
             rtol, atol: tolerances; by dtype if None.
