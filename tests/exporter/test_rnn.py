@@ -227,6 +227,30 @@ def test_packed_sequences_between_layers() -> None:
         torch.testing.assert_close(program(*other), module(*other), rtol=1e-4, atol=1e-5)
 
 
+class LastSteps(nn.Module):
+    """The last step of each sequence, whose number is `len(lengths)`: a number of Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(3, 4)
+
+    def forward(self, x: Any, lengths: Any) -> Any:
+        """The outputs at the last steps."""
+        outputs = self.gru(pack_padded_sequence(x, lengths, enforce_sorted=False))[0]
+        outputs = pad_packed_sequence(outputs, batch_first=True)[0]
+        return outputs[torch.arange(len(lengths)), lengths - 1]
+
+
+def test_len_of_the_lengths_is_dynamic() -> None:
+    """Torch's compiler takes no packed sequences, so that `len` is read by our rewriting."""
+    module, dynamic = LastSteps().eval(), torch.export.Dim.DYNAMIC
+    axes = ({0: dynamic, 1: dynamic}, {0: dynamic})
+    program = ow.export(module, (randn(5, 3, 3), torch.tensor([5, 2, 3])), dynamic_shapes=axes)
+    for lengths in ([2, 4], [3], [1, 2, 2, 6]):
+        given = randn(max(lengths), len(lengths), 3), torch.tensor(lengths)
+        torch.testing.assert_close(program(*given), module(*given), rtol=1e-4, atol=1e-5)
+
+
 class OverTheData(nn.Module):
     """A mean over packed data counts no padding in PyTorch."""
 

@@ -167,7 +167,7 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
             recorded = nullcontext() if way.strategy is draft else loops_recorded(found.loops)
             with (
                 recorded,
-                conversions_recorded() as found.conversions,
+                conversions_recorded("len") as found.conversions,
                 misread_recorded(model) as found.misread,
                 torch_func.forward_derivatives_noted() as found.forward_derivatives,
             ):
