@@ -497,3 +497,44 @@ def parts_of_a_list_after_a_return(x):
     if not kept:
         return x[:0, 1:]
     return torch.stack([row[1:] for row in kept])
+
+
+@program
+class FirstLayers(torch.nn.Module):
+    """As many of the layers as a number of run time says, and as many of the drafts."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(3))
+
+    def forward(self, x):
+        x, taken = x[:, :3], 0
+        drafts = [x * n for n in (1, 2, 3)]
+        for draft in drafts:
+            if draft.sum() > 3:
+                break
+            taken += 1
+        for n, layer in enumerate(self.layers[:taken]):
+            x = layer(x) + n
+        for layer in self.layers[: taken - 2]:
+            x = layer(x)
+        rest = drafts[taken:]
+        for draft in rest:
+            x = x + draft
+        return x, len(drafts[:taken]), len(rest), sum([1.0, 2.0, 4.0][:taken])
+
+
+@program
+def drafts_in_a_loop(x):
+    out, n = [x[0]], 0
+    while n < 6:
+        drafts = [out[-1] + 1, out[-1] * 2]
+        taken = 0
+        for draft in drafts:
+            if draft.sum() > 9:
+                break
+            taken += 1
+        for draft in drafts[:taken]:
+            out.append(draft)
+        n += taken + 1
+    return torch.stack(out)

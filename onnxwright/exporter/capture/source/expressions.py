@@ -254,8 +254,12 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """`items[n]`: the number may be known at run time only."""
+        """`items[n]`, `items[:n]`: the number may be known at run time only."""
+        opened = isinstance(node.ctx, ast.Load) and _is_open(node.slice)
         self.generic_visit(node)
+        if opened and isinstance(node.slice, ast.Slice):
+            ends = (node.slice.lower, node.slice.upper)
+            node.slice = call("slice_of", *(end or ast.Constant(None) for end in ends))
         if not isinstance(node.ctx, ast.Load) or not may_be_number(node.slice):
             return node
         return call("item", node.value, node.slice)
@@ -458,6 +462,13 @@ def _asks_empty(node: ast.Compare) -> bool | None:
 def _is_bound(node: ast.expr) -> bool:
     """Whether the start or the end of a slice may be known at run time only."""
     return may_be_number(node) and not is_fixed(node)
+
+
+def _is_open(index: ast.expr) -> bool:
+    """Whether an index is a slice of which a bound may be known at run time only."""
+    if not isinstance(index, ast.Slice) or index.step is not None:
+        return False
+    return any(end is not None and _is_bound(end) for end in (index.lower, index.upper))
 
 
 def _is_starred(node: ast.expr) -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
+from onnxwright.exporter.capture.source.lists import part_of
 from onnxwright.exporter.capture.source.one_of import (
     OneOf,
     checked_place,
@@ -17,6 +18,7 @@ from onnxwright.exporter.capture.source.one_of import (
     tensor_of,
 )
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, by_presence, needed, plain
+from onnxwright.exporter.capture.source.ranges import first_items
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
@@ -43,6 +45,8 @@ def item(value: Any, index: Any) -> Any:
     if isinstance(index, OneOf) and isinstance(value, dict):
         return _item_of_choice(index, value)
     container = isinstance(value, _LISTS) or type(value) is dict
+    if type(value) in _LISTS and isinstance(index, slice) and _is_open(index):
+        return _part(value, index)
     unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
     items = _items_of(value, index) if unknown else None
     if not items:
@@ -56,6 +60,22 @@ def item(value: Any, index: Any) -> Any:
         place = place_of_key(place, list(value))
     session.record("Item", len(items))
     return picked(checked_place(place, len(items)), items, conditional)
+
+
+def _part(items: Any, part: slice) -> Any:
+    """`items[a:b]`: tensors and numbers as rows, of other items the first ones."""
+    found = part_of(items, part) if isinstance(items, (list, tuple)) else None
+    if found is not None:
+        return found
+    if part.start in (None, 0) and part.step in (None, 1) and len(items):
+        return first_items(items, part.stop)
+    return items[part]
+
+
+def _is_open(part: slice) -> bool:
+    """Whether a bound of a slice is known at run time only."""
+    bounds = (part.start, part.stop, part.step)
+    return any(isinstance(n, (torch.Tensor, *SYMBOLS)) and is_unknown(n) for n in bounds)
 
 
 def attribute(function: Any, value: Any, *rest: Any) -> Any:

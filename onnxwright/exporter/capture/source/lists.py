@@ -24,7 +24,7 @@ from onnxwright.exporter.capture.source.errors import (
     words,
 )
 from onnxwright.exporter.capture.source.optional_values import settled
-from onnxwright.exporter.capture.source.regions import depth, empty
+from onnxwright.exporter.capture.source.regions import SYMBOLS, depth, empty
 from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
 
 
@@ -274,6 +274,27 @@ class Grown(RunTimeList):
 
     def __delitem__(self, index: Any) -> None:
         self.pop(index)
+
+
+def part_of(items: Sequence[Any], part: slice) -> Grown | None:
+    """`items[a:b]` of a list of Python, with bounds that are known at run time.
+
+    Args:
+        items: tensors of one type and of equal sizes, or numbers.
+        part: the slice.
+
+    Returns:
+        The list; None for other items.
+    """
+    if not items or not all(
+        isinstance(x, (torch.Tensor, bool, int, float, *SYMBOLS)) for x in items
+    ):
+        return None
+    rows = [as_row(item) for item in items]
+    if any(row.dtype != rows[0].dtype or row.shape != rows[0].shape for row in rows):
+        return None
+    found: Grown = Grown(torch.stack(rows), len(rows))[part]
+    return found
 
 
 def place_of(index: Any, length: Any) -> torch.Tensor:

@@ -330,6 +330,18 @@ def _parts(items: Parts) -> Counted:
 
 
 # A mask with more places than this is not gone through place by place.
+def first_items(items: Sequence[Any], stop: Any) -> Counted:
+    """`items[:stop]` of a list of Python, of which any items may be.
+
+    Args:
+        items: the list.
+        stop: a whole number that is known at run time.
+    """
+    end = stop if isinstance(stop, torch.Tensor) else torch.scalar_tensor(stop, dtype=torch.int64)
+    end = torch.where(end < 0, end + len(items), end)
+    return Counted(0, end, 1, items.__getitem__, len(items))
+
+
 _PLACES = 512
 
 
