@@ -1,3 +1,5 @@
+import linecache
+
 import torch
 
 import onnxwright as ow
@@ -10,5 +12,7 @@ class Masked(torch.nn.Module):
         return x.where(noise > 0.5, 0)
 """
 library = {"__name__": "library"}
-exec(compile(text, "site-packages/library.py", "exec"), library)
+name = "site-packages/library.py"
+linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+exec(compile(text, name, "exec"), library)
 ow.export(library["Masked"]().eval(), (torch.ones(2),))
