@@ -280,3 +280,10 @@ def one_of_two_lists_takes_each_row(x):
         counts[0]["n"],
         counts[1]["n"],
     )
+
+
+@refused
+def functions_from_a_place_on(x):
+    for function in (torch.sin, torch.cos, torch.exp)[int(x.abs().max()) % 3 :]:
+        x = function(x)
+    return x

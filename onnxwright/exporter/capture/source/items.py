@@ -64,12 +64,19 @@ def item(value: Any, index: Any) -> Any:
 
 def _part(items: Any, part: slice) -> Any:
     """`items[a:b]`: tensors and numbers as rows, of other items the first ones."""
+    if not len(items):
+        return items[:0]
     found = part_of(items, part) if isinstance(items, (list, tuple)) else None
     if found is not None:
         return found
-    if part.start in (None, 0) and part.step in (None, 1) and len(items):
+    if part.start is None or (isinstance(part.start, int) and not part.start):
         return first_items(items, part.stop)
-    return items[part]
+    with refused_here():
+        raise CannotRewriteError(
+            "a part of a list that begins at a number known at run time only",
+            advice="go over the whole list, and leave out the first items in the loop: "
+            "`for n, layer in enumerate(layers): if n >= start: ...`",
+        )
 
 
 def _is_open(part: slice) -> bool:
