@@ -349,7 +349,7 @@ def _guards(
             continue
         text = guard_text(guard.expr, names)
         found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
-    demands = [d for d in _equalities(program, known, larger=True) if not _is_multiple(d)]
+    demands = [d for d in _equalities(program, known, larger=True) if not is_multiple(d)]
     for decision in decisions:
         expression = decision.expression
         span = line_of(decision.file, decision.line) if decision.file else None
@@ -367,11 +367,30 @@ def _guards(
     return list(found.values())
 
 
-def _is_multiple(demand: SizeGuard) -> bool:
-    """Whether a size has to be a multiple; on the other side of a decision it may be padded."""
-    parts = sympy.preorder_traversal(demand.expression)
+def is_multiple(demand: SizeGuard) -> bool:
+    """Whether a size has to be a multiple; on the other side of a decision it may be padded.
+
+    Args:
+        demand: what an operator of torch demands.
+    """
+    expression = _of_one_row(demand.expression)
+    parts = sympy.preorder_traversal(expression)
     divided = any(type(p).__name__ in ("FloorDiv", "Mod", "PythonMod", "CleanDiv") for p in parts)
-    return divided and len(demand.expression.free_symbols) == 1
+    return divided and len(expression.free_symbols) == 1
+
+
+def _of_one_row(equality: Any) -> Any:
+    """An equality without the sizes that are factors of both sides, such as that of the batch."""
+    sides = equality.args
+    if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):
+        sides = sides[0].args
+    factors = [
+        s
+        for s in equality.free_symbols
+        if all(sympy.Mul.make_args(side).count(s) == 1 for side in sides)
+        and not any(s in f.free_symbols for x in sides for f in sympy.Mul.make_args(x) if f != s)
+    ]
+    return equality.xreplace({s: sympy.Integer(1) for s in factors})
 
 
 def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:
