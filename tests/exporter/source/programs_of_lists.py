@@ -538,3 +538,99 @@ def drafts_in_a_loop(x):
             out.append(draft)
         n += taken + 1
     return torch.stack(out)
+
+
+def numbered(x):
+    """A list of a run-time length: places of rows, and one that is always there."""
+    return [n for n, row in enumerate(x) if n == 0 or row.sum() > 0]
+
+
+@program
+def places_that_were_seen(x):
+    seen, pairs, again = [], [], 0
+    for row in x:
+        place = int(row.argmax())
+        if place in seen:
+            again += 1
+        else:
+            seen.append(place)
+        if (place, int(row.argmin())) not in pairs:
+            pairs.append((place, int(row.argmin())))
+    return seen, again, len(pairs), 1 in seen
+
+
+@program
+def rows_by_a_list_of_places(x):
+    keep, y = numbered(x), x.clone()
+    y[keep, 0] = 0
+    return x[keep], x[:, :2][keep], x[keep[::-1]][:, [0, 2]], y, x[keep, 1]
+
+
+@program
+def pairs_in_order(x):
+    pairs = []
+    for n, row in enumerate(x):
+        if n == 0 or row.sum() > 0:
+            pairs.append((row.argmax(), row.sum()))
+    last = max(pairs)
+    pairs.sort(key=lambda pair: (-pair[0], pair[1]))
+    places, sums = zip(*pairs)
+    if x[0].sum() > 0:
+        pairs.sort()
+    else:
+        pairs.reverse()
+    numbers = numbered(x)
+    numbers.sort(reverse=True)
+    return torch.stack(places), torch.stack(sums), last, torch.stack([s for _, s in pairs]), numbers
+
+
+@program
+def two_names_of_a_list(x):
+    def add(items, row):
+        items.append(row)
+
+    rows = []
+    for row in x:
+        if row.sum() > -9:
+            rows.append(row)
+    other, own = rows, rows.copy()
+    rows.append(x[0] * 2)
+    add(rows, x[0] * 3)
+    rows += [x[0] * 4]
+    rows[0] = x[0] * 5
+    if x.sum() > 0:
+        rows.append(x[0] * 6)
+    for row in x:
+        if row.sum() > 0:
+            rows.append(row)
+    first = len(other)
+    other.pop(0)
+    own[0] = x[0] * 7
+    return torch.stack(other), len(rows), torch.stack(own), first
+
+
+@program
+def changes_at_places_of_run_time(x):
+    order, numbers = [], numbered(x)
+    for row in x:
+        place, value = 0, row.sum()
+        while place < len(order) and order[place] < value:
+            place += 1
+        order.insert(place, value)
+    numbers.insert(1, 7)
+    numbers.remove(7)
+    numbers.insert(-1, 8)
+    total = x[0, 0] * 0
+    while len(order) > 1:
+        total = total * 2 + order.pop(int(x[0].argmax()) % len(order))
+    return total, numbers * 2, torch.stack(order)
+
+
+@more
+def lists_as_tensors(x):
+    rows = [row for row in x if row.sum() > -9]
+    places = numbered(x)
+    return (
+        torch.stack(tensors=rows, dim=1), torch.cat(tensors=rows), torch.vstack(rows),
+        torch.hstack(rows), torch.as_tensor(places), x.new_tensor(places), rows != [], places == [],
+    )  # fmt: skip

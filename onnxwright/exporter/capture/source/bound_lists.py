@@ -22,7 +22,8 @@ _LAZY = (
     ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp, ast.IfExp,
 )  # fmt: skip
 _METHODS = {"append": ("append", 1), "extend": ("extend", 1), "insert": ("insert", 2),
-            "clear": ("cleared", 0)}  # fmt: skip
+            "clear": ("cleared", 0), "reverse": ("reversed_in_place", 0),
+            "remove": ("removed", 1), "sort": ("sort", 0)}  # fmt: skip
 
 
 def bound_lists(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -103,12 +104,15 @@ class _Changes(ast.NodeTransformer):
         if not (isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)):
             return self._popped(node)
         name, (method, count) = c.func.value, _METHODS.get(c.func.attr, ("", -1))
-        if len(c.args) != count or c.keywords or not self._is_own(name):
+        named = c.keywords and (method != "sort" or any(k.arg is None for k in c.keywords))
+        if len(c.args) != count or named or not self._is_own(name):
             return self._popped(node)
         starred = any(isinstance(a, ast.Starred) for a in c.args)
         if starred or is_fixed(c):
             return node
-        made = _bind(name, call(method, name, *c.args), node)
+        changed = call(method, name, *c.args)
+        changed.keywords = c.keywords
+        made = _bind(name, changed, node)
         return self._popped(made)
 
     def visit_Assign(self, node: ast.Assign) -> Any:

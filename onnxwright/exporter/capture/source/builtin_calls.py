@@ -22,16 +22,18 @@ from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import generated, listed
 from onnxwright.exporter.capture.source.merging import asks_constants
 from onnxwright.exporter.capture.source.next_items import iter_, next_
-from onnxwright.exporter.capture.source.number_lists import NumberSet, made_set, sorted_
+from onnxwright.exporter.capture.source.number_lists import NumberSet, made_set, method, sorted_
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import certain, needed
+from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed, misused
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
+from onnxwright.exporter.capture.source.tuple_lists import TupleList
 from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 from onnxwright.exporter.capture.source.windows import window
 
@@ -66,6 +68,8 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
                 return extreme(0)
             return choose(length > 0, lambda: extreme(0), _constant(options["default"]))
         several = ranges.counted(values[0]) if one else None
+        if several is not None and isinstance(values[0], RunTimeList) and key is None:
+            return several.at(_place(values[0], greater))
         if several is not None and key is not None:
             return _by_key(several, key, greater, options)
         # What Python does not take raises Python's error.
@@ -153,11 +157,32 @@ def _itself(value: Any) -> Any:
 
 def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted(values)`, of items whose number is of run time as well."""
-    several = None if key is None else ranges.counted(values)
+    tuples = isinstance(values, RunTimeList) and values.numbers() is None
+    several = None if key is None and not tuples else ranges.counted(values)
     if several is None:
         return sorted_(values, key=key, reverse=reverse)
+    if key is None:
+        if values.is_growing:
+            raise misused("sorted")
+        return values.in_order(_order_by(values, "`sorted`", bool(reverse)))
     rows, keys = listed(several, _itself), listed(several, key)
     return rows.in_order(_order_by(keys, "`sorted`", bool(reverse)))
+
+
+def sort(items: Any, **options: Any) -> Any:
+    """`items.sort(...)`; gives the list."""
+    if not isinstance(items, RunTimeList):
+        method("sort", items, **options)
+        return items
+    return changed(items, _sorted(items, **options))
+
+
+def zip_items(function: Any, items: Any) -> Any:
+    """`zip(*items)`: of a list of tuples the parts of all at each place."""
+    if function is zip and isinstance(items, TupleList):
+        refuse_handled(ValueError())  # without items there is nothing to unpack
+        return iter([column.copied("zip") for column in items.columns])
+    return builtin("zip", function)(*items)
 
 
 def _filter(function: Any, items: Any) -> Any:

@@ -27,7 +27,7 @@ from onnxwright.exporter.capture.source.lists import (
     length_of,
 )
 from onnxwright.exporter.capture.source.regions import known_symbols
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, of_same_list
 from onnxwright.exporter.capture.source.state import Slot, State
 from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
 from onnxwright.exporter.capture.source.uneven_lists import Uneven, begin_uneven, uneven_axis
@@ -64,7 +64,7 @@ class Variables:
 
     def begin_with(self, n: int, value: Any) -> None:
         """Give a variable another value before the loop: it is not known what varies in it."""
-        self.before[n] = value
+        self.before[n] = of_same_list(self.before[n], value)
         self.varying.pop(n, None)
 
 
@@ -203,12 +203,12 @@ class CarriedLists:
             return value
         if growth.certain and self.trips.certain and growth.added == growth.most:
             rows = value.rows.flip(0) if growth.first else value.rows
-            return Grown(rows, rows.shape[0])
+            return of_same_list(value, Grown(rows, rows.shape[0]))
         count = value.length.item()
         torch._check(count >= 0)
         torch._check(count <= value.rows.shape[0])
         rows = value.rows[:count]
-        return Grown(rows.flip(0) if growth.first else rows, count)
+        return of_same_list(value, Grown(rows.flip(0) if growth.first else rows, count))
 
     def _start_growth(
         self, n: int, owner: Any, head: Any, sample: Any, most: int, first: bool = False

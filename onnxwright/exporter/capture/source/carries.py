@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.merging import (
 )
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
 from onnxwright.exporter.capture.source.resizing import OwnSize
+from onnxwright.exporter.capture.source.run_time_lists import of_same_list
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 
@@ -111,4 +112,6 @@ def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:
         return value
     made = [with_leaves(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])]
     # A container without any of them is the one that other variables have.
-    return value if all(a is b for a, b in zip(made, parts[1])) else parts[2](made)
+    if all(a is b for a, b in zip(made, parts[1])):
+        return value
+    return of_same_list(value, parts[2](made))

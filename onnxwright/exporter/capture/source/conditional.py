@@ -47,6 +47,7 @@ from onnxwright.exporter.capture.source.regions import (
     tracer,
 )
 from onnxwright.exporter.capture.source.returned import returning_frame
+from onnxwright.exporter.capture.source.run_time_lists import after_changes
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -104,7 +105,7 @@ def _counted_list(state: State, before: list[Any], items: list[Any], added: Any)
         return False
     rows = begin_rows(list(items), sample_of(added[0]))
     for n in names:
-        before[n] = rows.copied("append")
+        before[n] = rows
     state.write(before)
     close_other_names(items)
     return True
@@ -174,6 +175,9 @@ def _conditional(
         values.append(build(results))
         made.append((merger.made, returning_frame(slot.name)))
         merger.made = []
+    for n, slot in enumerate(slots):
+        lost = not slot.live and any(side[n] is not before[n] for side in raw)
+        values[n] = after_changes(before[n], values[n], lost=lost)
     state.write(values)
     add_chosen(chosen_there)
     renew_chosen(count)

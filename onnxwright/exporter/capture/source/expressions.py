@@ -233,6 +233,9 @@ class Expressions(ast.NodeTransformer):
             node.args, node.func = [node.func, *node.args], call(name).func
         elif name == "isinstance" and self.constants and name not in self.local:
             node.func = call("is_of_type").func
+        elif name == "zip" and name not in self.local and _is_only_starred(node):
+            node.args = [node.func, node.args[0].value]  # type: ignore[attr-defined]
+            node.func = call("zip_items").func
         elif name in BUILTINS and name not in self.local:
             first = node.args[0] if name == "map" and node.args else None
             if isinstance(first, ast.Name) and first.id in set(BUILTINS) - self.local:
@@ -483,3 +486,8 @@ def _is_place(node: ast.expr) -> bool:
 def is_fixed(node: ast.AST) -> bool:
     """Whether an expression has parts that cannot move into a function of their own."""
     return any(isinstance(inner, _FIXED) for inner in ast.walk(node))
+
+
+def _is_only_starred(node: ast.Call) -> bool:
+    """Whether a call has nothing but one `*items`."""
+    return len(node.args) == 1 and isinstance(node.args[0], ast.Starred) and not node.keywords

@@ -25,7 +25,13 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, depth, empty
-from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
+from onnxwright.exporter.capture.source.run_time_lists import (
+    Parts,
+    RunTimeList,
+    as_place,
+    changed,
+    misused,
+)
 
 
 @dataclass
@@ -132,11 +138,13 @@ class Grown(RunTimeList):
             found = found.with_item(item)
         return found
 
-    def without_item(self, index: Any = -1) -> tuple[Grown, Any]:
+    def without_item(self, index: Any = -1) -> tuple[RunTimeList, Any]:
         """The list without an item, and the item."""
         growth = self.growth
-        if not isinstance(index, int) or (growth is not None and (growth.first or index != -1)):
+        if growth is not None and (growth.first or not isinstance(index, int) or index != -1):
             raise misused(".pop")
+        if not isinstance(index, int):
+            return self.without_place(as_place(index))
         if growth is not None:
             if growth.counts_only:
                 raise misused(".pop")
@@ -191,6 +199,20 @@ class Grown(RunTimeList):
     def copied(self, use: str) -> Grown:
         """Another list of the same items; an error while it grows."""
         return Grown(self.whole(use), self.length)
+
+    def chosen(self, places: torch.Tensor) -> Grown:
+        """A list of the items at places of run time."""
+        rows = self.rows.index_select(0, places)
+        return Grown(rows, rows.shape[0])
+
+    def equal_to(self, value: Any) -> torch.Tensor:
+        """For each number whether it is equal to another one."""
+        if self.rows.ndim != 1 or (self.growth is not None and self.growth.counts_only):
+            raise misused("in")
+        same = self.rows == (as_row(value) if isinstance(value, SYMBOLS) else value)
+        if self.growth is None:
+            return same
+        return same & (torch.arange(self.rows.shape[0]) < self.length)
 
     def in_order(self, order: torch.Tensor) -> Grown:
         """The items at places of run time."""
@@ -254,27 +276,6 @@ class Grown(RunTimeList):
             return self.rows.index_select(0, index.reshape(1)).squeeze(0)
         return self.rows[index]
 
-    def hold(self, rows: torch.Tensor, length: Any) -> None:
-        """Have other rows under all names of the list."""
-        Grown.__init__(self, rows, length)
-
-    def reverse(self) -> None:
-        """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
-        if self.growth is not None or depth():
-            raise misused(".reverse")
-        self.hold(self.rows.flip(0), self.length)
-
-    def pop(self, index: Any = -1) -> Any:
-        """Take an item out of the list; not in a branch or a loop, which may not run."""
-        if self.growth is not None or depth() or not isinstance(index, int):
-            raise misused(".pop")
-        item = self.rows[index]
-        self.hold(self._rows_without(index), self.length - 1)
-        return item
-
-    def __delitem__(self, index: Any) -> None:
-        self.pop(index)
-
 
 def part_of(items: Sequence[Any], part: slice) -> Grown | None:
     """`items[a:b]` of a list of Python, with bounds that are known at run time.
@@ -304,9 +305,7 @@ def place_of(index: Any, length: Any) -> torch.Tensor:
         index: as Python has it.
         length: of the list.
     """
-    if isinstance(index, int) and index < 0:
-        index = length + index
-    return index if isinstance(index, torch.Tensor) else torch.scalar_tensor(index).long()
+    return as_place(length + index if isinstance(index, int) and index < 0 else index)
 
 
 def as_row(item: Any) -> torch.Tensor:
@@ -361,7 +360,7 @@ def append(items: Any, item: Any) -> Any:
     """`items.append(item)`; gives the list."""
     item = settled(item)
     if isinstance(items, RunTimeList):
-        return items.with_item(item)
+        return changed(items, items.with_item(item))
     items.append(item)
     return items
 
@@ -369,7 +368,7 @@ def append(items: Any, item: Any) -> Any:
 def extend(items: Any, others: Any) -> Any:
     """`items.extend(others)`, of a list of Python or one of rows; gives the list."""
     if isinstance(items, RunTimeList):
-        return items.__iadd__(others)
+        return changed(items, items.with_items(others))
     if isinstance(others, RunTimeList):
         return others.after(items)
     items.extend(others)
@@ -379,17 +378,23 @@ def extend(items: Any, others: Any) -> Any:
 def insert(items: Any, place: Any, item: Any) -> Any:
     """`items.insert(place, item)`; gives the list."""
     if isinstance(items, RunTimeList):
-        if not isinstance(place, int) or place != 0:
-            raise misused(".insert")
-        return items.with_item(item, first=True)
+        return changed(items, items.with_item_before(place, item))
     items.insert(place, item)
+    return items
+
+
+def reversed_in_place(items: Any) -> Any:
+    """`items.reverse()`; gives the list."""
+    if isinstance(items, RunTimeList):
+        return changed(items, items.backwards())
+    items.reverse()
     return items
 
 
 def cleared(items: Any) -> Any:
     """`items.clear()`; gives the list."""
     if isinstance(items, RunTimeList):
-        return items.restarted(())
+        return changed(items, items.restarted(()))
     items.clear()
     return items
 

@@ -64,6 +64,7 @@ from onnxwright.exporter.capture.source.regions import (
 )
 from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.returned import returned_places
+from onnxwright.exporter.capture.source.run_time_lists import after_changes
 from onnxwright.exporter.capture.source.session import current, note_loss
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -97,6 +98,7 @@ class Loop:
         self.only_counts = only_counts
         self.slots = state.open()
         self.before, self.chosen = state.read(), chosen_so_far()
+        self.original = list(self.before)
         self.variables = Variables(state, self.slots, self.before)
         self.varying = self.variables.varying
         self.lists = CarriedLists(self.variables, trips, only_counts, self._counted_trips)
@@ -361,6 +363,8 @@ class Loop:
             owner = self.state.owner(n)
             if owner is not None and any(owner is one for one in self.lists.owners()):
                 close_other_names(value)
+            lost = not self.slots[n].live
+            final[n] = after_changes(self.original[n], value, lost=lost)
         self.state.write(final)
         renew_chosen(self.chosen)
         self.objects.note_results(self._varying(final))

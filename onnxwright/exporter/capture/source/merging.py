@@ -108,6 +108,8 @@ class Merger:
 
             def both(results: Sequence[Any]) -> Any:
                 new = make([build(results) for build in made])
+                if isinstance(new, RunTimeList) and left.identity is right.identity:
+                    new.identity = left.identity
                 self.made.append((left, right, new))
                 return new
 

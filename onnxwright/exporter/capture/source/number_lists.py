@@ -16,11 +16,11 @@ from onnxwright.exporter.capture.patches.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Grown, as_row
 from onnxwright.exporter.capture.source.one_of import checked_place
-from onnxwright.exporter.capture.source.ordering import in_order, order_of, sort_rows
+from onnxwright.exporter.capture.source.ordering import in_order, order_of
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, misused
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed, misused
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
@@ -109,6 +109,8 @@ def contained(value: Any, container: Any) -> Any:
     """`value in container`, where the numbers of the container are of run time; None for others."""
     if isinstance(container, Counted) and container.is_range:
         return _in_range(value, container)
+    if isinstance(container, RunTimeList):
+        return container.equal_to(value).any()
     numbers = numbers_of(container)
     if numbers is None or not (isinstance(value, (bool, int, float)) or is_of_run_time(value)):
         return None
@@ -177,13 +179,19 @@ def _count(values: Any, wanted: Any) -> Any:
 
 def _sort(values: Any, **options: Any) -> Any:
     """`values.sort()`."""
-    if isinstance(values, Grown) and options.get("key") is None:
-        if sort_rows(values, None, bool(options.get("reverse"))):
-            return None
     if type(values) is not list:
         return values.sort(**options)
     values[:] = sorted_(values, **options)
     return None
+
+
+def removed(items: Any, value: Any) -> Any:
+    """`items.remove(value)`; gives the list."""
+    if not isinstance(items, RunTimeList):
+        method("remove", items, value)
+        return items
+    refuse_handled(ValueError())
+    return changed(items, items.without_value(value))
 
 
 def _remove(values: Any, wanted: Any) -> Any:

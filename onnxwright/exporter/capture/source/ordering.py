@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.items import item
-from onnxwright.exporter.capture.source.lists import Grown
-from onnxwright.exporter.capture.source.regions import SYMBOLS, depth
+from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import (
@@ -88,22 +87,6 @@ def in_order(values: Sequence[Any], order: torch.Tensor) -> list[Any]:
             session.numbers.add(place)
         found.append(item(items, place))
     return found
-
-
-def sort_rows(rows: Grown, keys: torch.Tensor | None, reverse: bool) -> bool:
-    """Sort a list of rows in place; whether that could be done.
-
-    Args:
-        rows: the list; not in a branch or a loop, which may not run.
-        keys: those of its items; None for the items themselves.
-        reverse: whether the greatest comes first.
-    """
-    keys = rows.rows if keys is None else keys
-    if rows.growth is not None or depth() or keys.ndim != 1:
-        return False
-    order = keys.sort(stable=True, descending=reverse).indices
-    rows.hold(rows.rows.index_select(0, order), rows.length)
-    return True
 
 
 def ordered(name: str, one: Any, other: Any) -> Any:

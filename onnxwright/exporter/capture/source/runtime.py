@@ -3,15 +3,22 @@
 Outside a capture by source, and for plain values, each does what Python does.
 """
 
-from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, counted, slice_of
+from onnxwright.exporter.capture.source.builtin_calls import (
+    bound,
+    builtin,
+    counted,
+    slice_of,
+    sort,
+    zip_items,
+)
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
 from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
-from onnxwright.exporter.capture.source.lists import append, cleared, insert
+from onnxwright.exporter.capture.source.lists import append, cleared, insert, reversed_in_place
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
 from onnxwright.exporter.capture.source.next_items import stored
-from onnxwright.exporter.capture.source.number_lists import bits, equal, method
+from onnxwright.exporter.capture.source.number_lists import bits, equal, method, removed
 from onnxwright.exporter.capture.source.operators import (
     and_,
     augment,
@@ -35,6 +42,7 @@ __all__ = [
     "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
-    "observe", "or_", "ordered", "percent", "popped", "set_item", "slice_of", "stored", "text",
-    "while_", "yielded",
+    "observe", "or_", "ordered", "percent", "popped", "removed",
+    "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "while_", "yielded",
+    "zip_items",
 ]  # fmt: skip

@@ -28,6 +28,13 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             found = _PARTS[func](*args, **kwargs)
             if found is not None:
                 return found
+        if func in _INDEXING and len(args) > 1:
+            args = (args[0], _index(args[1]), *args[2:])
+        for name in ("tensors", "sequences", "data"):
+            if not args and isinstance(kwargs.get(name), RunTimeList):
+                args = (kwargs.pop(name),)
+        if any(isinstance(v, RunTimeList) for v in (*args[1:], *kwargs.values())):
+            raise misused(getattr(func, "__name__", "a function"))
         if args and isinstance(args[0], RunTimeList):
             joined = _JOINED.get(func)
             if joined is None or args[0].is_growing:
@@ -39,6 +46,21 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
         result = (in_place(func, args, session) or func)(*args, **kwargs)
         note_number(func, args, result, session)
         return result
+
+
+_INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
+
+
+def _index(index: Any) -> Any:
+    """An index in brackets, with lists of numbers as tensors."""
+    if isinstance(index, tuple):
+        return tuple(map(_index, index))
+    if not isinstance(index, RunTimeList):
+        return index
+    numbers = index.numbers()
+    if numbers is None:
+        raise misused("[...]")
+    return numbers
 
 
 # Operators that PyTorch does not have for a tensor and a comparison of sizes.
@@ -89,6 +111,9 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
 
 def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
     """`like.new_tensor(values)` of sizes, alone or in a list."""
+    if isinstance(values, RunTimeList):
+        made: torch.Tensor = values.as_tensor().to(options.get("dtype") or like.dtype)
+        return made
     if not is_dynamic(values):
         return None
     given = {"dtype": like.dtype, "device": like.device} | options
@@ -99,6 +124,11 @@ def _has_number_of_run_time(values: Any, session: Session) -> bool:
     if isinstance(values, (list, tuple)):
         return any(_has_number_of_run_time(value, session) for value in values)
     return isinstance(values, torch.Tensor) and values in session.numbers
+
+
+def _below(rows: torch.Tensor) -> torch.Tensor:
+    """Items of two axes or more below each other; of one axis as rows."""
+    return rows if rows.ndim == 2 else rows.flatten(0, 1)
 
 
 _CAT = (torch.cat, torch.concat, torch.concatenate)
@@ -113,7 +143,11 @@ _PARTS: dict[Any, Callable[..., Any]] = {
 _JOINED: dict[Any, Callable[..., Any]] = {
     torch.stack: lambda items, *args, **options: items.stacked(*args, **options),
     **dict.fromkeys(_CAT, lambda items, *args, **options: items.joined(*args, **options)),
-    torch.tensor: lambda items, **options: items.as_tensor(**options),
+    **dict.fromkeys(
+        (torch.tensor, torch.as_tensor), lambda items, **options: items.as_tensor(**options)
+    ),
+    **dict.fromkeys((torch.vstack, torch.row_stack), lambda items: _below(items.stacked())),
+    torch.hstack: lambda items: items.joined(min(items.stacked().ndim - 2, 1)),
     torch._C._nn.pad_sequence: lambda items, *args, **options: items.padded(*args, **options),
 }
 """Functions of torch that join the items of a list, as methods of a `RunTimeList`."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.lists import Grown, allocate_rows, row_like
-from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
+from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, as_place, misused
 
 
 class TupleList(RunTimeList):
@@ -53,6 +54,15 @@ class TupleList(RunTimeList):
         """Another list of the same items."""
         return self._of([column.copied(use) for column in self.columns])
 
+    def chosen(self, places: torch.Tensor) -> TupleList:
+        """A list of the items at places of run time."""
+        return self._of([column.chosen(places) for column in self.columns])
+
+    def equal_to(self, value: Any) -> torch.Tensor:
+        """For each item whether its parts are equal to those of a tuple."""
+        pairs = zip(self.columns, self._parts(value))
+        return functools.reduce(operator.and_, (column.equal_to(part) for column, part in pairs))
+
     def in_order(self, order: torch.Tensor) -> TupleList:
         """The items at places of run time."""
         return self._of([column.in_order(order) for column in self.columns])
@@ -87,21 +97,12 @@ class TupleList(RunTimeList):
         rows = [self._parts(item) for item in items]
         return [[row[n] for row in rows] for n in range(len(self.columns))]
 
-    def without_item(self, index: Any = -1) -> tuple[TupleList, Any]:
+    def without_item(self, index: Any = -1) -> tuple[RunTimeList, Any]:
         """The list without an item, and the item."""
+        if not isinstance(index, int):
+            return self.without_place(as_place(index))
         found = [column.without_item(index) for column in self.columns]
         return self._of([rest for rest, _ in found]), self._tuple([part for _, part in found])
-
-    def pop(self, index: Any = -1) -> Any:
-        """Take an item out of the list; not in a branch or a loop, which may not run."""
-        item = self._tuple([column.pop(index) for column in self.columns])
-        self.length = self.columns[0].length
-        return item
-
-    def reverse(self) -> None:
-        """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
-        for column in self.columns:
-            column.reverse()
 
     def joined_with(self, other: RunTimeList) -> TupleList:
         """The list, and the items of another one."""
