@@ -626,6 +626,24 @@ def changes_at_places_of_run_time(x):
     return total, numbers * 2, torch.stack(order)
 
 
+@program
+def stack_machine(x):
+    stack = [x[0, 0], x[0, 1]]
+    for row in x:
+        if row.sum() > 0:
+            stack.append(row[0])
+        elif len(stack) > 1:
+            stack.append(stack.pop() - 2 * stack.pop())
+    return torch.stack(stack)
+
+
+@program
+def parts_of_a_size_of_run_time(x):
+    n = int((x.sum(1) > 0).sum()) + 1
+    sums = [part.sum(0) for part in x.split(n)]
+    return torch.stack(sums), torch.cat([part * 2 for part in x.chunk(n)]), len(x.chunk(n))
+
+
 @more
 def lists_as_tensors(x):
     rows = [row for row in x if row.sum() > -9]

@@ -175,24 +175,26 @@ class _Changes(ast.NodeTransformer):
         return is_item and not isinstance(node.slice, (ast.Slice, ast.Tuple))  # type: ignore[attr-defined]
 
     def _popped(self, s: ast.stmt) -> Any:
-        """A statement with `name.pop()` before it, if that is its only use of the list."""
-        found = _always(s, self._is_pop)
-        if len(found) != 1 or is_fixed(s):
+        """A statement with `name.pop()` before it, if it uses the list in no other way."""
+        pops = _always(s, self._is_pop)
+        if not pops or is_fixed(s) or not _in_order(s, pops):
             return s
-        pop = found[0]
-        assert isinstance(pop.func, ast.Attribute)
-        name = pop.func.value
-        assert isinstance(name, ast.Name)
-        value = ast.Name("_ow_popped", ast.Load())
-        changed = _Replaced(pop, value).visit(s)
-        uses = [x for x in ast.walk(changed) if isinstance(x, ast.Name) and x.id == name.id]
-        if any(isinstance(use.ctx, ast.Load) for use in uses):
-            return _Replaced(value, pop).visit(changed)
-        both = ast.Tuple([ast.Name(name.id, ast.Store()), ast.Name(value.id, ast.Store())],
-                         ast.Store())  # fmt: skip
-        first = ast.Assign([both], call("popped", name, *pop.args))
-        made = [ast.copy_location(first, s), changed]
-        if isinstance(changed, ast.Expr) and changed.value is value:
+        changed, before = s, []
+        for n, pop in enumerate(pops):
+            name = pop.func.value
+            value = f"_ow_popped_{n + 1}" if n else "_ow_popped"
+            changed = _Replaced(pop, ast.Name(value, ast.Load())).visit(changed)
+            both = ast.Tuple([ast.Name(name.id, ast.Store()), ast.Name(value, ast.Store())],
+                             ast.Store())  # fmt: skip
+            first = ast.Assign([both], call("popped", name, *pop.args))
+            before.append(ast.copy_location(first, s))
+        if _reads(changed, {pop.func.value.id for pop in pops}):
+            for n, pop in enumerate(pops):
+                value = f"_ow_popped_{n + 1}" if n else "_ow_popped"
+                changed = _Restored(value, pop).visit(changed)
+            return changed
+        made = [*before, changed]
+        if isinstance(changed, ast.Expr) and isinstance(changed.value, ast.Name):
             made.pop()
         return [ast.fix_missing_locations(one) for one in made]
 
@@ -214,6 +216,45 @@ class _Replaced(ast.NodeTransformer):
         if node is self.old:
             return self.new
         return super().visit(node)
+
+
+class _Restored(ast.NodeTransformer):
+    """Puts an expression in the place of a name."""
+
+    def __init__(self, name: str, value: ast.expr) -> None:
+        self.name, self.value = name, value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The expression for the name."""
+        return self.value if node.id == self.name else node
+
+
+def _in_order(s: ast.stmt, pops: list[ast.Call]) -> bool:
+    """Whether several `pop()` of a statement run in the order in which they are written."""
+    if len(pops) == 1:
+        return True
+    if isinstance(s, ast.Assign) and any(_always(t, pops.__contains__) for t in s.targets):
+        return False
+    return not any(part in pops for pop in pops for arg in pop.args for part in ast.walk(arg))
+
+
+def _reads(s: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement reads one of some lists: not as `name = append(name, x)` does."""
+    changes = isinstance(s, ast.Assign) and _is_change(s.value)
+    own = s.value.args[0] if changes else None  # type: ignore[attr-defined]
+    return any(
+        isinstance(x, ast.Name) and x.id in names and isinstance(x.ctx, ast.Load) and x is not own
+        for x in ast.walk(s)
+    )
+
+
+def _is_change(node: ast.expr) -> bool:
+    """Whether an expression is `append(name, x)` of the runtime: it changes the list last."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == ast.unparse(call("append").func)
+        and isinstance(node.args[0], ast.Name)
+    )
 
 
 def _always(node: ast.AST, wanted: Any) -> list[Any]:

@@ -13,9 +13,10 @@ from torch.overrides import TorchFunctionMode
 from onnxwright.exporter.capture.patches.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, misused
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, as_place, misused
 from onnxwright.exporter.capture.source.session import Session, current
-from onnxwright.exporter.capture.source.uneven_lists import split_evenly
+from onnxwright.exporter.capture.source.uneven_lists import split_at_run_time, split_evenly
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
 
 class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
@@ -87,13 +88,23 @@ def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
 
 
 def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> RunTimeList | None:
-    """The same for `x.split(1, dim)`."""
+    """The same for `x.split(1, dim)`; the parts of a size that is known at run time only."""
+    if isinstance(split_size, (torch.Tensor, torch.SymInt)) and is_unknown(split_size):
+        return split_at_run_time(x, split_size, dim)
     if not isinstance(split_size, int) or split_size < 1:
         return None
     rows = _iterated_rows(x, dim)
     if rows is not None and split_size > 1:
         return split_evenly(x, split_size, dim)
     return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
+
+
+def _chunks(x: Any, chunks: Any, dim: int = 0) -> RunTimeList | None:
+    """`x.chunk(chunks, dim)` of a number that is known at run time only."""
+    if not isinstance(chunks, (torch.Tensor, torch.SymInt)) or not is_unknown(chunks):
+        return None
+    count, length = as_place(chunks), as_place(x.shape[dim])
+    return split_at_run_time(x, ((length + count - 1) // count).clamp(min=1), dim)
 
 
 def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
@@ -136,6 +147,8 @@ _PARTS: dict[Any, Callable[..., Any]] = {
     torch.unbind: _iterated_rows,
     torch.Tensor.unbind: _iterated_rows,
     torch.split: _iterated_parts,
+    torch.chunk: _chunks,
+    torch.Tensor.chunk: _chunks,
     torch.tensor: _tensor_of,
     torch.Tensor.split: _iterated_parts,
     torch.Tensor.new_tensor: _new_tensor,

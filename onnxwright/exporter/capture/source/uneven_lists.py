@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.lists import as_row, place_of
 from onnxwright.exporter.capture.source.regions import empty
-from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
+from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, as_place, misused
 
 
 class Uneven(RunTimeList):
@@ -161,3 +161,12 @@ def split_evenly(x: Any, size: int, dim: int) -> Uneven:
     length = x.shape[dim]
     count = torch.sym_max((length + size - 1) // size, 1)
     return Uneven(x, (length - torch.arange(count) * size).clamp(max=size), dim)
+
+
+def split_at_run_time(x: torch.Tensor, size: Any, dim: int) -> Uneven:
+    """The parts of a tensor of `size` elements of an axis each, a number of run time."""
+    length, each = as_place(x.shape[dim]), as_place(size)
+    count = ((length + each - 1) // each).clamp(min=1).item()
+    torch._check(count >= 1)
+    sizes = (length - torch.arange(count) * each).clamp(max=each)
+    return Uneven(x, sizes, dim % x.ndim)
