@@ -97,6 +97,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return WorkStealingScheduling(config, log)
 
 
+def _leave_shares(items: Sequence[pytest.Item]) -> None:
+    """Mark the cases of tests with `share(n)` as slow, but for one in n."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        share = item.get_closest_marker("share")
+        if share is None:
+            continue
+        name = item.nodeid.partition("[")[0]
+        if counts[name] % share.args[0]:
+            item.add_marker(pytest.mark.slow)
+        counts[name] += 1
+
+
 FAST = "not slow and not full"
 FULL = frozenset((ROOT / "tests" / "full.txt").read_text(encoding="utf-8").split())
 
@@ -108,8 +121,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path.relative_to(ROOT).as_posix() in FULL else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what the quick loop leaves out; skip what cannot hold with the oldest dependencies."""
+    _leave_shares(items)
     for item in items:
         if item.path.is_relative_to(ROOT) and item.path.relative_to(ROOT).as_posix() in FULL:
             item.add_marker(pytest.mark.full)

@@ -32,6 +32,7 @@ def deficient(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return a
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(5, 5), (2, 6, 3), (3, 6), (1, 1)])
 @pytest.mark.parametrize("whole", [True, False])

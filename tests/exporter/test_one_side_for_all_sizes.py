@@ -183,6 +183,7 @@ CASES = (
 )  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.size}")
 def test_one_side_is_right_at_all_sizes(case: Case) -> None:
     """Without a warning (they are errors here), without a guard, and without an If."""

@@ -34,6 +34,7 @@ TURNING = (
 )  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("condition", "size"), TURNING, ids=str)
 def test_turning_points_are_found(condition: Any, size: int) -> None:
     assert size in turning_points(condition, n)

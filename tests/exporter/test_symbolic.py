@@ -202,10 +202,10 @@ def test_a_number_of_python_leaves_a_size_dynamic(dim: object) -> None:
 
 
 def test_a_number_that_stays_as_in_the_example_is_told() -> None:
-    """A range has as many turns as in the example."""
+    """A dict has as many entries as in the example."""
 
     def turns(x):
-        return [x + n for n in range(x.shape[0] // 2)]
+        return {str(n): x + n for n in range(x.shape[0] // 2)}
 
     with pytest.warns(UserWarning, match=r"`n//2` was declared dynamic.* fixes it to 2"):
         check(turns, (randn(4),), None, {"x": {0: "n"}}, sizes=())

@@ -166,6 +166,7 @@ MODULES = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", MODULES)
 def test_each_choice_is_taken_at_run_time(name: str) -> None:
     module = MODULES[name]

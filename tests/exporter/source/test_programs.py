@@ -61,6 +61,7 @@ ALL = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
     module = programs.as_module(ALL[name])
