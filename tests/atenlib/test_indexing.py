@@ -78,6 +78,7 @@ def test_elements_at_indices(number: int) -> None:
     check(aten.index.Tensor, x, indices, dynamic=everything(indices))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_elements_written_at_indices(number: int) -> None:
     """Values of the result's shape, and values that broadcast to it."""

@@ -48,6 +48,7 @@ def test_singular_vectors(dtype: torch.dtype, shape: tuple[int, ...], whole: boo
     is_orthonormal(vh.mH)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("uplo", ["L", "U"])
 @pytest.mark.parametrize("shape", [(5, 5), (2, 4, 4), (1, 1)])

@@ -109,6 +109,7 @@ def module_passes(info: Any, training: bool, count: int | None) -> None:
     assert n
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("info", "training"), _cases())
 def test_modules_of_torch(info: Any, training: bool) -> None:
     """The first samples of each."""

@@ -199,6 +199,7 @@ class Frames(torch.nn.Module):  # type: ignore[misc]
         return x
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [64, 33])
 def test_frames_of_sound(size: int) -> None:
     module = Frames().eval()

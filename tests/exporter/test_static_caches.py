@@ -55,6 +55,7 @@ def _inputs(tokens: int, seen: int, *, more: bool) -> dict[str, Any]:
 _LONG = {"one token", "two tokens"}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] if n in _LONG else []) for n in CASES]
 )

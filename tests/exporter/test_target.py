@@ -98,6 +98,7 @@ class Grouped(torch.nn.Module):  # type: ignore[misc]
         return self.norm(x)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
 @pytest.mark.parametrize("opset", [18, 20, 21, 23])
 def test_group_norm_is_what_the_runtime_has_a_kernel_for(opset: int, dtype: str) -> None:

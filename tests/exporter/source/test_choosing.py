@@ -166,7 +166,7 @@ MODULES = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", MODULES)
 def test_each_choice_is_taken_at_run_time(name: str) -> None:
     module = MODULES[name]
