@@ -70,6 +70,7 @@ class Network:
         kind: what it is for.
         make: makes it.
         slow: whether it is left out of the default run.
+        grows: whether it makes a table longer for long inputs.
         always: the loops over values of the input that have an iteration with every input.
     """
 
@@ -77,6 +78,7 @@ class Network:
     kind: str
     make: Callable[[], Made]
     slow: bool
+    grows: bool = False
     always: tuple[str, ...] = ()
 
 
@@ -84,10 +86,10 @@ NETWORKS: list[Network] = []
 
 
 def _network(
-    kind: str, *, slow: bool = False, always: tuple[str, ...] = ()
+    kind: str, *, slow: bool = False, grows: bool = False, always: tuple[str, ...] = ()
 ) -> Callable[[Callable[[], Made]], None]:
     def add(make: Callable[[], Made]) -> None:
-        NETWORKS.append(Network(make.__name__, kind, make, slow, always))
+        NETWORKS.append(Network(make.__name__, kind, make, slow, grows, always))
 
     return add
 
