@@ -259,3 +259,36 @@ def test_attributes_that_a_comparison_sets_are_gone_afterwards() -> None:
     program = ow.export(model, (torch.ones(3),), verify=True)
     assert program.verify((torch.full((3,), 2.0),), {}).ok
     assert [dict(vars(one)) for one in (model, model.inner, model.cache)] == before
+
+
+RESULTS: list[Any] = []
+
+
+class HooksAtTheFirstCall(torch.nn.Module):  # type: ignore[misc]
+    """It collects the results of its layers by hooks that the first call adds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
+
+    def forward(self, x: Any) -> Any:
+        """The sum of what the layers give, once for each hook."""
+        if not getattr(self, "has_hooks", False):
+            for layer in self.layers:
+                layer.register_forward_hook(lambda module, args, result: RESULTS.append(result))
+            self.has_hooks = True
+        RESULTS.clear()
+        for layer in self.layers:
+            x = layer(x)
+        return sum(RESULTS)
+
+
+def test_hooks_of_the_first_call_are_added_once() -> None:
+    """The next call after an export, and a comparison, give what the first call would give."""
+    module, x = HooksAtTheFirstCall().eval(), torch.ones(2, 3)
+    first = module.layers[0](x)
+    wanted = first + module.layers[1](first)
+    program = ow.export(module, (x,))
+    assert program.verify().ok
+    torch.testing.assert_close(program(x), wanted)
+    torch.testing.assert_close(module(x), wanted)

@@ -26,23 +26,33 @@ def new_attributes_removed(module: torch.nn.Module) -> Iterator[None]:
     """While it lasts, attributes may be set; at its end those that are new are removed.
 
     Numbers, texts, tensors and containers of these are; other objects, such as a cache that a
-    library makes at the first call, stay.  Attributes that had another value before have it again
-    where they hold tensors.
+    library makes at the first call, stay; hooks that it adds then, too, and what says that they
+    are there (`model.has_hooks = True`): without it the next call would add them again.
+    Attributes that had another value before have it again where they hold tensors.
 
     Args:
         module: what is run, with all in it.
     """
     before = [(names, dict(names)) for names in _attributes_of(module)]
+    hooks = _number_of_hooks(module)
     try:
         yield
     finally:
+        has_new_hooks = _number_of_hooks(module) > hooks
         for names, old in before:
             for name, value in list(names.items()):
                 if name not in old:
+                    if has_new_hooks and value is True:
+                        continue
                     if _is_data(value) or _is_computed(value):
                         del names[name]
                 elif value is not old[name] and _is_computed(value):
                     names[name] = old[name]
+
+
+def _number_of_hooks(module: torch.nn.Module) -> int:
+    """How many hooks run before and after the modules of one."""
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
 
 
 def _attributes_of(module: torch.nn.Module) -> list[dict[str, Any]]:
