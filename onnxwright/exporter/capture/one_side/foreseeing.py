@@ -25,7 +25,7 @@ class Asked:
     Fields:
         condition: the condition; a sympy expression of torch's symbols.
         place: the line that asked.
-        answer: what it was told.
+        answer: whether it was true in that capture.
         by_operator: whether an operator of torch asked, mostly for the layout of memory.
     """
 

@@ -126,7 +126,7 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
         return found  # type: ignore[no-any-return]
 
     def equal_to(self, value: Any) -> torch.Tensor:
-        """For each item whether it is equal to a value; false where there is no item yet."""
+        """Whether each item is equal to a value, a tensor; false for rows that are not written."""
         raise misused("in")
 
     def with_item_before(self, place: Any, item: Any) -> RunTimeList:
