@@ -1,4 +1,4 @@
-"""Every message: its exact text for a bad program, its page, and the program mended."""
+"""Every error page: the exact text of its bad programs, its description, the program mended."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ OTHER_FILES = {
 
 
 def _id(case: golden.Case) -> str:
-    return case.path.stem
+    return f"{case.code}_{case.number}"
 
 
 def _need(case: golden.Case) -> None:
     if case.missing:
-        pytest.skip(f"{case.path.name} needs {case.missing}, which is not installed")
-    if _has_other_places(case.path.stem):
+        pytest.skip(f"{_id(case)} needs {case.missing}, which is not installed")
+    if _has_other_places(case.code):
         pytest.skip("Python 3.13 names what a `for` or `with` calls, earlier ones the statement")
 
 
@@ -58,8 +58,7 @@ def comparable(text: str) -> str:
 def test_a_bad_program_gets_exactly_this_text(case: golden.Case) -> None:
     """`python -m tests.harness.golden --accept` writes what is found."""
     _need(case)
-    found, wanted = golden.message(case.text), case.golden.read_text(encoding="utf-8")
-    assert comparable(found) == comparable(wanted)
+    assert comparable(golden.message(case.text)) == comparable(case.golden)
 
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
@@ -79,44 +78,40 @@ def test_a_message_points_at_the_program(case: golden.Case) -> None:
         line = lines[number - 1] if file == golden.NAME else source_line(file, number)
         assert line is not None
         assert diagnostic.span.col < len(line)
-    text = case.golden.read_text(encoding="utf-8")
-    assert "onnxwright/" not in text
-    assert "None" not in re.sub(r"`[^`]*`|= help:.*|\d+ \|.*", "", text)
+    assert "onnxwright/" not in case.golden
+    assert "None" not in re.sub(r"`[^`]*`|= help:.*|\d+ \|.*", "", case.golden)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.fixed.exists()], ids=_id)
-def test_the_mended_program_runs_without_a_word(case: golden.Case) -> None:
-    _need(case)
-    assert golden.run_text(case.fixed.read_text(encoding="utf-8")) == ()
+@pytest.mark.parametrize("page", golden.pages(), ids=lambda page: page.code)
+def test_the_mended_program_runs_without_a_message(page: golden.Page) -> None:
+    _need(page.cases[0])
+    assert golden.run_text(page.mended) == ()
 
 
-@pytest.mark.parametrize("code", sorted(CATALOGUE))
-def test_a_code_has_a_bad_program_and_a_page(code: str) -> None:
-    """The page shows the program, its text and the mended program, all of them executed above."""
-    if code in WITHOUT_PROGRAM:
-        assert code not in {case.code for case in CASES}, "it has one; take it off the list"
-        return
-    shown = [case for case in CASES if case.code == code and case.fixed.exists()]
-    assert len(shown) == 1, f"{code} needs one case with a .fixed.py beside it"
-    _need(shown[0])
-    assert comparable(explain(code)) == comparable(golden.page(shown[0]))
+@pytest.mark.parametrize("page", golden.pages(), ids=lambda page: page.code)
+def test_a_page_is_what_its_programs_and_the_catalogue_give(page: golden.Page) -> None:
+    for case in page.cases:
+        _need(case)
+    assert comparable(explain(page.code)) == comparable(golden.rendered(page))
 
 
-def test_generated_files_are_current() -> None:
-    """Nothing is stale and nothing is left over."""
-    expected = dict(golden.expected_files())
-    stale = [
-        path.name
-        for path, text in expected.items()
-        if not path.exists()
-        or not (path.read_text(encoding="utf-8") == text or _has_other_places(path.name))
-    ]
-    assert stale == []
-    for case in CASES:
-        if case.missing:
-            expected |= {case.golden: "", golden.PAGES / f"{case.code}.md": ""}
-    assert set(golden.PAGES.glob("*.md")) <= set(expected)
-    assert set(golden.CASES.glob("*.err")) <= set(expected)
+def test_each_code_has_a_page() -> None:
+    with_page = {page.code for page in golden.pages()}
+    assert with_page | set(WITHOUT_PROGRAM) == set(CATALOGUE)
+    assert not with_page & set(WITHOUT_PROGRAM), "it has one; take it off the list"
+
+
+def test_the_list_of_codes_is_current() -> None:
+    assert (golden.PAGES / "index.md").read_text(encoding="utf-8") == golden.index()
+    others = {path.stem for path in golden.PAGES.glob("*.md")} - set(CATALOGUE)
+    assert others == {"index"}
+
+
+def test_a_page_without_a_program_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "OW302.md"
+    page.write_text("# OW302\n\n## A program that has it\n\nNone yet.\n")
+    with pytest.raises(ValueError, match=r"OW302\.md needs one Python block"):
+        golden.read_page(page)
 
 
 def test_there_are_enough_codes() -> None:

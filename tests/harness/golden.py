@@ -1,14 +1,19 @@
 # ruff: noqa: T201 - a command prints
-"""Bad programs with the exact text they get, and the pages made from them.
+"""Error pages as tests: each page holds bad programs, the exact text they get, and one mended.
 
-A case is a file `<code>_<what>.py`: a program as a user would write it, that ends in a message of
-that code.  Beside it stand `<code>_<what>.err`, the text of the message, and, for one case of a
-code, `<code>_<what>.fixed.py`, the program mended.  The command
+A page is `onnxwright/diagnostics/pages/OW###.md`.  A new one needs two headings, each with a Python
+block below it:
+
+    ## A program that has it
+    ## The program mended
+
+and, where more programs are worth a test, `## Other programs that have it` with any number of
+blocks.  The command
 
     python -m tests.harness.golden --accept
 
-writes the `.err` files and the pages of `onnxwright explain` again; without `--accept` it says what
-differs.  Adding a case adds files, not code.
+writes the rest of each page from the catalogue and from running its programs: the heading, the
+description and the text below each bad program.  Without `--accept` it says what differs.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,34 +39,41 @@ from onnxwright.diagnostics.render import render_all
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 
 NAME = "model.py"
-"""The file name a case has while it runs, so that its text is that of any user's file."""
+"""The file name a program has while it runs, so that its text is that of any user's file."""
 
-# Packages that a program of a case may import though not every machine has them.
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "onnxwright" / "diagnostics" / "pages"
+
+SHOWN, MENDED, OTHERS = (
+    "A program that has it",
+    "The program mended",
+    "Other programs that have it",
+)
+
+# Packages that a program may import though not every machine has them.
 _OPTIONAL = re.compile(r"^import (torch)$", re.MULTILINE)
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # Texts that a program put into linecache; the next program must not find them.
 _texts: set[str] = set()
 
-ROOT = Path(__file__).resolve().parents[2]
-CASES = ROOT / "tests" / "converter" / "errors"
-PAGES = ROOT / "onnxwright" / "diagnostics" / "pages"
 
-
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Case:
-    """One bad program on disk."""
+    """One bad program of a page.
 
-    path: Path
+    Fields:
+        code: the code that its message has.
+        number: its place on the page, from 0.
+        text: the program.
+        golden: the text of its message as the page has it; empty if the page has none yet.
+    """
 
-    @property
-    def code(self) -> str:
-        """The code its message has."""
-        return self.path.name.split("_", 1)[0]
-
-    @property
-    def text(self) -> str:
-        """The bad program."""
-        return self.path.read_text(encoding="utf-8")
+    code: str
+    number: int
+    text: str
+    golden: str
 
     @property
     def missing(self) -> str:
@@ -70,22 +82,70 @@ class Case:
         absent = [name for name in needed if importlib.util.find_spec(name) is None]
         return absent[0] if absent else ""
 
-    @property
-    def golden(self) -> Path:
-        """Where the text of its message is kept."""
-        return self.path.with_suffix(".err")
+
+@dataclass(frozen=True)
+class Page:
+    """A page as it is on disk.
+
+    Fields:
+        path: its file.
+        cases: its bad programs; the first is the one that is mended.
+        mended: the first program without the error.
+    """
+
+    path: Path
+    cases: tuple[Case, ...]
+    mended: str
 
     @property
-    def fixed(self) -> Path:
-        """Where the mended program is, if this is the case the page shows."""
-        return self.path.with_suffix(".fixed.py")
+    def code(self) -> str:
+        """The code that the page is about."""
+        return self.path.stem
 
 
-def cases(folder: Path = CASES) -> list[Case]:
-    """The cases of a folder, in order of code."""
-    return [
-        Case(path) for path in sorted(folder.glob("OW*.py")) if not path.name.endswith(".fixed.py")
-    ]
+def read_page(path: Path) -> Page:
+    """A page of an error code, read from its file.
+
+    Args:
+        path: a file `OW###.md`.
+
+    Returns:
+        Its programs and their texts.
+
+    Raises:
+        ValueError: a section has no program.
+    """
+    parts = _SECTION.split(path.read_text(encoding="utf-8"))
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    bad = _programs(sections.get(SHOWN, ""))
+    mended = _programs(sections.get(MENDED, ""))
+    if len(bad) != 1 or len(mended) != 1:
+        raise ValueError(f"{path.name} needs one Python block under {SHOWN!r} and {MENDED!r} each")
+    bad += _programs(sections.get(OTHERS, ""))
+    cases = [Case(path.stem, number, *program) for number, program in enumerate(bad)]
+    return Page(path, tuple(cases), mended[0][0])
+
+
+def _programs(section: str) -> list[tuple[str, str]]:
+    """The Python blocks of a section, each with the text block below it."""
+    programs: list[tuple[str, str]] = []
+    for kind, text in _BLOCK.findall(section):
+        if kind == "python":
+            programs.append((text, ""))
+        else:
+            programs[-1] = (programs[-1][0], text)
+    return programs
+
+
+@functools.cache
+def pages() -> tuple[Page, ...]:
+    """All pages, in order of code."""
+    return tuple(read_page(path) for path in sorted(PAGES.glob("OW*.md")))
+
+
+def cases() -> list[Case]:
+    """The bad programs of all pages, in order of code."""
+    return [case for page in pages() for case in page.cases]
 
 
 def run_text(text: str) -> tuple[Diagnostic, ...]:
@@ -100,25 +160,22 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
     Raises:
         Exception: whatever else the program raises, which no program should.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> run_text("x = 1")
         ()
     """
     for name in _texts:
         linecache.cache.pop(name, None)
-    known = set(linecache.cache)
+    names_before = set(linecache.cache)
     linecache.cache[NAME] = (len(text), None, text.splitlines(keepends=True), NAME)
     module = types.ModuleType("model")
     module.__file__ = NAME
     # Classes and annotations of the program look their module up.
-    before = sys.modules.get("model")
+    module_before = sys.modules.get("model")
     sys.modules["model"] = module
     try:
         with (
-            warnings.catch_warnings(record=True) as seen,
+            warnings.catch_warnings(record=True) as recorded,
             contextlib.redirect_stdout(io.StringIO()),
         ):
             warnings.simplefilter("always")
@@ -126,13 +183,13 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
     except OnnxwrightError as error:
         return error.diagnostics
     finally:
-        _texts.update(set(linecache.cache) - known)
-        if before is None:
+        _texts.update(set(linecache.cache) - names_before)
+        if module_before is None:
             del sys.modules["model"]
         else:
-            sys.modules["model"] = before
-    found = [w.message for w in seen]
-    return tuple(w.diagnostic for w in found if isinstance(w, OnnxwrightWarning))
+            sys.modules["model"] = module_before
+    messages = [warning.message for warning in recorded]
+    return tuple(m.diagnostic for m in messages if isinstance(m, OnnxwrightWarning))
 
 
 @functools.cache
@@ -146,8 +203,8 @@ def outcome(text: str) -> tuple[tuple[Diagnostic, ...], str]:
         What `run_text` gives, and its rendering.
     """
     linecache.cache[NAME] = (len(text), None, text.splitlines(keepends=True), NAME)
-    found = run_text(text)
-    return found, render_all(found) + "\n"
+    diagnostics = run_text(text)
+    return diagnostics, render_all(diagnostics) + "\n"
 
 
 def message(text: str) -> str:
@@ -155,36 +212,29 @@ def message(text: str) -> str:
     return outcome(text)[1]
 
 
-def page(case: Case) -> str:
-    """The page of a code, from its class and the case that has a mended program."""
-    entry = CATALOGUE[case.code]
+def rendered(page: Page) -> str:
+    """The page as it should be: from the catalogue, and from running its programs.
+
+    A program that this machine cannot run keeps the text it has.
+    """
+    entry = CATALOGUE[page.code]
     kind = "a warning" if entry.severity == "warning" else f"raised as `{entry.error.__name__}`"
-    return "\n".join(
-        [
-            f"# {case.code}: {entry.__name__}",
-            "",
-            inspect.cleandoc(entry.__doc__ or ""),
-            "",
-            f"It is {kind}.",
-            "",
-            "## A program that has it",
-            "",
-            "```python",
-            case.text.rstrip("\n"),
-            "```",
-            "",
-            "```text",
-            message(case.text).rstrip("\n"),
-            "```",
-            "",
-            "## The program mended",
-            "",
-            "```python",
-            case.fixed.read_text(encoding="utf-8").rstrip("\n"),
-            "```",
-            "",
-        ]
-    )
+    head = [f"# {page.code}: {entry.__name__}", "", inspect.cleandoc(entry.__doc__ or ""), ""]
+    shown, *others = [_rendered_case(case) for case in page.cases]
+    parts = [*head, f"It is {kind}.", "", f"## {SHOWN}", "", shown]
+    parts += [f"## {MENDED}", "", _fenced("python", page.mended)]
+    if others:
+        parts += [f"## {OTHERS}", "", *others]
+    return "\n".join(parts)
+
+
+def _rendered_case(case: Case) -> str:
+    text = case.golden if case.missing else message(case.text)
+    return _fenced("python", case.text) + "\n" + _fenced("text", text)
+
+
+def _fenced(kind: str, text: str) -> str:
+    return f"```{kind}\n" + text.rstrip("\n") + "\n```\n"
 
 
 def index() -> str:
@@ -207,40 +257,33 @@ def _first_line(entry: type[Diagnostic]) -> str:
     return " ".join(paragraph.split()).replace("|", "\\|")
 
 
-def expected_files() -> Iterator[tuple[Path, str]]:
-    """Every generated file with the text it should have, but those whose case cannot run here."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check or rewrite the pages; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.harness.golden")
+    parser.add_argument("--accept", action="store_true", help="write what is found")
+    parser.add_argument("codes", nargs="*", help="the codes of the pages; all if none is given")
+    options = parser.parse_args(arguments)
     load_catalogue()
     for case in cases():
         if case.missing:
-            continue
-        yield case.golden, message(case.text)
-        if case.fixed.exists():
-            yield PAGES / f"{case.code}.md", page(case)
-    yield PAGES / "index.md", index()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check or rewrite the goldens and the pages; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.harness.golden")
-    parser.add_argument("--accept", action="store_true", help="write what is found")
-    given = parser.parse_args(arguments)
-    stale = 0
-    for case in cases():
-        if case.missing:
-            print(f"left out: {case.path.name} needs {case.missing}")
-    for path, text in expected_files():
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        print(("wrote " if given.accept else "differs: ") + str(path.relative_to(ROOT)))
-        if given.accept:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    return 1 if stale and not given.accept else 0
+            print(f"not run: program {case.number} of {case.code} needs {case.missing}")
+    chosen = [page for page in pages() if not options.codes or page.code in options.codes]
+    expected = {page.path: rendered(page) for page in chosen} | {PAGES / "index.md": index()}
+    stale = [
+        path
+        for path, text in expected.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        print(("wrote " if options.accept else "differs: ") + str(path.relative_to(ROOT)))
+        if options.accept:
+            path.write_text(expected[path], encoding="utf-8")
+    return 1 if stale and not options.accept else 0
 
 
 __all__ = [
-    "Case", "cases", "expected_files", "index", "main", "message", "outcome", "page", "run_text",
+    "Case", "Page", "cases", "index", "main", "message", "outcome", "pages", "read_page",
+    "rendered", "run_text",
 ]  # fmt: skip
 
 if __name__ == "__main__":

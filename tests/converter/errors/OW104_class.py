@@ -1,6 +1,0 @@
-from onnxwright import script
-
-
-@script()
-class Layer:
-    weight = 1.0

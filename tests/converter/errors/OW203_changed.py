@@ -1,9 +1,0 @@
-import linecache
-
-from onnxwright import FLOAT, script
-
-text = 'def f(x: FLOAT["N"]) -> FLOAT["N"]:\n    return x + 1.0\n'
-exec(compile(text, "changed.py", "exec"))
-edited = "# a new first line\n" + text
-linecache.cache["changed.py"] = (len(edited), None, edited.splitlines(True), "changed.py")
-script()(f).to_model_proto()

@@ -1,9 +1,0 @@
-from onnxwright import FLOAT, script
-
-
-@script()
-def f(x: FLOAT["N"]) -> tuple[FLOAT["N"], FLOAT["N"]]:
-    return x + 1.0, x
-
-
-f.to_model_proto()

@@ -1,9 +1,0 @@
-from onnxwright import FLOAT, script
-
-
-@script()
-def f(x: FLOAT["N", 3]):
-    return x[0, 0, 0]
-
-
-f.to_model_proto()

@@ -1,3 +1,0 @@
-from onnxwright import Opset
-
-mine = Opset("my.domain", 1)

@@ -1,3 +1,0 @@
-from onnxwright import Opset
-
-mine = Opset(1, "my.domain")

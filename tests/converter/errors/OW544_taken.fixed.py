@@ -1,6 +1,0 @@
-from onnxwright import FLOAT, GraphBuilder
-
-g = GraphBuilder()
-x = g.input("x", FLOAT["N"])
-y = g.op.Relu(x, outputs=["hidden"])
-g.output(y, "y")

@@ -1,7 +1,0 @@
-from onnxwright import FLOAT, GraphBuilder
-
-g = GraphBuilder()
-x = g.input("x", FLOAT["N"])
-g.output(g.op.Relu(x), "y")
-g.output(g.op.Exp(x), "z")
-model = g.to_model_proto()

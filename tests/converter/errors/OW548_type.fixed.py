@@ -1,4 +1,0 @@
-from onnxwright import GraphBuilder
-
-g = GraphBuilder()
-x = g.input("x", "float32", ("N", 3))

@@ -1,4 +1,0 @@
-from onnxwright import FLOAT, GraphBuilder
-
-g = GraphBuilder()
-x = g.input("x", FLOAT["N"])

@@ -1,6 +1,0 @@
-import numpy as np
-
-from onnxwright import Tensor
-
-x = Tensor(np.array([1.0, 2.0], np.float32))
-print(float(x))

@@ -1,6 +1,0 @@
-import ml_dtypes
-import numpy as np
-
-from onnxwright import opset18 as op
-
-op.Add(np.ones(3, ml_dtypes.bfloat16), np.ones(3, ml_dtypes.bfloat16))

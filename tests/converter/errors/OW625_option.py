@@ -1,3 +1,0 @@
-from onnxwright import OrtEvaluator
-
-evaluator = OrtEvaluator(fallback="sometimes")

@@ -1,9 +1,0 @@
-from onnxwright import FLOAT, script
-
-
-@script()
-def f(x):
-    return x + 1.0
-
-
-f.to_model_proto(input_types=[FLOAT["N"]])

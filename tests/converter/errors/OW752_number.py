@@ -1,3 +1,0 @@
-from onnxwright import run_model
-
-run_model(7, [])

@@ -1,3 +1,0 @@
-from onnxwright import atenlib
-
-clamp = atenlib.find("aten::clamp")

@@ -1,8 +1,0 @@
-import torch
-from torch.ao.quantization import FakeQuantize
-
-import onnxwright as ow
-
-model = torch.nn.Sequential(FakeQuantize())
-model.apply(torch.ao.quantization.disable_observer)
-ow.export(model.eval(), (torch.ones(2),))

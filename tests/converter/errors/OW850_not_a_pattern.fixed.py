@@ -1,6 +1,0 @@
-import onnxwright as ow
-
-
-@ow.rule
-def twice(op, x):
-    return op.Neg(op.Neg(x))

@@ -1,5 +1,0 @@
-import torch
-
-from onnxwright import torch_onnx
-
-torch_onnx.export(torch.nn.ReLU(), torch.ones(2))
