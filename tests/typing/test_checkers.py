@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import inspect
 import json
 import re
@@ -32,9 +33,10 @@ NOT_SAYABLE = re.compile(
 Found = dict[Path, dict[int, str]]
 
 
-def run(*command: str) -> str:
+def run(folder: Path, *command: str) -> str:
+    """Run a checker where the repository is not the working folder: it uses the installation."""
     done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout
@@ -44,7 +46,7 @@ def mypy(tmp_path: Path) -> Found:
     files = [str(f) for f in (EXAMPLE, ACCEPTED, REFUSED, tmp_path / "readme.py")]
     options = ["--strict", "--config-file=", "--no-error-summary", "--show-absolute-path"]
     options += ["--follow-imports=silent"]  # the package itself is checked by CI
-    out = run("mypy", *options, f"--cache-dir={tmp_path}", *files)
+    out = run(tmp_path, "mypy", *options, f"--cache-dir={tmp_path}", *files)
     found: Found = {}
     for path, line, text in re.findall(r"^(.+?):(\d+): error: (.+)$", out, re.MULTILINE):
         found.setdefault(Path(path), {})[int(line)] = text
@@ -53,7 +55,7 @@ def mypy(tmp_path: Path) -> Found:
 
 def pyright(tmp_path: Path) -> Found:
     files = [str(f) for f in (EXAMPLE, ACCEPTED, REFUSED, tmp_path / "readme.py")]
-    out = run("pyright", "--outputjson", "--pythonpath", sys.executable, *files)
+    out = run(tmp_path, "pyright", "--outputjson", "--pythonpath", sys.executable, *files)
     found: Found = {}
     for item in json.loads(out)["generalDiagnostics"]:
         if item["severity"] == "error":
@@ -70,6 +72,17 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert README is not None
     (folder / "readme.py").write_text(README[1], encoding="utf-8")
     return check(folder)
+
+
+def test_an_editable_install_is_a_plain_path() -> None:
+    """Type checkers follow a path in a `.pth` file, and no finder hook."""
+    installation = importlib.metadata.distribution("onnxwright")
+    origin = json.loads(installation.read_text("direct_url.json") or "{}")
+    if not origin.get("dir_info", {}).get("editable", False):
+        pytest.skip("the package is not installed with `pip install -e`")
+    (hook,) = [file for file in installation.files or () if file.suffix == ".pth"]
+    (line,) = hook.read_text().split()
+    assert (Path(line) / "onnxwright" / "py.typed").is_file()
 
 
 def test_the_example_is_accepted(found: Found) -> None:
