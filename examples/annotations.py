@@ -1,7 +1,8 @@
 """Every form of annotation; `mypy --strict` and `pyright` accept this file without an ignore.
 
 Type checkers take what stands in square brackets after a class for types, so `FLOAT["N", 3]` is
-written `Annotated[FLOAT, Shape["N", 3]]` where they are to read it; both mean the same.
+written `Annotated[FLOAT, "N", 3]` or `Annotated[FLOAT, Shape["N", 3]]` where they are to read it;
+all three mean the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +34,12 @@ def any_shape(x: FLOAT, y: FLOAT) -> FLOAT:
 def with_a_shape(x: Annotated[FLOAT, Shape["N", 3]]) -> Annotated[FLOAT, Shape[3]]:
     """Numbers, names, and None for a dimension nobody knows."""
     return x[0, :] * 2.0
+
+
+@script()
+def short_form(x: Annotated[FLOAT, "N", 3]) -> Annotated[FLOAT, "N"]:
+    """Dimensions right behind the class."""
+    return op.ReduceSum(x, [1], keepdims=0)
 
 
 @script()

@@ -42,7 +42,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("exporter",),
     ("testing",),
     # The last are modules under names that other projects use.
-    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx"),
+    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx",
+     "mypy"),
     ("__main__",),
 )
 
@@ -131,6 +132,7 @@ HOMES: dict[str, frozenset[str]] = {
 OPTIONAL: dict[str, str] = {
     "pygraphviz": "viz",
     "netron": "cli",
+    "mypy": "mypy",
     "onnxscript": "exporter",
     "dask": "testing",
     "distributed": "testing",
@@ -338,7 +340,7 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
             yield "hidden", f"imports {found.target} inside a function"
         return
     if top in OPTIONAL:
-        if not found.hidden:
+        if not found.hidden and subpackage != top:  # `mypy.py` is imported by mypy only
             yield "pin", f"{top} is optional: import it inside a function"
         elif subpackage != OPTIONAL[top]:
             yield "pin", f"`{subpackage}` imports {top}; it is imported in {OPTIONAL[top]}"

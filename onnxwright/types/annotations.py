@@ -22,6 +22,7 @@ from onnxwright.diagnostics.catalogue.annotations import (
     ShapeGivenTwice,
 )
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.types import polynomials
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
     AttrKind,
@@ -173,6 +174,20 @@ def show_annotation(annotation: object) -> str:
     return text
 
 
+def _are_dimensions(metadata: tuple[Any, ...]) -> bool:
+    """Whether the metadata of `Annotated` can be a shape: whole numbers, None, names, expressions.
+
+    A text that is no expression of names is documentation, as "the scores of each class".
+    """
+    for item in metadata:
+        if isinstance(item, str):
+            if any(len(name.split()) != 1 for name in polynomials.names(polynomials.read(item))):
+                return False
+        elif item is not None and (isinstance(item, bool) or not isinstance(item, int)):
+            return False
+    return True
+
+
 class _Reader:
     """Reads one annotation; keeps the words a message needs."""
 
@@ -272,13 +287,15 @@ class _Reader:
         self.bad(ann)
 
     def read_annotated(self, ann: object, args: tuple[Any, ...]) -> Spec:
-        """`Annotated[FLOAT, Shape["N", 3], "what it is"]`."""
+        """`Annotated[FLOAT, "N", 3]` and `Annotated[FLOAT, Shape["N", 3], "what it is"]`."""
         spec = self.read(args[0])
-        for mark in args[1:]:
-            if isinstance(mark, ShapeMark):
-                if not isinstance(spec, ValueSpec):
-                    self.bad(ann)
-                spec = replace(spec, types=self.shaped(spec, mark.dims))
+        marks = [mark.dims for mark in args[1:] if isinstance(mark, ShapeMark)]
+        if not marks and isinstance(spec, ValueSpec) and _are_dimensions(args[1:]):
+            marks = [read_shape("Annotated", args[1:])]
+        for dims in marks:
+            if not isinstance(spec, ValueSpec):
+                self.bad(ann)
+            spec = replace(spec, types=self.shaped(spec, dims))
         return spec
 
     def shaped(self, spec: ValueSpec, shape: ShapeTuple | None) -> tuple[OnnxType, ...]:

@@ -19,6 +19,7 @@ ROOT = HERE.parent.parent
 EXAMPLE = ROOT / "examples" / "annotations.py"
 ACCEPTED = HERE / "cases" / "accepted.py"
 REFUSED = HERE / "cases" / "refused.py"
+SHORT_FORM = HERE / "cases" / "short_form.py"
 
 # The README's program is checked too, but for what Python's types cannot say (numbers in brackets
 # of an annotation), parameters without an annotation, and packages without types.
@@ -83,6 +84,23 @@ def test_an_editable_install_is_a_plain_path() -> None:
     (hook,) = [file for file in installation.files or () if file.suffix == ".pth"]
     (line,) = hook.read_text().split()
     assert (Path(line) / "onnxwright" / "py.typed").is_file()
+
+
+def test_the_plugin_of_mypy_reads_dimensions(tmp_path: Path) -> None:
+    """With the plugin `FLOAT["N", 3]` is `FLOAT`, and the README's program has no error of ours."""
+    assert README is not None
+    readme = tmp_path / "readme.py"
+    readme.write_text(README[1], encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text("[mypy]\nplugins = onnxwright.mypy\nstrict = True\n")
+    options = ["--no-error-summary", "--show-absolute-path", f"--cache-dir={tmp_path / 'cache'}"]
+    out = run(tmp_path, "mypy", *options, "--follow-imports=silent", str(SHORT_FORM), str(readme))
+    errors = re.findall(r"^(.+?):(\d+): error: (.+)$", out, re.MULTILINE)
+    lines = SHORT_FORM.read_text(encoding="utf-8").splitlines()
+    marked = [n for n, line in enumerate(lines, 1) if line.endswith("# error")]
+    assert [int(n) for file, n, _ in errors if Path(file) == SHORT_FORM] == marked
+    untyped = re.compile(r"missing a (return )?type annotation|Skipping analyzing|Returning Any from")
+    rest = [text for file, _, text in errors if Path(file) == readme]
+    assert [text for text in rest if not untyped.search(text)] == []
 
 
 def test_the_example_is_accepted(found: Found) -> None:

@@ -96,6 +96,10 @@ def shaped(x: Annotated[Tensor, Shape["N", 3]]) -> Annotated[FLOAT, Shape[()], "
     return op.ReduceSum(x, keepdims=0)
 
 
+def short(x: Annotated[FLOAT, "N", 3]) -> Annotated[FLOAT, "N"]:
+    return op.ReduceSum(x, [1], keepdims=0)
+
+
 def values() -> list[Any]:
     types: list[type[Tensor]] = [FLOAT, FLOAT["N", 3], DOUBLE[...], INT64[()]]
     dtype: DType = FLOAT.dtype
