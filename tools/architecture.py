@@ -42,8 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("exporter",),
     ("testing",),
     # The last are modules under names that other projects use.
-    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx",
-     "mypy"),
+    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx", "mypy"),
     ("__main__",),
 )
 

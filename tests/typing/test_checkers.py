@@ -98,7 +98,9 @@ def test_the_plugin_of_mypy_reads_dimensions(tmp_path: Path) -> None:
     lines = SHORT_FORM.read_text(encoding="utf-8").splitlines()
     marked = [n for n, line in enumerate(lines, 1) if line.endswith("# error")]
     assert [int(n) for file, n, _ in errors if Path(file) == SHORT_FORM] == marked
-    untyped = re.compile(r"missing a (return )?type annotation|Skipping analyzing|Returning Any from")
+    untyped = re.compile(
+        r"missing a (return )?type annotation|Skipping analyzing|Returning Any from"
+    )
     rest = [text for file, _, text in errors if Path(file) == readme]
     assert [text for text in rest if not untyped.search(text)] == []
 
