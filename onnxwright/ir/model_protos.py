@@ -65,7 +65,10 @@ def with_initializers(model: Any, replace: Callable[[Any], Any]) -> Any:
         metadata_props=dict(model.metadata_props), **{k: getattr(model, k) for k in given},
     )  # fmt: skip
     whole.meta.update(model.meta)
-    return ir.to_proto(whole)
+    from onnxwright.ir.serialize import to_proto
+
+    made = to_proto(whole)
+    return made
 
 
 def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]:

@@ -16,6 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.semantics.backend import Backend, Promotable, V, is_value
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
@@ -23,7 +24,6 @@ from onnxwright.semantics.literals import (
     is_number_like,
     plain_kind,
 )
-from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 

@@ -357,9 +357,11 @@ NOT_THERE = {
     "of no version": (8, "{ y = ImageScaler<bias = [1.0, 1.0, 1.0], scale = 2.0>(x) }"),
     "in a body": (
         11,
-        "{ c = Constant<value_int = 1>() t = Cast<to = 9>(c) y = If (t) <"
-        "then_branch = a () => (float[1,3,4,4] u) { u = Relu(x) },"
-        " else_branch = e () => (float[1,3,4,4] w) { w = ImageScaler<scale = 2.0>(x) }> }",
+        (
+            "{ c = Constant<value_int = 1>() t = Cast<to = 9>(c) y = If (t) <"
+            "then_branch = a () => (float[1,3,4,4] u) { u = Relu(x) },"
+            " else_branch = e () => (float[1,3,4,4] w) { w = ImageScaler<scale = 2.0>(x) }> }"
+        ),
     ),
     "already removed": (11, "{ s = Constant<value_floats=[1.,1.,1.,1.]>() y = Upsample(x, s) }"),
     "misspelled": (17, "{ y = Geluu(x) }"),
