@@ -77,7 +77,7 @@ def test_maps_are_shown_and_run(name: str) -> None:
     assert not ow.diff(model, model)
     assert "make_model" in ow.to_script(model)
     made = ow.GraphBuilder.from_model(model).run(feeds)
-    assert str(made["y"]) == str(ow.run_model(model, feeds)[0])
+    assert str(np.asarray(made["y"])) == str(np.asarray(ow.run_model(model, feeds)[0]))
 
 
 def test_sizes_of_other_inputs_are_set() -> None:
