@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import onnx_ir as ir
 
@@ -141,8 +142,9 @@ def kind_of(value: ir.Value) -> OnnxType | None:
         number = int(value.type.dtype)
         shape = None if value.shape is None else _dims(value.shape)
         return TensorType(DType(number) if number else None, shape)
-    if isinstance(value.type, OtherType):
-        return value.type.kind
+    held: Any = value.type
+    if isinstance(held, OtherType):
+        return held.kind
     return from_type_proto(ir.to_proto(value).type)
 
 

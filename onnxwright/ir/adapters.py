@@ -91,7 +91,7 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
     inner: Any = kind
     while isinstance(inner, (SequenceType, OptionalType)):
         inner = inner.elem
-    made = OtherType(kind) if isinstance(inner, MapType) else _ir_type(kind)
+    made: Any = OtherType(kind) if isinstance(inner, MapType) else _ir_type(kind)
     if made is not None:
         value.type = made
     if isinstance(inner, (TensorType, SparseTensorType)) and inner.shape is not None:

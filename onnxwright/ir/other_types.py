@@ -9,7 +9,11 @@ def holds_map(proto: onnx.TypeProto) -> bool:
     """Whether a type is a map, or one of its elements is."""
     which = proto.WhichOneof("value")
     if which in ("sequence_type", "optional_type"):
-        return holds_map(getattr(proto, which).elem_type)
+        return holds_map(
+            proto.sequence_type.elem_type
+            if which == "sequence_type"
+            else proto.optional_type.elem_type
+        )
     return which == "map_type"
 
 

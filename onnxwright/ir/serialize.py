@@ -270,7 +270,8 @@ def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
 
 def _value(values: Any, value: ir.Value) -> None:
     """Add a value with its type and shape."""
-    kind, shape = value.type, value.shape
+    kind: Any = value.type
+    shape = value.shape
     if type(kind) is OtherType:
         proto = values.add(name=value.name, doc_string=value.doc_string or "")
         proto.type.CopyFrom(type_proto(kind.kind))

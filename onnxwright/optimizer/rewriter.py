@@ -224,14 +224,16 @@ class _Attempt:
             if isinstance(value, list):
                 items = [self._value(v) for v in value]
                 if any(i is None for i in items):
-                    return self._too_early(name)
+                    self._too_early(name)
+                    return None
                 bound[name] = items
             elif value is None:
                 bound[name] = None
             else:
                 made = self._value(value)
                 if made is None:
-                    return self._too_early(name)
+                    self._too_early(name)
+                    return None
                 bound[name] = made
         return bound
 

@@ -16,7 +16,7 @@ from onnxwright.ir.validation.damage import Damage, is_text
 from onnxwright.ir.validation.external import Files, entries_of
 from onnxwright.types.dtypes import DType
 
-SPARSE_LIMIT = 1 << 30
+SPARSE_LIMIT = 1 << 31
 """The most bytes that a sparse tensor may have when it is written out."""
 
 DIMENSIONS = 64
