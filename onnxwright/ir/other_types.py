@@ -8,13 +8,11 @@ import onnx
 def holds_map(proto: onnx.TypeProto) -> bool:
     """Whether a type is a map, or one of its elements is."""
     which = proto.WhichOneof("value")
-    if which in ("sequence_type", "optional_type"):
-        return holds_map(
-            proto.sequence_type.elem_type
-            if which == "sequence_type"
-            else proto.optional_type.elem_type
-        )
-    return which == "map_type"
+    if which == "sequence_type":
+        return holds_map(proto.sequence_type.elem_type)
+    if which == "optional_type":
+        return holds_map(proto.optional_type.elem_type)
+    return bool(which == "map_type")
 
 
 def without_maps(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:

@@ -88,7 +88,8 @@ REPORTS = [
         8203,
         "a root mean square whose scale has another shape",
         """(float[2, 4] x, float[2, 1] s) => (float[2, 4] y)
-            <float two = {2.0}, float e = {0.00001}> { q = Pow(x, two) axes = Constant<value_ints = [-1]>() m = ReduceMean(q, axes)
+            <float two = {2.0}, float e = {0.00001}> { q = Pow(x, two)
+              axes = Constant<value_ints = [-1]>() m = ReduceMean(q, axes)
               n = Add(m, e) r = Sqrt(n) d = Div(x, r) y = Mul(d, s) }""",
         [arange(2, 4), np.array([[2], [3]], F32)],
         lambda x, s: s * x / np.sqrt((x**2).mean(-1, keepdims=True) + F32(1e-5)),
@@ -135,8 +136,8 @@ REPORTS = [
         255,
         "a BatchNormalization after a Conv that is an output, too",
         """(float[1, 1, 2, 2] x) => (float[1, 1, 2, 2] t, float[1, 1, 2, 2] y)
-            <float[1, 1, 1, 1] w = {2.0}, float[1] s = {3.0}, float[1] b = {1.0}, float[1] m = {0.5},
-             float[1] v = {1.0}>
+            <float[1, 1, 1, 1] w = {2.0}, float[1] s = {3.0}, float[1] b = {1.0},
+             float[1] m = {0.5}, float[1] v = {1.0}>
             { t = Conv(x, w) y = BatchNormalization<epsilon = 0.0>(t, s, b, m, v) }""",
         [arange(1, 1, 2, 2)],
         lambda x: (2 * x, 3 * (2 * x - F32(0.5)) + 1),

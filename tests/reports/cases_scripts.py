@@ -118,7 +118,7 @@ def powers(x: FLOAT["N"]) -> FLOAT["N"]:
 @script()
 def nested(n: INT64, x: FLOAT[2]) -> FLOAT[2]:
     for i in range(n):
-        for j in range(i):
+        for _j in range(i):
             x = x + 1.0
             if op.ReduceSum(x, keepdims=0) > 20.0:
                 break

@@ -68,7 +68,8 @@ REPORTS = [
         3805,
         "Resize with half pixels has no equivalent in Upsample",
         """(float[1, 1, 2, 2] x) => (float[A, B, C, D] y) <float[4] s = {1.0, 1.0, 2.0, 2.0}>
-            { y = Resize<mode = "linear", coordinate_transformation_mode = "half_pixel">(x, , s) }""",
+            { y = Resize<mode = "linear", coordinate_transformation_mode = "half_pixel">
+                  (x, , s) }""",
         [np.array([[[[0, 4], [8, 12]]]], F32)],
         lambda x: np.array([[[[0, 1, 3, 4], [2, 3, 5, 6], [6, 7, 9, 10], [8, 9, 11, 12]]]], F32),
         opset=13,
@@ -89,7 +90,8 @@ REPORTS = [
         3050,
         "Slice, Pad and Clip of opset 9 have attributes",
         """(float[3, 4] x) => (float[A, B] y) {
-            s = Slice<starts = [0, 1], ends = [2, 9]>(x) p = Pad<pads = [1, 0, 0, 1], value = 5.0>(s)
+            s = Slice<starts = [0, 1], ends = [2, 9]>(x)
+            p = Pad<pads = [1, 0, 0, 1], value = 5.0>(s)
             y = Clip<min = 0.0, max = 2.0>(p) }""",
         [arange(3, 4)],
         lambda x: np.clip(np.pad(x[0:2, 1:], ((1, 0), (0, 1)), constant_values=F32(5)), 0, 2),
@@ -100,7 +102,8 @@ REPORTS = [
         2873,
         "Dropout, ReduceSum and Split of opset 9",
         """(float[2, 4] x) => (float[2] y) { d = Dropout<ratio = 0.3>(x)
-            a, b = Split<axis = 1, split = [1, 3]>(d) y = ReduceSum<axes = [1], keepdims = 0>(b) }""",
+            a, b = Split<axis = 1, split = [1, 3]>(d)
+            y = ReduceSum<axes = [1], keepdims = 0>(b) }""",
         [arange(2, 4)],
         lambda x: x[:, 1:].sum(1),
         opset=9,
