@@ -49,6 +49,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # First-party imports that are not at the top of a module, or that look upward:
 # (module, imported module) -> reason.  "*" as the last part means every module of a package.
 LAZY: dict[tuple[str, str], str] = {
+    ("onnxwright.ir.loading", "onnxwright.ir.map_types"): (
+        "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
+    ),
+    ("onnxwright.ir.model_protos", "onnxwright.ir.serialize"): (
+        "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
+    ),
     ("onnxwright.errors", "onnxwright.diagnostics.diagnostic"): (
         "an error carries diagnostics, a diagnostic names the error it is raised as"
     ),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
-from onnxwright.ir.adapters import from_type_proto
+from onnxwright.ir.adapters import OtherType, from_type_proto
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
@@ -141,6 +142,9 @@ def kind_of(value: ir.Value) -> OnnxType | None:
         number = int(value.type.dtype)
         shape = None if value.shape is None else _dims(value.shape)
         return TensorType(DType(number) if number else None, shape)
+    held: Any = value.type
+    if isinstance(held, OtherType):
+        return held.kind
     return from_type_proto(ir.to_proto(value).type)
 
 

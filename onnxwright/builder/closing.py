@@ -14,7 +14,9 @@ import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
+from onnxwright.ir.loading import raise_damage
 from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
+from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_backend import GraphValue
@@ -146,7 +148,8 @@ def _rename(b: BuildContext, values: Sequence[ir.Value], names: Sequence[str]) -
         return
     for value in b.recorder.scope.inputs:
         if wanted.get(value.name or "", value) is not value:
-            raise ValueError(f"an output cannot have the name of the input `{value.name}`")
+            what = f"an output cannot have the name of the input {quoted(value.name or '')}"
+            raise_damage(Damage("structure", "the outputs of the graph", what))
     for holder in _values(b):
         mine = wanted.get(holder.name or "")
         if mine is not None and mine is not holder:

@@ -16,8 +16,8 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.loading import checked_external, checked_value
-from onnxwright.ir.validation.damage import quoted
+from onnxwright.ir.loading import checked_external, checked_value, raise_damage
+from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import array_of, describe, is_number_like
@@ -300,7 +300,13 @@ def constant_array(attributes: Mapping[str, object]) -> Array:
     ((name, value),) = attributes.items()
     if name == "value":
         held: Any = adapters.attribute("value", value).value
-        array: Array = held.numpy()
+        try:
+            array: Array = held.numpy()
+        except (OSError, ValueError) as error:
+            if not isinstance(held, ir.ExternalTensor):
+                raise
+            where = f"a Constant, its value {quoted(held.name or '')}"
+            raise_damage(Damage("external", where, str(error), "put its file beside the model"))
         if array.dtype == object:
             decoded = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
             array = np.array(decoded, dtype=object).reshape(array.shape)

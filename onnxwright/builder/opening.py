@@ -56,6 +56,7 @@ def fill(b: TracingBackend, names: Names, model: ir.Model) -> list[GraphValue]:
         carrier=Carrier(), tolerant=True, verbatim=True, keep_dead=True,
     )  # fmt: skip
     env: Env = {}
+    b.recorder.holds_given_nodes = True  # what is wrong with them is a fault of the model
     outputs = filled(b, replay, source, env)
     for value, made in env.items():
         if made is None:

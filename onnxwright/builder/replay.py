@@ -173,7 +173,7 @@ class Replay:
 
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
         attributes = self.attributes_of(node, env)
-        op = getattr(Opset(node.domain, self.imports.get(node.domain, 1)), node.op_type)
+        op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
         wanted = len(node.outputs)
         if self.carrier is not None:
             wanted = _wanted(node)
@@ -297,7 +297,7 @@ class Replay:
             return written, ()
         b = self.b
         try:
-            op = getattr(Opset(node.domain, self.imports.get(node.domain, 1)), node.op_type)
+            op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
             attributes = self.attributes_of(node, env)
             call = b._call(op, inputs, attributes, len(node.outputs))
             if call is None:

@@ -122,6 +122,7 @@ def _unfinished(
     given = {v.value: name for name, v in fed.items()}
     nodes, free = _needed([v.value for v in wanted], given)
     aside = b.aside()
+    aside.recorder.holds_given_nodes = b.recorder.holds_given_nodes
     env: Env = {}
     needed = set()
     for value in free:

@@ -43,7 +43,8 @@ def add(commands: Commands) -> None:
     made.add_argument("--keep", action="append", metavar="NAME", default=[],
                       help="a value or weight that stays what it is")  # fmt: skip
     made.add_argument("--assume", action="append", metavar="WHAT", default=[],
-                      help="nonempty, finite, right_padded, visible or frozen")  # fmt: skip
+                      help="nonempty, finite, right_padded, visible, frozen or "
+                      "constant_initializers")  # fmt: skip
     made.add_argument("--inline", action="store_true", help="inline model-local functions")
     made.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
     made.add_argument("--report", action="store_true", help="say what was done")

@@ -91,7 +91,7 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
     inner: Any = kind
     while isinstance(inner, (SequenceType, OptionalType)):
         inner = inner.elem
-    made = _ir_type(kind)
+    made: Any = OtherType(kind) if isinstance(inner, MapType) else _ir_type(kind)
     if made is not None:
         value.type = made
     if isinstance(inner, (TensorType, SparseTensorType)) and inner.shape is not None:
@@ -101,6 +101,34 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
 @functools.cache
 def _ir_dtype(dtype: DType) -> ir.DataType:
     return ir.DataType(int(dtype))
+
+
+class OtherType:
+    """A type that `onnx_ir` has no form for, as the type of one of its values: a map.
+
+    Args:
+        kind: the whole type.
+    """
+
+    denotation = None
+    dtype = ir.DataType.UNDEFINED
+
+    def __init__(self, kind: OnnxType) -> None:
+        self.kind = kind
+
+    @property
+    def elem_type(self) -> ir.DataType:
+        """What `onnx_ir` asks of every type."""
+        return self.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OtherType) and self.kind == other.kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    def __repr__(self) -> str:
+        return f"OtherType({self.kind})"
 
 
 def _ir_type(kind: OnnxType | None) -> Any:

@@ -155,7 +155,8 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     if not isinstance(opened.proto, onnx.ModelProto):
         not_a_model(opened.proto)
     try:
-        proto = plain_form(opened.proto, opened.folder)
+        types: dict[str, onnx.TypeProto] = {}
+        proto = plain_form(opened.proto, opened.folder, types)
         check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
@@ -167,6 +168,10 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
         made: Any = ir.from_proto(proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
         _unreadable("the model", f"onnx_ir cannot read it: {_first_line(error)}", error)
+    if types:
+        from onnxwright.ir.map_types import give_types
+
+        give_types(made, types)
     if opened.path is not None:
         for graph in (made.graph, *(f.graph for f in made.functions.values())):
             ir.external_data.set_base_dir(graph, opened.folder)

@@ -8,6 +8,7 @@ import onnx
 
 from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.ir.validation.nodes import is_sound, versions_of
+from onnxwright.ir.vector_lengths import follows_too_much
 from onnxwright.operators import facts
 
 _HIDDEN = "onnxwright.hidden."
@@ -25,7 +26,7 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
 
     Args:
         model: the model; it stays as it is.
-        data_prop: whether elements of small vectors are followed, too.
+        data_prop: whether elements of vectors are followed, too, where they are not too many.
 
     Returns:
         A copy with types, None where inference fails.
@@ -37,6 +38,7 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
         >>> [info.name for info in infer_model(parser.parse_model(text)).graph.value_info]
         ['a']
     """
+    data_prop = data_prop and not follows_too_much(model)
     invalid = _invalid(model)
     if not invalid and not any(_reads_types(node) for node in _all_nodes(model)):
         return _inferred(model, data_prop)

@@ -13,6 +13,12 @@ from onnxwright.ir.validation.tensors import check_tensor
 _SMALL = 1024  # bytes up to which a tensor in memory is copied into a proto
 
 
+def _to_proto(model: Any) -> Any:
+    from onnxwright.ir.serialize import to_proto
+
+    return to_proto(model)
+
+
 def initializers(model: Any) -> Iterator[Any]:
     """The initializers of a model that hold a tensor: main graph, functions and bodies.
 
@@ -65,7 +71,7 @@ def with_initializers(model: Any, replace: Callable[[Any], Any]) -> Any:
         metadata_props=dict(model.metadata_props), **{k: getattr(model, k) for k in given},
     )  # fmt: skip
     whole.meta.update(model.meta)
-    return ir.to_proto(whole)
+    return _to_proto(whole)
 
 
 def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]:
@@ -107,7 +113,7 @@ def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]
             location, *numbers, tensor.dtype, shape=tensor.shape, name=str(value.name)
         )
 
-    made = with_initializers(model, replace) if light or len(bases) > 1 else ir.to_proto(model)
+    made = with_initializers(model, replace) if light or len(bases) > 1 else _to_proto(model)
     return made, None if folder is None else Path(folder)
 
 

@@ -1,4 +1,4 @@
-"""What `onnx_ir` has no form for, in one that it has: sparse initializers, the domain `ai.onnx`."""
+"""What `onnx_ir` has no form for, in one that it has: sparse initializers, maps, `ai.onnx`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxwright.ir.other_types import holds_map, without_maps
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.types.dtypes import DType
@@ -18,12 +19,15 @@ from onnxwright.types.dtypes import DType
 _LIMIT = (1 << 31) - 1  # bytes of a dense tensor
 
 
-def plain_form(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
+def plain_form(
+    model: onnx.ModelProto, folder: Path, types: dict[str, onnx.TypeProto] | None = None
+) -> onnx.ModelProto:
     """A model whose initializers are dense, and whose default domain has the name "".
 
     Args:
         model: the model, checked.
         folder: where its external data is.
+        types: takes up the types that hold maps, value -> type; without it they stay.
 
     Returns:
         The model itself where there is nothing to change, else a copy.
@@ -40,7 +44,9 @@ def plain_form(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
     owners = (model, *model.functions)
     named = any(o.domain == "ai.onnx" for owner in owners for o in owner.opset_import)
     bodies = [n for body in (model.graph, *model.functions) for n in body.node]
-    if not named and not any(g.sparse_initializer for g in _graphs(model.graph, bodies)):
+    if not named and not any(
+        g.sparse_initializer or _has_maps(g) for g in _graphs(model.graph, bodies)
+    ):
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
@@ -50,6 +56,8 @@ def plain_form(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
                 entry.domain = ""
     bodies = [n for body in (made.graph, *made.functions) for n in body.node]
     for graph in _graphs(made.graph, bodies):
+        if types is not None:
+            types.update(without_maps(graph))
         for sparse in graph.sparse_initializer:
             graph.initializer.append(_dense(sparse, folder))
         del graph.sparse_initializer[:]
@@ -65,6 +73,10 @@ def _graphs(main: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> Iterator[onnx
             for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
                 yield graph
                 waiting.extend(graph.node)
+
+
+def _has_maps(graph: onnx.GraphProto) -> bool:
+    return any(holds_map(i.type) for i in (*graph.input, *graph.output, *graph.value_info))
 
 
 def _dense(sparse: onnx.SparseTensorProto, folder: Path) -> onnx.TensorProto:

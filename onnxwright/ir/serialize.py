@@ -6,7 +6,8 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import onnx
@@ -16,6 +17,8 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
+from onnxwright.ir.adapters import OtherType, type_proto
+from onnxwright.ir.map_types import values_of_model
 from onnxwright.ir.text import clean
 
 # So many characters of a part of a model are shown.
@@ -53,11 +56,38 @@ def to_proto(item: Any) -> Any:
         >>> to_proto(ir.Value(name="x")).name
         'x'
     """
-    with unicode_checked():
+    with unicode_checked(), _without_maps(item) as types:
         try:
-            return ir.to_proto(item)
+            proto = ir.to_proto(item)
         except ir.serde.SerdeError as error:
             _raise_unwritable(error)
+    if types:
+        _write_types(proto.graph, types)
+    return proto
+
+
+@contextmanager
+def _without_maps(item: Any) -> Iterator[dict[str, OtherType]]:
+    """Take the types that onnx_ir cannot write off the values of a model for a while."""
+    values = list(values_of_model(item)) if isinstance(item, ir.Model) else []
+    taken = [(v, v.type) for v in dict.fromkeys(values) if isinstance(v.type, OtherType)]
+    try:
+        for value, _ in taken:
+            value.type = None
+        yield {value.name: kind for value, kind in taken}
+    finally:
+        for value, kind in taken:
+            value.type = kind
+
+
+def _write_types(graph: onnx.GraphProto, types: Mapping[str, OtherType]) -> None:
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.name in types:
+            info.type.CopyFrom(type_proto(types[info.name].kind))
+    for node in graph.node:
+        for attr in node.attribute:
+            for body in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
+                _write_types(body, types)
 
 
 def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
@@ -105,7 +135,7 @@ def model_to_proto(model: ir.Model) -> onnx.ModelProto:
 
 def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
     if getattr(model, "device_configurations", ()) or model.ir_version < _FUNCTION_VALUE_INFO:
-        left: onnx.ModelProto = ir.to_proto(model)
+        left: onnx.ModelProto = to_proto(model)
         return left
     proto = onnx.ModelProto(ir_version=model.ir_version)
     for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
@@ -240,7 +270,13 @@ def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
 
 def _value(values: Any, value: ir.Value) -> None:
     """Add a value with its type and shape."""
-    kind, shape = value.type, value.shape
+    kind: Any = value.type
+    shape = value.shape
+    if type(kind) is OtherType:
+        proto = values.add(name=value.name, doc_string=value.doc_string or "")
+        proto.type.CopyFrom(type_proto(kind.kind))
+        _metadata(proto, value.metadata_props)
+        return
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
         return

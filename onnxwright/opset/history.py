@@ -84,6 +84,7 @@ def is_known_domain(domain: str) -> bool:
     return normalize_domain(domain) in _history()
 
 
+@functools.cache
 def newest(domain: str = "") -> int:
     """The newest version of an opset that the installed onnx knows.
 

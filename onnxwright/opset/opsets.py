@@ -75,10 +75,7 @@ class Opset:
             # Only reached for a name that has not been asked for: operators stay in __dict__.
             if name.startswith(("__", "_repr_", "_ipython_")):
                 raise AttributeError(f"{self!r} has no attribute {name!r}")
-            check_text(name, "the operator")
-            op = Op(self, name)
-            # Ask for the schema now: a wrong name is an error where it is written.
-            op.signature  # noqa: B018
+            op = self._operator(name)
             self.__dict__[name] = op
             return op
 
@@ -86,7 +83,20 @@ class Opset:
         raise AttributeError(f"{self!r} cannot be changed: `{name}` is fixed by its schemas")
 
     def __getitem__(self, name: str) -> Op:
-        op: Op = getattr(self, name)
+        # A name of a model may be that of anything: `version`, `__class__`.
+        found = self.__dict__.get(name)
+        if type(found) is Op:
+            return found
+        op = self._operator(name)
+        if name not in self.__dict__ and not hasattr(type(self), name):
+            self.__dict__[name] = op
+        return op
+
+    def _operator(self, name: str) -> Op:
+        check_text(name, "the operator")
+        op = Op(self, name)
+        # Ask for the schema now: a wrong name is an error where it is written.
+        op.signature  # noqa: B018
         return op
 
     def __contains__(self, name: object) -> bool:

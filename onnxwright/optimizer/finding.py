@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.text import clean
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer.match import Match, Near
 from onnxwright.optimizer.matching import Matcher
@@ -47,6 +48,7 @@ class NearMiss:
         line: its line in the pattern function.
         node: the model's node there.
         reason: why it does not match.
+        pairs: the parts of the pattern that matched, as text, each with the model's node.
     """
 
     root: ir.Node
@@ -55,16 +57,35 @@ class NearMiss:
     line: int | None
     node: ir.Node | None
     reason: str
+    pairs: tuple[tuple[str, ir.Node], ...] = ()
 
     def __str__(self) -> str:
         at = "" if self.node is None else f" at `{_shown(self.node)}`"
         line = "" if self.line is None else f" (line {self.line})"
-        return f"`{_shown(self.root)}`: {self.expected}{line} does not match{at}: {self.reason}"
+        first = f"`{_shown(self.root)}`: {self.expected}{line} does not match{at}: {self.reason}"
+        rows = [("  ", part, _in_full(node)) for part, node in self.pairs]
+        there = "(nothing)" if self.node is None else _in_full(self.node)
+        rows.append(("> ", self.expected, there))
+        wide = max(len("the pattern"), *(len(part) for _, part, _ in rows))
+        lines = [f"    {'the pattern':{wide}}  the model"]
+        lines += [f"  {mark}{part:{wide}}  {node}" for mark, part, node in rows]
+        return "\n".join([first, *lines])
 
 
 def _shown(node: ir.Node) -> str:
     outputs = ", ".join(str(v.name) for v in node.outputs)
-    return f"{outputs} = {node.op_type}(...)"
+    return clean(f"{outputs} = {node.op_type}(...)")
+
+
+def _in_full(node: ir.Node) -> str:
+    """A node with the names of its inputs, and its attributes."""
+    outputs = ", ".join(str(v.name) for v in node.outputs)
+    given = ["" if v is None else str(v.name) for v in node.inputs]
+    given += [str(a) for a in node.attributes.values() if a.type not in _GRAPHS]
+    return clean(f"{outputs} = {node.op_type}({', '.join(given)})")
+
+
+_GRAPHS = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 
 def find(
@@ -143,7 +164,9 @@ def _found(match: Match) -> Found:
 
 
 def _near(root: ir.Node, near: Near) -> NearMiss:
-    return NearMiss(root, near.matched, near.expected, near.line, near.node, near.reason)
+    return NearMiss(
+        root, near.matched, near.expected, near.line, near.node, near.reason, near.pairs
+    )
 
 
 __all__ = ["Found", "NearMiss", "find", "nodes_with_imports"]

@@ -61,6 +61,7 @@ class Near:
         line: the line of the pattern function.
         node: the node of the model.
         reason: why not.
+        pairs: the nodes of the pattern that matched, as text, each with the model's node.
     """
 
     matched: int
@@ -68,6 +69,7 @@ class Near:
     line: int | None
     node: ir.Node | None
     reason: str
+    pairs: tuple[tuple[str, ir.Node], ...] = ()
 
 
 __all__ = ["Match", "Near"]

@@ -56,11 +56,13 @@ class Matcher:
         self.near: Near | None = None
         self._graph: Any = None
 
-    def at(self, node: ir.Node) -> Iterator[Match]:
-        """The matches whose first result is made by a node."""
+    def at(self, node: ir.Node, root: PatternNode | None = None) -> Iterator[Match]:
+        """The matches in which a node makes a result: the first one, or that of `root`."""
         self._graph = node.graph
-        for match in self._node(self.pattern.root, node, Match(self.pattern), None):
-            yield from self._further(match, self.pattern.roots[1:])
+        start = self.pattern.root if root is None else root
+        others = [r for r in self.pattern.roots if r is not start]
+        for match in self._node(start, node, Match(self.pattern), None):
+            yield from self._further(match, others)
 
     def _further(self, match: Match, roots: list[PatternNode]) -> Iterator[Match]:
         """The other results: their nodes are among the readers of what is bound."""
@@ -68,11 +70,18 @@ class Matcher:
             if self._covers_outputs(match) and (self.shared or self._is_closed(match)):
                 yield match
             return
-        root, *others = roots
-        if root in match.nodes:
-            yield from self._further(match, others)
+        done = [r for r in roots if r in match.nodes]
+        if done:
+            yield from self._further(match, [r for r in roots if r not in done])
             return
-        for node in _candidates(root, match):
+        # The next one is a result that something bound leads to.
+        led = [(r, nodes) for r in roots if (nodes := _candidates(r, match))]
+        if not led:
+            self._fail(match, roots[0], None, "no node of the model computes this result")
+            return
+        root, candidates = led[0]
+        others = [r for r in roots if r is not root]
+        for node in candidates:
             if node in match.nodes.values():
                 continue
             for made in self._node(root, node, match.copy(), None):
@@ -274,7 +283,8 @@ class Matcher:
         ):
             return
         line = getattr(expected, "line", None)
-        self.near = Near(len(match.nodes), repr(expected), line, node, reason)
+        pairs = tuple((repr(p), made) for p, made in match.nodes.items() if p is not expected)
+        self.near = Near(len(match.nodes), repr(expected), line, node, reason, pairs)
 
 
 def _described(value: ir.Value | None) -> str:

@@ -22,6 +22,7 @@ from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
+from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.opening import opened
 from onnxwright.optimizer.patterns import Pattern
@@ -37,7 +38,8 @@ M = TypeVar("M")
 # Three to five are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 16
 TARGETS = ("any", "onnxruntime")
-ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
+               "constant_initializers")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,10 @@ def optimize(
     """A smaller and faster model that computes the same.
 
     Inputs and outputs, their names, types and order stay as they are, as do the names of weights
-    and of values whose operators survive.  What a weight holds is not looked at: it may be trained
-    again.  Bodies of control flow and model-local functions are optimized as well.
+    and of values whose operators survive.  (In IR version 3 every initializer has to be an input,
+    and is a constant: it leaves the inputs; the report names it.)  What a weight holds is not
+    looked at: it may be trained again.  Bodies of control flow and model-local functions are
+    optimized as well.
 
     Args:
         model: a ModelProto, an `onnx_ir.Model`, the path of a model (its weights are not read), or
@@ -84,6 +88,8 @@ def optimize(
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
             "frozen" (weights are not trained again: equal ones are stored once),
+            "constant_initializers" (no caller replaces an initializer that is also an input: it
+            leaves the inputs, as always in IR version 3, where every initializer is an input),
             "default_session" (the runtime's own optimizations are on: with `target="onnxruntime"`
             also the operators that only these make as fast as the nodes they stand for).
         opset_version: the version of the standard opset afterwards; by default that of the model.
@@ -108,13 +114,17 @@ def optimize(
         ['Relu']
     """
     source, give = opened(model)
+    assume = [_choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
+    source, gone, kept = constant_initializers(
+        source, assumed="constant_initializers" in assume, owned=source is not model
+    )
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
         _choice("level", level, LEVELS),
-        frozenset(_choice("assume", a, ASSUMPTIONS) for a in assume),
+        frozenset(assume),
         _choice("target", target, TARGETS),
         version or onnx.defs.onnx_opset_version(),
         frozenset(keep),
@@ -127,6 +137,7 @@ def optimize(
         moves_transposes="move_transposes" not in left_out,
     )  # fmt: skip
     made, done = _optimized(source, options)
+    done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
     _drop_domains(made, source)
@@ -250,6 +261,10 @@ def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> 
     if rewriter is not None:
         _add_functions(made, rewriter)
     return made
+
+
+def _listed(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _fold_exactly(b: TracingBackend) -> None:

@@ -47,7 +47,6 @@ class Pattern:
     Attributes:
         root: the node that makes the first result.
         nodes: all nodes, the root first.
-        needs: the operators that make inputs of the root.
     """
 
     def __init__(self, results: Sequence[Output], parameters: Sequence[str], name: str) -> None:
@@ -57,7 +56,6 @@ class Pattern:
         self.root = results[0].node
         self.roots = list(dict.fromkeys(r.node for r in results))
         self.nodes = _reachable(self.roots)
-        self.needs = frozenset(v.node.op_type for v in self.root.inputs if isinstance(v, Output))
         commutative = sum(_has_two_orders(n) for n in self.nodes)
         if commutative > MOST_COMMUTATIVE:
             fail(messages.TooManyOrders(
@@ -187,6 +185,11 @@ def _has_two_orders(node: PatternNode) -> bool:
     return node.commutative and not literal and any(v is not a for v in others)
 
 
+def needed_makers(node: PatternNode) -> frozenset[str]:
+    """The operators that make inputs of a node of a pattern."""
+    return frozenset(v.node.op_type for v in node.inputs if isinstance(v, Output))
+
+
 def _reachable(roots: Sequence[PatternNode]) -> list[PatternNode]:
     found: dict[PatternNode, None] = {}
     waiting = list(roots)[::-1]
@@ -203,4 +206,4 @@ def _variables(root: PatternNode) -> list[Variable]:
     return [v for node in _reachable([root]) for v in node.inputs if isinstance(v, Variable)]
 
 
-__all__ = ["MOST_COMMUTATIVE", "Attr", "Attrs", "Const", "Pattern"]
+__all__ = ["MOST_COMMUTATIVE", "Attr", "Attrs", "Const", "Pattern", "needed_makers"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.diagnostics.text import clean
 from onnxwright.ir.nested import all_nodes
 
 
@@ -23,6 +24,9 @@ class OptimizeReport:
         rules: how often each rule was used.
         declined: rules that matched and were not used somewhere: name -> why, the first time.
         failed: those of them whose replacement raised an error.
+        constant_initializers: initializers that were inputs, and are none now.
+        replaceable_initializers: initializers that are inputs, so that a caller may replace them:
+            `assume=["constant_initializers"]` says that nobody does.
         rounds: how many rounds of replay there were.
     """
 
@@ -32,6 +36,8 @@ class OptimizeReport:
     rules: Counter[str] = field(default_factory=Counter)
     declined: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    constant_initializers: tuple[str, ...] = ()
+    replaceable_initializers: tuple[str, ...] = ()
     rounds: int = 0
 
     def __str__(self) -> str:
@@ -45,7 +51,19 @@ class OptimizeReport:
             lines.append("rules")
             for name, count in self.rules.most_common():
                 lines.append(f"  {name:<{width}} {count:>6}")
+        if self.constant_initializers:
+            lines.append(f"initializers that left the inputs: {_few(self.constant_initializers)}")
+        if self.replaceable_initializers:
+            lines.append(
+                f"initializers that are inputs: {_few(self.replaceable_initializers)}\n"
+                '  (assume "constant_initializers" where nobody replaces them: then they fold)'
+            )
         return "\n".join(lines)
+
+
+def _few(names: tuple[str, ...]) -> str:
+    shown = ", ".join(clean(n) for n in names[:4])
+    return f"{shown} and {len(names) - 4} more" if len(names) > 4 else shown
 
 
 def count_operators(model: ir.Model) -> Counter[str]:

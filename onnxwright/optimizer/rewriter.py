@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any, NoReturn
 import onnx_ir as ir
 
 from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
-from onnxwright.builder.context import BuildContext
 from onnxwright.builder.replay import Env, Replay, Results
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
@@ -21,15 +19,16 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators.op_call import UnknownError
-from onnxwright.optimizer.constants import tensor_of
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
-from onnxwright.optimizer.patterns import Pattern
+from onnxwright.optimizer.pattern_nodes import PatternNode
+from onnxwright.optimizer.patterns import Pattern, needed_makers
+from onnxwright.optimizer.replacement_checks import computed, fits, is_frozen, without_new_names
 from onnxwright.optimizer.rules import Rule
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
-from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
 MOST_MATCHES = 64
@@ -84,13 +83,16 @@ class Rewriter:
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
-        self._table: dict[tuple[str, str], list[tuple[Rule, Pattern]]] = {}
+        # By the operator of a result: the rule, its pattern and that result.
+        self._table: dict[tuple[str, str], list[tuple[Rule, Pattern, PatternNode]]] = {}
         made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
         pairs = [(r, p) for r in made for p in r.patterns]
         pairs.sort(key=lambda pair: -len(pair[1].nodes))
         for rule, pattern in pairs:
-            key = (pattern.root.domain, pattern.root.op_type)
-            self._table.setdefault(key, []).append((rule, pattern))
+            # The results that a model computes first are made where the first of them is.
+            for root in pattern.roots:
+                key = (root.domain, root.op_type)
+                self._table.setdefault(key, []).append((rule, pattern, root))
         self._done: dict[ir.Node, Results] = {}
         # Node of the source graph -> the largest of what was replaced there.
         self._replaced: dict[ir.Node, _Replaced] = {}
@@ -106,26 +108,26 @@ class Rewriter:
         if tried is None:
             return None
         makers = {maker.op_type for v in node.inputs if v is not None and (maker := v.producer())}
-        for rule, pattern in tried:
-            if not pattern.needs <= makers:
+        for rule, pattern, root in tried:
+            if not needed_makers(root) <= makers:
                 continue
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
-            for match in islice(matcher.at(node), MOST_MATCHES):
-                if self._undoes_more(match):
+            for match in islice(matcher.at(node, root), MOST_MATCHES):
+                if self._undoes_more(match, node):
                     continue
-                made = _Attempt(self, rule, match, replay, env).made()
+                made = _Attempt(self, rule, match, node, replay, env).made()
                 if made is not None:
                     results = made.pop(node)
                     self._done.update(made)
                     return results
         return None
 
-    def _undoes_more(self, match: Match) -> bool:
+    def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
-        if any(r in self._done for r in match.roots[1:]):
+        if any(r in self._done for r in match.roots if r is not node):
             return True  # another match makes that result already
         known = [self._replaced.get(n) for n in match.nodes.values()]
         return any(k is not None and len(k.nodes) > size for k in known)
@@ -158,11 +160,18 @@ class _Attempt:
     """One rule at one place."""
 
     def __init__(
-        self, rewriter: Rewriter, rule: Rule, match: Match, replay: Replay, env: Env
+        self,
+        rewriter: Rewriter,
+        rule: Rule,
+        match: Match,
+        node: ir.Node,
+        replay: Replay,
+        env: Env,
     ) -> None:
         self.rewriter = rewriter
         self.rule = rule
         self.match = match
+        self.node = node
         self.replay = replay
         self.b = replay.b
         self.env = env
@@ -180,6 +189,7 @@ class _Attempt:
         if values is None:
             return None
         fresh = nodes[before:]
+        self._check_keywords(fresh)
         kinds = self._kinds(values)
         if kinds is None:
             return None
@@ -192,8 +202,8 @@ class _Attempt:
         return self._results(values, kinds, fresh)
 
     def _other_results(self) -> list[ir.Value]:
-        """The results beside the first one; where one is made already, its readers have it."""
-        return [v for root in self.match.roots[1:] for v in root.outputs]
+        """The results of other nodes; where one is made already, its readers have it."""
+        return [v for root in self.match.roots if root is not self.node for v in root.outputs]
 
     def _touches_kept(self) -> bool:
         keep = self.rewriter.scope.keep
@@ -214,6 +224,7 @@ class _Attempt:
             if isinstance(value, list):
                 items = [self._value(v) for v in value]
                 if any(i is None for i in items):
+                    self._too_early(name)
                     return None
                 bound[name] = items
             elif value is None:
@@ -221,9 +232,17 @@ class _Attempt:
             else:
                 made = self._value(value)
                 if made is None:
+                    self._too_early(name)
                     return None
                 bound[name] = made
         return bound
+
+    def _too_early(self, name: str) -> None:
+        first = self.node.outputs[0].name
+        self._declined(
+            f"its result `{first}` is computed before the value of `{name}`, so one node cannot "
+            "take the place of all results there"
+        )
 
     def _value(self, value: ir.Value | None) -> GraphValue | None:
         if value is None:
@@ -267,6 +286,21 @@ class _Attempt:
             return None
         return [v if isinstance(v, GraphValue) else as_value(self.b, v) for v in values]
 
+    def _check_keywords(self, fresh: Sequence[ir.Node]) -> None:
+        """Refuse `outputs=` and `name=` for `_outputs=` and `_name=` where any keyword is taken."""
+        known = {a for node in self.match.nodes.values() for a in node.attributes}
+        for node in fresh:
+            if not node.domain or node.op_identifier() in self.rewriter.functions:
+                continue
+            for keyword in ("outputs", "name"):
+                if keyword in node.attributes and keyword not in known:
+                    if keyword == "name" and node.name:
+                        continue  # `_name=` is given as well
+                    self.raise_failed(
+                        f"`{keyword}=` would be an attribute of `{node.domain}.{node.op_type}`; "
+                        f"{_MEANT[keyword]}"
+                    )
+
     def raise_failed(self, reason: str) -> NoReturn:
         """Say that the replacement raised an error, and where it was used."""
         fail(messages.ReplacementFailed(
@@ -308,7 +342,7 @@ class _Attempt:
         ):
             source = self.match.nodes[result.node].outputs[result.index]
             if source.is_graph_output():
-                old = _without_new_names(old, source)
+                old = without_new_names(old, source)
             if not fits(old, value.kind, names=not self.replay.verbatim):
                 self._declined(f"the result would be {value.kind}, not {old}")
                 return None
@@ -319,8 +353,8 @@ class _Attempt:
         """Whether more nodes are added than taken away; what weights alone make does not count."""
         if self.rule.grows:
             return False
-        added = _computed(values, fresh, self.b)
-        removed = sum(not _is_frozen(n) for n in self.match.nodes.values())
+        added = computed(values, fresh, self.b)
+        removed = sum(not is_frozen(n) for n in self.match.nodes.values())
         return len(added) > removed
 
     def _is_same(self, values: Sequence[GraphValue]) -> bool:
@@ -392,99 +426,17 @@ def _counted(count: int) -> str:
     return "one value" if count == 1 else f"{count} values"
 
 
+_MEANT = {
+    "outputs": "the number of outputs is given as `_outputs=`",
+    "name": "the name of a node is given as `_name=` (with both, `name=` is an attribute)",
+}
+
 ORIGINS = "onnxwright.origins"
 """Where the nodes come from that a rule put one in the place of."""
-
-
-def fits(old: OnnxType | None, new: OnnxType | None, *, names: bool = True) -> bool:
-    """Whether a value of one type may surely take the place of one of another.
-
-    Args:
-        old: the type of what is replaced.
-        new: the type of what takes its place.
-        names: whether dimensions of different names are different; names that nobody inferred
-            (as `M` of an output that is `3*N`) may be equal all the same.
-
-    Returns:
-        False where element types, ranks or known dimensions differ.
-
-    Example:
-        >>> from onnxwright.types.dtypes import DType
-        >>> fits(TensorType(DType.FLOAT, ("N", 4)), TensorType(DType.FLOAT, ("N", None)))
-        True
-        >>> fits(TensorType(DType.FLOAT, ("N", 4)), TensorType(DType.FLOAT, (1, 4)))
-        False
-    """
-    if isinstance(old, SequenceType) and isinstance(new, SequenceType):
-        return fits(old.elem, new.elem, names=names)
-    if not isinstance(old, TensorType) or not isinstance(new, TensorType):
-        return old is None or new is None or old == new
-    if old.dtype is not None and new.dtype is not None and old.dtype is not new.dtype:
-        return False
-    if old.shape is None or new.shape is None:
-        return True
-    if len(old.shape) != len(new.shape):
-        return False
-    return all(
-        a is None or b is None or a == b
-        or (not names and isinstance(a, str) and isinstance(b, str))
-        for a, b in zip(old.shape, new.shape, strict=True)
-    )  # fmt: skip
-
-
-def _without_new_names(kind: OnnxType | None, output: ir.Value) -> OnnxType | None:
-    """The declared type of a graph output, without dimensions in names that no input has."""
-    if not isinstance(kind, TensorType) or not any(isinstance(d, str) for d in kind.shape or ()):
-        return kind
-    inputs = output.graph.inputs if output.graph is not None else ()
-    known = {n for v in inputs for d in v.shape or () for n in _NAME.findall(str(d))}
-    shape = [
-        None if isinstance(d, str) and not known.issuperset(_NAME.findall(d)) else d
-        for d in kind.shape or ()
-    ]
-    return TensorType(kind.dtype, tuple(shape))
-
-
-_NAME = re.compile(r"[^\W\d]\w*")
-
-
-def _computed(
-    values: Sequence[GraphValue], fresh: Sequence[ir.Node], b: BuildContext
-) -> list[ir.Node]:
-    """The new nodes that the results need and that are not made of constants alone."""
-    inside = set(fresh)
-    frozen = {node for node in fresh if _is_made_of_constants(node, b)}
-    found: dict[ir.Node, None] = {}
-    waiting = [v.value.producer() for v in values]
-    while waiting:
-        maker = waiting.pop()
-        if maker is None or maker not in inside or maker in found or maker in frozen:
-            continue
-        found[maker] = None
-        waiting += [v.producer() for v in maker.inputs if v is not None]
-    return list(found)
-
-
-def _is_made_of_constants(node: ir.Node, b: BuildContext, steps: int = 8) -> bool:
-    """Whether constants alone lead to a new node; an earlier replacement may have made some."""
-    if not any(node.inputs):
-        return False
-    for value in node.inputs:
-        if value is None or value in b.pool:
-            continue
-        maker = value.producer()
-        if maker is None or not steps or not _is_made_of_constants(maker, b, steps - 1):
-            return False
-    return True
-
-
-def _is_frozen(node: ir.Node) -> bool:
-    """Whether a node of the source graph reads constants alone."""
-    return bool(node.inputs) and all(v is None or tensor_of(v) is not None for v in node.inputs)
 
 
 def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: None if a.is_ref() else a.value for a in node.attributes.values()}
 
 
-__all__ = ["ORIGINS", "Rewriter", "Scope", "fits"]
+__all__ = ["ORIGINS", "Rewriter", "Scope"]

@@ -16,6 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.semantics.backend import Backend, Promotable, V, is_value
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
@@ -57,8 +58,17 @@ def call(
     count = output_count(bound, outputs)
     # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
     results = b.emit_written(op, inputs, bound.attributes, count)
+    if bound.name is not None:
+        _name_node(op, results, bound.name)
     # A body of control flow may give more values than anybody asked for.
     return results[0] if len(results) == 1 else results
+
+
+def _name_node(op: Op, results: Sequence[Any], name: str) -> None:
+    """`_name=`: the name of the node that was made, if the call made one."""
+    made = results[0].value.producer() if isinstance(results[0], GraphValue) else None
+    if made is not None and made.op_type == op.name and not made.name:
+        made.name = name
 
 
 def _present(bound: BoundCall) -> list[bool]:

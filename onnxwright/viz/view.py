@@ -240,17 +240,7 @@ def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
         A copy with types; the model itself where nothing can be inferred.
     """
     made = slim(proto)
-    return infer_model(made, data_prop=not _has_long_vector(made.graph)) or proto
-
-
-def _has_long_vector(graph: onnx.GraphProto) -> bool:
-    """Whether an input is a vector so long that following its elements would fill the memory.
-
-    ONNX's inference follows vectors that may be shapes, element by element: an embedding of
-    700 million numbers in one row takes it 20 GB.
-    """
-    shapes = [info.type.tensor_type.shape for info in graph.input]
-    return any(len(s.dim) == 1 and s.dim[0].dim_value > _LONG for s in shapes)
+    return infer_model(made, data_prop=True) or proto
 
 
 def slim(proto: onnx.ModelProto, limit: int = 1024) -> onnx.ModelProto:

@@ -183,7 +183,13 @@ def test_find_and_explain() -> None:
     assert [n.op_type for n in found.nodes] == ["Mul", "Sigmoid"]
     near = ow.find(model, silu, explain=True)
     assert str(near[0]).startswith("`z = Mul(...)`: Sigmoid(x) (line ")
-    assert str(near[0]).endswith("does not match at `t = Tanh(...)`: it is Tanh")
+    first, *beside = str(near[0]).splitlines()
+    assert first.endswith("does not match at `t = Tanh(...)`: it is Tanh")
+    assert beside == [
+        "    the pattern           the model",
+        "    Mul(x, Sigmoid(...))  z = Mul(x, t)",
+        "  > Sigmoid(x)            t = Tanh(x)",
+    ]
 
 
 def test_outlining() -> None:
@@ -216,7 +222,7 @@ def test_a_rule_that_never_matches_fails() -> None:
         return op.Slice(op.Slice(x, [0], [1]), [0], [1])
 
     never.to(lambda op, x: None)
-    with pytest.raises(AssertionError, match="never matched"):
+    with pytest.raises(AssertionError, match="nothing is proven: its pattern matched"):
         prove(never, tries=4)
 
 
@@ -419,3 +425,109 @@ def test_a_rule_that_grows() -> None:
     with pytest.warns(ow.errors.OnnxwrightWarning, match="OW888"):
         assert operators(ow.rewrite(model, grown())) == ["Relu"]
     assert operators(ow.rewrite(model, grown(grows=True))) == ["Abs", "Neg", "Abs"]
+
+
+com = ow.Opset("com.microsoft", 1)
+
+
+@ow.rule
+def sum_and_norm(op, x, s, g, b):
+    total = x + s
+    return op.LayerNormalization(total, g, b, axis=-1), total
+
+
+@sum_and_norm.to
+def _(op, x, s, g, b):
+    y, _, _, total = com.SkipLayerNormalization(x, s, g, b, epsilon=1e-5)
+    return y, total
+
+
+SUM_AND_NORM = """g (float[b,n,8] x, float[b,n,8] s, float[8] g, float[8] h)
+    => (float[b,n,8] y, float[b,n,8] w)"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ t = Add(x, s) y = LayerNormalization<axis=-1>(t, g, h) w = Relu(t) }",
+        "{ t = Add(x, s) w = Relu(t) y = LayerNormalization<axis=-1>(t, g, h) }",
+        "{ t = Add(s, x) v = Neg(t) y = LayerNormalization<axis=-1>(t, g, h) w = Abs(v) }",
+    ],
+)
+def test_a_result_inside_of_another(body: str) -> None:
+    model = parse(f"{SUM_AND_NORM} {body}")
+    assert len(ow.find(model, sum_and_norm)) == 1
+    made = operators(ow.rewrite(model, sum_and_norm))
+    assert made[0] == "SkipLayerNormalization"
+    assert not {"Add", "LayerNormalization"} & set(made)
+
+
+def test_results_that_no_node_can_make_in_time_are_reported() -> None:
+    model = parse(f"""{SUM_AND_NORM} {{
+        t = Add(x, s) w = Relu(t) m = ReduceMean<keepdims=0>(w) k = Mul(g, m)
+        y = LayerNormalization<axis=-1>(t, k, h) }}""")
+    assert len(ow.find(model, sum_and_norm)) == 1
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="`t` is computed before the value of `g`"):
+        made = ow.rewrite(model, sum_and_norm)
+    assert operators(made) == operators(model)
+    _, report = ow.optimize(model, rules=[sum_and_norm], report=True)
+    assert "`g`" in report.declined["sum_and_norm"]
+
+
+PRODUCTS = """g (float[b,n,2] x) => (float[b,n,2] y, float[b,n,2] k, float[b,n,2] v)
+    <float[2,2] wq = {1, 2, 3, 4}, float[2,2] wk = {1, 2, 3, 5}, float[2,2] wv = {1, 2, 3, 6}>"""
+
+
+@ow.rule(level="rounding", grows=True)
+def attention(op, x, wq: ow.Const, wk: ow.Const, wv: ow.Const):
+    q, k, v = x @ wq, x @ wk, x @ wv
+    return op.Softmax(q @ op.Transpose(k, perm=[0, 2, 1])) @ v, k, v
+
+
+@attention.to
+def _(op, x, wq, wk, wv):
+    return com.Heads(x, wq, wk, wv, _outputs=3)
+
+
+@pytest.mark.parametrize("order", ["qkv", "qvk", "kvq", "vqk"])
+def test_three_results_of_one_value(order: str) -> None:
+    products = " ".join(f"{c} = MatMul(x, w{c})" for c in order)
+    model = parse(f"""{PRODUCTS} {{ {products} t = Transpose<perm=[0,2,1]>(k)
+        s = MatMul(q, t)  p = Softmax(s)  y = MatMul(p, v) }}""")
+    made = ow.rewrite(model, attention)
+    assert operators(made) == ["Heads"]
+    assert list(made.graph.node[0].output) == ["y", "k", "v"]
+    assert list(made.graph.node[0].input) == ["x", "wq", "wk", "wv"]
+
+
+def test_results_in_any_order() -> None:
+    @ow.rule
+    def both(op, x):
+        return op.Relu(x), op.Neg(x)
+
+    both.to(lambda op, x: com.Both(x, _outputs=2))
+    for body in ("{ y = Relu(x) z = Neg(x) }", "{ z = Neg(x) y = Relu(x) }"):
+        made = ow.rewrite(parse(f"g (float[N] x) => (float[N] y, float[N] z) {body}"), both)
+        assert operators(made) == ["Both"]
+        assert list(made.graph.node[0].output) == ["y", "z"]
+
+
+def replaced_by(replacement):
+    made = ow.rule()(lambda op, x: op.Relu(op.Neg(x)))
+    made.to(replacement)
+    model = parse("g (float[N] x) => (float[N] y) { a = Neg(x)  y = Relu(a) }")
+    return ow.rewrite(model, made).graph.node[0]
+
+
+def test_keywords_of_other_domains() -> None:
+    node = replaced_by(lambda op, x: com.Foo(x, _outputs=2, _name="foo")[0])
+    assert (len(node.output), node.name, len(node.attribute)) == (2, "foo", 0)
+    for wrong in (
+        lambda op, x: com.Foo(x, outputs=2),
+        lambda op, x: com.Foo(x, outputs=["a", "b"]),
+        lambda op, x: com.Foo(x, name="foo"),
+    ):
+        with pytest.raises(ow.errors.OnnxwrightError, match=r"OW854.*would be an attribute"):
+            replaced_by(wrong)
+    node = replaced_by(lambda op, x: com.Foo(x, name="plugin", _name="foo"))
+    assert (node.name, node.attribute[0].s) == ("foo", b"plugin")

@@ -6,7 +6,7 @@ Values are paired by name, else by the Python line that made them, in the order 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -198,19 +198,21 @@ def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Mad
     be generated: there a value of another type is something else.
     """
     strict = any(m.in_model for m in (*ours, *theirs))
-    tables: list[dict[Any, list[Made]]] = [defaultdict(list) for _ in _KEYS]
+    tables: list[dict[Any, deque[Made]]] = [defaultdict(deque) for _ in _KEYS]
     for made in theirs:
-        for table, key in zip(tables, _KEYS, strict=True):
-            table[key(made)].append(made)
+        if made.result is None:
+            kind = _kind(made.value) if strict else ""
+            for table, key in zip(tables, _KEYS, strict=True):
+                table[key(made), kind].append(made)
     used: set[int] = set()
     pairs = []
     for made in ours:
         if made.result is not None:
             continue
+        kind = _kind(made.value) if strict else ""
         for table, key in zip(tables, _KEYS, strict=True):
             wanted = key(made)
-            candidates = table.get(wanted, ()) if wanted is not None else ()
-            found = _next([m for m in candidates if not strict or _same_kind(m, made)], used)
+            found = None if wanted is None else _next(table.get((wanted, kind)), used)
             if found is not None:
                 used.add(id(found))
                 pairs.append((made, found))
@@ -241,12 +243,13 @@ def _place_and_op(made: Made) -> Any:
 _KEYS: tuple[Callable[[Made], Any], ...] = (lambda m: m.name, _base_and_place, _place_and_op)
 
 
-def _next(candidates: Sequence[Made], used: set[int]) -> Made | None:
-    return next((m for m in candidates if id(m) not in used and m.result is None), None)
-
-
-def _same_kind(a: Made, b: Made) -> bool:
-    return _kind(a.value) == _kind(b.value)
+def _next(candidates: deque[Made] | None, used: set[int]) -> Made | None:
+    """The first that is not used yet; those before it are taken out."""
+    while candidates:
+        first = candidates.popleft()
+        if id(first) not in used:
+            return first
+    return None
 
 
 def _kind(value: Any) -> str:

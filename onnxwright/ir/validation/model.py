@@ -14,11 +14,17 @@ from onnxwright.ir.validation.devices import check_configurations, check_devices
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.functions import check_functions
 from onnxwright.ir.validation.order import check_order
-from onnxwright.ir.validation.tensors import check_sparse, check_tensor
+from onnxwright.ir.validation.tensors import SPARSE_LIMIT, check_sparse, check_tensor
 from onnxwright.types.dtypes import DType
 
 NESTING = 32
 """The most graphs inside each other: protobuf reads 100 messages, and a graph takes three."""
+
+RANK_LIMIT = 1024
+"""The most dimensions of one type: no runtime has tensors of more than some tens."""
+
+NAME_LIMIT = 1 << 20
+"""The most characters of one name: messages, and each table of names, hold it again."""
 
 TYPE_NESTING = 8
 """The most types inside each other, such as a sequence of optionals."""
@@ -76,6 +82,7 @@ class _Checker:
     def __init__(self, folder: Path | None, needed: bool, defined: bool) -> None:
         self.around: set[str] | None = set() if defined else None
         self.data = None if folder is None else Files(folder, needed)
+        self.written_out = 0  # bytes of all sparse tensors, written out
 
     def check(self, proto: Model) -> None:
         """Check everything."""
@@ -87,6 +94,15 @@ class _Checker:
             check_functions([proto], None)
         else:
             self._model(proto)
+
+    def _sparse(self, sparse: onnx.SparseTensorProto, place: str) -> None:
+        """Check a sparse tensor; the limit is for all of them together."""
+        self.written_out += check_sparse(sparse, place, self.data)
+        if self.written_out > SPARSE_LIMIT:
+            what = f"with it, the sparse tensors are over {SPARSE_LIMIT >> 30} GB when written out"
+            raise Damage(
+                "limit", place, what, "store them as inputs of the operators that read them"
+            )
 
     def _model(self, proto: onnx.ModelProto) -> None:
         where = "the model"
@@ -151,7 +167,7 @@ class _Checker:
             held.append(tensor.name)
         for sparse in graph.sparse_initializer:
             place = f"{where}, sparse initializer {quoted(sparse.values.name)}"
-            check_sparse(sparse, place, self.data)
+            self._sparse(sparse, place)
             held.append(sparse.values.name)
         for note in graph.quantization_annotation:
             self._texts(f"{where}, quantization annotations", note.tensor_name)
@@ -204,6 +220,7 @@ class _Checker:
             where, node.op_type, node.domain, node.overload, node.name, node.doc_string,
             *node.input, *node.output,
         )  # fmt: skip
+        self._once("node", [node.name], where)
         if not node.op_type:
             raise Damage("structure", where, "it has no operator")
         self._properties(node.metadata_props, where)
@@ -232,7 +249,7 @@ class _Checker:
         for tensor in _values(attr, held[0], "t", "tensors"):
             check_tensor(tensor, place, self.data)
         for sparse in _values(attr, held[0], "sparse_tensor", "sparse_tensors"):
-            check_sparse(sparse, place, self.data)
+            self._sparse(sparse, place)
         for kind in _values(attr, held[0], "tp", "type_protos"):
             _check_type(kind, place, 0)
         for graph in _values(attr, held[0], "g", "graphs"):
@@ -258,6 +275,10 @@ class _Checker:
 
     @staticmethod
     def _once(word: str, names: Sequence[str], where: str) -> None:
+        longest = max(map(len, names), default=0)
+        if longest > NAME_LIMIT:
+            what = f"the name of one {word} has {longest:,} characters, more than {NAME_LIMIT:,}"
+            raise Damage("limit", where, what)
         if len(set(names)) == len(names):
             return
         for name, count in Counter(names).items():
@@ -293,6 +314,9 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
         tensor = getattr(proto, which)
         if tensor.elem_type not in _ELEMENTS:
             raise Damage("data", where, f"it has the unknown element type {tensor.elem_type}")
+        if len(tensor.shape.dim) > RANK_LIMIT:
+            what = f"its type has {len(tensor.shape.dim):,} dimensions, more than {RANK_LIMIT}"
+            raise Damage("limit", where, what)
         for dim in tensor.shape.dim:
             if not is_text(dim.dim_param, dim.denotation):
                 raise Damage("structure", where, "the name of a dimension is not UTF-8")

@@ -220,13 +220,16 @@ def _check_external(
         data.check(entries, nbytes_of(kind, count), where)
 
 
-def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None) -> None:
+def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None) -> int:
     """Refuse a sparse tensor whose indices do not fit, or that is too large written out.
 
     Args:
         sparse: the tensor.
         where: where it is, for messages.
         data: where data in other files is.
+
+    Returns:
+        How many bytes it takes when it is written out.
 
     Raises:
         Damage: it does not fit.
@@ -238,7 +241,8 @@ def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None)
     check_tensor(sparse.indices, f"{where}, indices", data)
     dense = count_of(sparse.dims, where)
     kind = dtype_of(sparse.values, where)
-    if dense * max(kind.bits // 8, 1) > SPARSE_LIMIT:
+    size = dense * max(kind.bits // 8, 1)
+    if size > SPARSE_LIMIT:
         what = f"its shape {shape_text(sparse)} is over {SPARSE_LIMIT >> 30} GB when written out"
         raise Damage("limit", where, what, "store it as inputs of the operators that read it")
     if len(sparse.values.dims) != 1:
@@ -249,13 +253,14 @@ def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None)
         what = f"the indices of {count} values are INT64[{count}] or INT64[{count}, {rank}]"
         raise Damage("data", where, what)
     if sparse.indices.data_location == _T.EXTERNAL or not count:
-        return
+        return size
     raw = sparse.indices.raw_data
     array = np.frombuffer(raw, "<i8") if raw else np.array(sparse.indices.int64_data, np.int64)
     bounds = [dense] if len(shape) == 1 else list(sparse.dims)
     array = array.reshape(count, len(bounds))
     if (array < 0).any() or (array >= np.array(bounds, np.int64)).any():
         raise Damage("data", where, f"an index is outside the shape {shape_text(sparse)}")
+    return size
 
 
 __all__ = ["SPARSE_LIMIT", "Value", "check_sparse", "check_tensor", "check_value", "nbytes_of"]

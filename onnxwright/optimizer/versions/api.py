@@ -122,13 +122,22 @@ def _wanted(
         ))  # fmt: skip
     for domain, target in wanted.items():
         _check_version(domain, target)
-        now = model.graph.opset_imports.get(domain)
-        if now is not None and not 1 <= now <= registry.newest(domain):
-            fail(messages.ModelNotConvertible(
-                reason=f"its opset version of {domain or 'ai.onnx'} is {now}",
-                advice=f"versions 1 to {registry.newest(domain)} are supported",
-            ))  # fmt: skip
+        _check_imports(model, domain)
     return {domain: operator.index(target) for domain, target in wanted.items()}
+
+
+def _check_imports(model: ir.Model, domain: str) -> None:
+    """The versions a model and its functions import must exist: conversion goes one at a time."""
+    holders: list[tuple[str, ir.Graph | ir.Function]] = [("its", model.graph)]
+    holders += [(f"in the function `{f.name}` the", f) for f in model.functions.values()]
+    newest = registry.newest(domain)
+    for owner, holder in holders:
+        version = holder.opset_imports.get(domain)
+        if version is not None and not 1 <= version <= newest:
+            fail(messages.ModelNotConvertible(
+                reason=f"{owner} opset version of {domain or 'ai.onnx'} is {version}",
+                advice=f"versions 1 to {newest} are supported",
+            ))  # fmt: skip
 
 
 def _oldest(domain: str) -> int:

@@ -6,7 +6,7 @@ builds, so that everything else of the model (names, weights, metadata) is not t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
@@ -46,6 +46,7 @@ _WITHOUT_DEFAULT = 13
 _CONSTANTS_OF_ANY_TYPE = 9
 # Runtimes have it before the version that defines it.
 _EXPERIMENTAL = frozenset({"ThresholdedRelu"})
+_UNKNOWN = "write it with operators of that version, or as a function of the model"
 _INVALID = "repair the model: let it import the version that its operators are written for"
 
 
@@ -97,7 +98,7 @@ class Conversion:
         self._imports = unit.opset_imports
         self._function = unit if isinstance(unit, ir.Function) else None
         if self.target != version:
-            self._refuse_newer(unit, version)
+            self._refuse_unknown(unit, version)
         step = 1 if self.target > version else -1
         while version != self.target:
             changing = self._changes(version, version + step)
@@ -107,28 +108,63 @@ class Conversion:
                         self._node(node, version, version + step)
             version += step
         unit.opset_imports[self.domain] = self.target
+        if self._source != self.target:
+            self._check_result(unit)
         if not self.domain and self.target < _CONSTANTS_OF_ANY_TYPE and isinstance(unit, ir.Graph):
             initializers_for_constants(unit, self.target)
 
-    def _refuse_newer(self, unit: Holder, version: int) -> None:
-        """Refuse operators that came with a later version than the one imported."""
-        for node in all_nodes(unit):
+    def _refuse_unknown(self, unit: Holder, version: int) -> None:
+        """Refuse operators that the imported version does not have: what they mean is not known."""
+        for node in self._own_nodes(unit):
             if (
-                node.domain == self.domain
-                and registry.signature(self.domain, node.op_type, version) is None
-                and node.op_type in registry.op_names(self.domain, registry.newest(self.domain))
+                registry.signature(self.domain, node.op_type, version) is None
                 and node.op_type not in _EXPERIMENTAL
-                and node.op_identifier() not in self.model.functions
             ):
                 reason = f"version {version} of its opset has no such operator"
                 self._refuse(node, Refused(reason, _INVALID))
 
+    def _check_result(self, unit: Holder) -> None:
+        """Every node that is left must be in the target version, and not deprecated there.
+
+        A deprecated operator that ONNX gives a body for is written out.
+        """
+        for node in self._own_nodes(unit):
+            if node in self._refused:
+                continue
+            found = registry.signature(self.domain, node.op_type, self.target)
+            if found is None:
+                reason = f"version {self.target} of its opset has no such operator"
+                self._refuse(node, Refused(reason, _UNKNOWN))
+            elif found.deprecated:
+                self._guarded(node, self._expand, found, self.target, self.target)
+            elif self._is_constant_without_type(node, unit):
+                reason = f"version {self.target} has constants of floating-point types alone"
+                self._refuse(node, Refused(reason, "inline the function"))
+
+    def _is_constant_without_type(self, node: ir.Node, unit: Holder) -> bool:
+        """Whether a Constant of a function, which has no initializers, is of a newer type."""
+        if self.domain or node.op_type != "Constant" or not isinstance(unit, ir.Function):
+            return False
+        value = node.attributes.get("value")
+        return (
+            self.target < _CONSTANTS_OF_ANY_TYPE
+            and value is not None
+            and value.type == ir.AttributeType.TENSOR
+            and not value.as_tensor().dtype.is_floating_point()
+        )
+
+    def _own_nodes(self, unit: Holder) -> list[ir.Node]:
+        """The nodes of a graph or function, in bodies too, that call operators of the domain."""
+        return [
+            node
+            for node in all_nodes(unit)
+            if node.domain == self.domain and node.op_identifier() not in self.model.functions
+        ]
+
     def _changes(self, source: int, target: int) -> set[str]:
-        names = registry.op_names(self.domain, max(source, target))
-        names = (*names, *registry.op_names(self.domain, min(source, target)))
         return {
             n
-            for n in names
+            for n in registry.all_names(self.domain)
             if registry.signature(self.domain, n, source)
             is not registry.signature(self.domain, n, target)
         }
@@ -142,11 +178,15 @@ class Conversion:
         there = registry.signature(self.domain, node.op_type, target)
         if here is None or node.op_identifier() in self.model.functions:
             return
+        if target > source:
+            self._guarded(node, self._upgrade, here, there, target)
+        else:
+            self._guarded(node, self._downgrade, here, there, source)
+
+    def _guarded(self, node: ir.Node, step: Callable[..., None], *arguments: Any) -> None:
+        """One step of a node's conversion; what it cannot do is a problem of the node."""
         try:
-            if target > source:
-                self._upgrade(node, here, there, target)
-            else:
-                self._downgrade(node, here, there, source)
+            step(node, *arguments)
         except Refused as refused:
             self._refuse(node, refused)
         except OnnxwrightError as error:

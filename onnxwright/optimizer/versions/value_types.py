@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.builder.carrying import kind_of
 from onnxwright.builder.constants import constant_array
 from onnxwright.ir import adapters
-from onnxwright.ir.adapters import from_type_proto
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call
 from onnxwright.operators.op_call import MOST_DIMS, OpCall
 from onnxwright.operators.shape_values import values_of
@@ -54,7 +54,7 @@ def declared_type(value: ir.Value) -> OnnxType | None:
         return TensorType(DType(int(tensor.dtype)), _shape(tensor.shape))
     if type(made) is ir.TensorType:
         return TensorType(_dtype(made.dtype), _shape(value.shape))
-    return from_type_proto(ir.to_proto(value).type)
+    return kind_of(value)
 
 
 def _dtype(dtype: ir.DataType) -> DType | None:

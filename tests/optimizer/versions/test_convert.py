@@ -10,6 +10,8 @@ from onnx import helper, numpy_helper, parser
 
 import onnxwright as ow
 from onnxwright.errors import ConversionError, ConversionValueError, ModelError
+from onnxwright.ir.nested import all_nodes
+from onnxwright.opset import registry
 from tests.optimizer.versions.backend_cases import run, same
 
 
@@ -306,3 +308,96 @@ def test_einsums_that_are_refused(equation):
                      f'{equation}"> (x{", w" if "," in equation else ""}) }}')  # fmt: skip
     with pytest.raises(ConversionError, match="Einsum.*ellipsis or a letter twice"):
         ow.convert_version(model, 11)
+
+
+GROUPS = "(float[N,4,5] x, float[2] s, float[2] b) => (float[N,4,5] y)"
+GROUP_NORM = "GroupNormalization<num_groups = 2>"
+GROUPS_FUNCTION = (
+    '<domain: "d", opset_import: ["" : 18]> f (a, s, b) => (c) { c = ' + GROUP_NORM + "(a, s, b) }"
+)
+
+
+def exists(model):
+    """Every node of a model, in bodies and functions, is in its opset and not deprecated."""
+    made = ir.from_proto(model)
+    for holder in (made.graph, *made.functions.values()):
+        for node in all_nodes(holder):
+            if node.op_identifier() in made.functions:
+                continue
+            found = registry.signature(node.domain, node.op_type, holder.opset_imports[node.domain])
+            if found is None or found.deprecated:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("target", [7, 13, 17, 19, 20, 21, 23])
+@pytest.mark.parametrize("where", ["graph", "body", "function"])
+def test_what_is_deprecated_is_written_out(target, where):
+    if where == "graph":
+        model = model_of(18, f"g {GROUPS} {{ y = {GROUP_NORM}(x, s, b) }}")
+    elif where == "body":
+        body = (
+            "{ c = Constant<value_int = 0>() t = Cast<to = 9>(c) y = If (t) <"
+            "then_branch = a () => (float[N,4,5] u) { u = Relu(x) },"
+            f" else_branch = e () => (float[N,4,5] w) {{ w = {GROUP_NORM}(x, s, b) }}> }}"
+        )
+        model = model_of(18, f"g {GROUPS} {body}")
+    else:
+        text = f"g {GROUPS} {{ y = d.f(x, s, b) }}"
+        model = model_of(18, text, GROUPS_FUNCTION, imports=', "d" : 1')
+    rng = np.random.default_rng(0)
+    feeds = [rng.normal(size=shape).astype(np.float32) for shape in ((2, 4, 5), (2,), (2,))]
+    made = ow.convert_version(model, target)
+    assert exists(made), onnx.printer.to_text(made)
+    onnx.checker.check_model(made)
+    assert same(run(model, feeds), run(made, feeds))
+
+
+NOT_THERE = {
+    "of no version": (8, "{ y = ImageScaler<bias = [1.0, 1.0, 1.0], scale = 2.0>(x) }"),
+    "in a body": (
+        11,
+        (
+            "{ c = Constant<value_int = 1>() t = Cast<to = 9>(c) y = If (t) <"
+            "then_branch = a () => (float[1,3,4,4] u) { u = Relu(x) },"
+            " else_branch = e () => (float[1,3,4,4] w) { w = ImageScaler<scale = 2.0>(x) }> }"
+        ),
+    ),
+    "already removed": (11, "{ s = Constant<value_floats=[1.,1.,1.,1.]>() y = Upsample(x, s) }"),
+    "misspelled": (17, "{ y = Geluu(x) }"),
+    "of a later version": (14, "{ y = Gelu(x) }"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_THERE)
+@pytest.mark.parametrize("target", [10, 13, 26])
+def test_what_is_in_no_opset_is_refused(case, target):
+    version, body = NOT_THERE[case]
+    model = model_of(version, f"g (float[1,3,4,4] x) => (float[1,3,4,4] y) {body}")
+    with pytest.raises(ConversionError, match="OW870"):
+        ow.convert_version(model, target)
+
+
+def test_what_is_in_no_opset_is_refused_in_functions():
+    function = '<domain: "d", opset_import: ["" : 11]> f (a) => (b) { b = ImageScaler(a) }'
+    text = "g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = d.f(x) }"
+    model = model_of(11, text, function, imports=', "d" : 1')
+    with pytest.raises(ConversionError, match="OW870.*ImageScaler"):
+        ow.convert_version(model, 18)
+
+
+def test_a_function_of_the_model_may_have_any_name():
+    function = '<domain: "", opset_import: ["" : 11]> ImageScaler (a) => (b) { b = Relu(a) }'
+    text = "g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = ImageScaler(x) }"
+    made = ow.convert_version(model_of(11, text, function), 18)
+    assert [n.op_type for n in made.graph.node] == ["ImageScaler"]
+
+
+@pytest.mark.parametrize("version", [2**31 - 1, 10**6, 0, -3])
+def test_versions_imported_by_functions_must_exist(version):
+    function = '<domain: "d", opset_import: ["" : 18]> f (a) => (b) { b = Relu(a) }'
+    model = model_of(18, "g (float[2] x) => (float[2] y) { y = d.f(x) }", function,
+                     imports=', "d" : 1')  # fmt: skip
+    model.functions[0].opset_import[0].version = version
+    with pytest.raises((ConversionValueError, ModelError), match="version"):
+        ow.convert_version(model, 21)

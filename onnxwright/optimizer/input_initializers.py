@@ -1,0 +1,40 @@
+"""Initializers that are inputs as well: constants in IR version 3, defaults from version 4 on."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+_DEFAULTS = 4  # the IR version from which on an initializer need not be an input
+
+
+def constant_initializers(
+    model: ir.Model, *, assumed: bool, owned: bool
+) -> tuple[ir.Model, tuple[str, ...], tuple[str, ...]]:
+    """A model in which initializers that nobody replaces are not inputs.
+
+    In IR version 3 every initializer has to be an input, and ONNX Runtime takes it for a constant.
+    From version 4 on an initializer that is an input is its default: a caller may replace it.
+
+    Args:
+        model: the model.
+        assumed: whether the caller says that nobody replaces them.
+        owned: whether the model may be changed; else a copy is.
+
+    Returns:
+        The model, the initializers that left the inputs, and those that stay inputs.
+
+    Source:
+        ONNX IR specification, "Graphs", versions 3 and 4.
+    """
+    names = tuple(str(v.name) for v in model.graph.inputs if v.name in model.graph.initializers)
+    if not names or (model.ir_version >= _DEFAULTS and not assumed):
+        return model, (), names
+    made = model if owned else model.clone()
+    kept = [v for v in made.graph.inputs if v.name not in made.graph.initializers]
+    made.graph.inputs.clear()
+    made.graph.inputs.extend(kept)
+    made.ir_version = max(made.ir_version, _DEFAULTS)
+    return made, names, ()
+
+
+__all__ = ["constant_initializers"]

@@ -1,0 +1,64 @@
+"""Initializers that are inputs: constants in IR version 3, defaults of the caller from 4 on."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import parser
+from onnxruntime import InferenceSession
+
+import onnxwright as ow
+from onnxwright.errors import OnnxwrightError
+
+TEXT = """g (float[n, 3] x, float[3] w, float[3] b) => (float[n, 3] y)
+    <float[3] w = {1, 2, 3}, float[3] b = {4, 5, 6}>
+    { c = Mul(w, b) t = Mul(x, c) y = Add(t, b) }"""
+FEEDS = {"x": np.ones((2, 3), np.float32)}
+
+
+def model(ir_version: int, opset: int = 8) -> onnx.ModelProto:
+    return parser.parse_model(f'<ir_version: {ir_version}, opset_import: ["" : {opset}]> {TEXT}')
+
+
+@pytest.mark.parametrize("options", [{}, {"opset_version": 18}, {"level": "exact"}])
+def test_constants_in_version_3(options: dict) -> None:
+    made, report = ow.optimize(model(3), report=True, **options)
+    onnx.checker.check_model(made, full_check=True)
+    assert [i.name for i in made.graph.input] == ["x"]
+    if "level" not in options:  # a product of weights is folded within rounding
+        assert [n.op_type for n in made.graph.node] == ["Mul", "Add"]
+    assert made.ir_version >= 4
+    assert report.constant_initializers == ("w", "b")
+    assert "left the inputs: w, b" in str(report)
+    np.testing.assert_array_equal(ow.run_model(made, FEEDS)[0], ow.run_model(model(3), FEEDS)[0])
+
+
+@pytest.mark.parametrize("ir_version", [4, 8])
+def test_defaults_from_version_4_on(ir_version: int) -> None:
+    source = model(ir_version, 13)
+    made, report = ow.optimize(source, report=True)
+    assert [i.name for i in made.graph.input] == ["x", "w", "b"]
+    assert report.replaceable_initializers == ("w", "b")
+    assert 'assume "constant_initializers"' in str(report)
+    given = FEEDS | {"w": np.full(3, 7, np.float32)}
+    results = [InferenceSession(m.SerializeToString()).run(None, given)[0] for m in (made, source)]
+    np.testing.assert_array_equal(*results)
+    made, report = ow.optimize(source, assume=["constant_initializers"], report=True)
+    assert [i.name for i in made.graph.input] == ["x"]
+    assert [n.op_type for n in made.graph.node] == ["Mul", "Add"]
+    assert (report.constant_initializers, report.replaceable_initializers) == (("w", "b"), ())
+
+
+def test_what_is_given_does_not_change() -> None:
+    source = ir.from_proto(model(3))
+    made = ow.optimize(source)
+    assert [v.name for v in source.graph.inputs] == ["x", "w", "b"]
+    assert source.ir_version == 3
+    assert [v.name for v in made.graph.inputs] == ["x"]
+
+
+def test_other_assumptions_are_refused() -> None:
+    with pytest.raises(OnnxwrightError, match="OW853"):
+        ow.optimize(model(4, 13), assume=["constant"])

@@ -1,0 +1,1 @@
+"""Public reports of this field, each with a program of our own and the right value."""
