@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import deque
 from collections.abc import Sequence
 from types import BuiltinMethodType, FunctionType, MethodType
@@ -15,6 +14,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import change_container
 from onnxwright.converter.bodies import body_graph, is_body
 from onnxwright.converter.builtin_calls import BUILTINS, as_python
+from onnxwright.converter.capture import CACHES
 from onnxwright.converter.context import is_script
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import expand_items, not_shared
@@ -44,6 +44,7 @@ from onnxwright.semantics.literals import as_value, describe
 from onnxwright.semantics.numpy_functions.table import METHODS as ARRAY_METHODS
 from onnxwright.semantics.numpy_functions.table import call_method
 from onnxwright.types.kinds import AttrKind
+from onnxwright.types.roles import marks_function
 
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
 
@@ -109,6 +110,11 @@ def apply_function(
         return low.handlers.call_script(low, function, args, kwargs, span)
     if isinstance(function, Closure):
         return call_closure(low, function, args, kwargs, span)
+    if len(args) == 1 and isinstance(args[0], Closure):
+        if function is functools.wraps:
+            return functools.partial(functools.update_wrapper, wrapped=args[0])
+        if function is functools.update_wrapper or marks_function(function):
+            return args[0]
     if isinstance(function, GraphValue):
         advice = "a tensor is not a function; index it with `x[i]`"
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
@@ -261,7 +267,7 @@ def _call_python(
         args, function = [function.__self__, *args], function.__func__
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
-    target = inspect.unwrap(function) if callable(function) else function
+    target = function.__wrapped__ if isinstance(function, CACHES) else function
     if not isinstance(target, FunctionType):
         call = type(target).__dict__.get("__call__")
         if isinstance(call, FunctionType) and not isinstance(target, type):

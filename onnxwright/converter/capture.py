@@ -19,15 +19,19 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NoReturn, Union
 
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.catalogue import syntax
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.types.roles import Script
 
 FunctionNode = Union[ast.FunctionDef, ast.Lambda]
+# What `functools.lru_cache` and `functools.cache` make of a function: calling it gives what the
+# function gives.
+CACHES = (type(functools.lru_cache(maxsize=1)(lambda: None)),)
 _FUTURE_FLAGS = 0x1FE0000  # the compiler flags that `from __future__` sets
 
 
@@ -75,16 +79,23 @@ def _parse(file: str, text: str) -> ast.Module:
 
 
 def plain_function(obj: object) -> FunctionType:
-    """The Python function under decorators that kept a link to it (`functools.wraps`).
+    """The Python function that a call of `obj` runs.
+
+    A decorator that hands out another function (`functools.wraps`) is not looked through: that
+    other function is what Python calls.  A script, a method and the caches of functools only run
+    the function that they hold.
 
     Raises:
         ScriptTypeError: it is a class, a built-in or another object (OW104).
     """
-    if isinstance(obj, (staticmethod, classmethod)):
-        obj = obj.__func__
-    target = inspect.unwrap(obj) if callable(obj) else obj
-    if inspect.ismethod(target):
-        target = target.__func__
+    target: Any = obj
+    while not isinstance(target, (FunctionType, type)):
+        if isinstance(target, (staticmethod, classmethod, MethodType)):
+            target = target.__func__
+        elif isinstance(target, (Script, *CACHES)):
+            target = target.__wrapped__  # type: ignore[union-attr]
+        else:
+            break
     if isinstance(target, FunctionType):
         return target
     what = f"the class `{obj.__name__}`" if isinstance(obj, type) else f"`{type(obj).__name__}`"
