@@ -110,11 +110,9 @@ def apply_function(
         return low.handlers.call_script(low, function, args, kwargs, span)
     if isinstance(function, Closure):
         return call_closure(low, function, args, kwargs, span)
-    if len(args) == 1 and isinstance(args[0], Closure):
-        if function is functools.wraps:
-            return functools.partial(functools.update_wrapper, wrapped=args[0])
-        if function is functools.update_wrapper or marks_function(function):
-            return args[0]
+    if len(args) == 1 and isinstance(args[0], Closure) and _marks(function):
+        wraps = function is functools.wraps
+        return functools.partial(functools.update_wrapper, wrapped=args[0]) if wraps else args[0]
     if isinstance(function, GraphValue):
         advice = "a tensor is not a function; index it with `x[i]`"
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
@@ -141,6 +139,11 @@ def apply_function(
         low.regions.before_call(function, [], {}, span)
         return low.python(span, function, *args, **kwargs)
     return _call_python(low, function, args, kwargs, span)
+
+
+def _marks(function: Any) -> bool:
+    """Whether a function changes only what a nested function says of itself: name and marks."""
+    return function in (functools.wraps, functools.update_wrapper) or marks_function(function)
 
 
 def _makes_ops(function: Any) -> bool:
