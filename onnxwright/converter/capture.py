@@ -16,6 +16,7 @@ import os
 import stat
 import sys
 import textwrap
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +135,22 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
 _last_text: dict[str, str] = {}
 
 
+# The newest texts of programs that this package wrote, for `exec(to_script(model))`: a text that
+# is given to `exec` at once is held by nothing that can be asked for it.
+_written: deque[str] = deque(maxlen=8)
+_WRITTEN_LIMIT = 1 << 22
+
+
+def remember_text(text: str) -> None:
+    """Keep a written program, so that its functions find their source where `exec` runs it.
+
+    Args:
+        text: the program; one of more than 4 million characters is not kept.
+    """
+    if len(text) <= _WRITTEN_LIMIT and text not in _written:
+        _written.append(text)
+
+
 def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
     """Strings that may be the text: the command line, the callers' variables, typed lines."""
     mark = function.__name__ if function.__name__ != "<lambda>" else "lambda"
@@ -154,6 +171,7 @@ def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
                     seen.add(id(item))
                     yield item
         frame = frame.f_back
+    yield from (text for text in reversed(_written) if mark in text)
     yield from _typed_lines(mark)
 
 
@@ -339,8 +357,8 @@ def _fail_without_source(function: FunctionType) -> NoReturn:
         )
         fail(messages.NoSource(name=name, advice=advice, span=_about(code)))
     advice = (
-        "write the function in a file, or give its text: `script(source=...)`; "
-        "text given to `exec` can be registered in `linecache`"
+        "write the function in a file and import it, or give its text: `script(source=...)`; text "
+        "for `exec` is found where a variable holds it: `text = ...; exec(text)`"
     )
     fail(messages.NoSource(name=name, advice=advice))
 

@@ -69,11 +69,13 @@ class VerbatimPlan:
         shared: equal constants are made once, as they are when compiling as usual.
         copies: results that a graph did not make itself get an Identity, as usual.
         loops: for each loop, in order: `carried` (names), `first` and `again` (its condition).
+        names: the ONNX names of parameters that have others in Python.
     """
 
     shared: bool = False
     copies: bool = False
     loops: tuple[Mapping[str, Any], ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 class ConvertCall(Protocol):

@@ -115,10 +115,10 @@ class ScriptFunction(Script, Generic[P, R]):
 
     # A body is checked with the types it names; a call takes arrays and what becomes one.
     @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
-    def __call__(self, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the Python function on values, each operator through the current evaluator.
 
         Args:
