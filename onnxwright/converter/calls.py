@@ -122,7 +122,7 @@ def apply_function(
         return as_view(made, function.of) if ARRAY_METHODS[function.name].is_view else made
     handler = BUILTINS.get(function) if _hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
-    if handler is not None and (dynamic or (kwargs and _holds_functions([*kwargs.values()]))):
+    if handler is not None and (dynamic or _holds_functions([*args, *kwargs.values()])):
         made = handler(low, args, kwargs, span)
         return low.regions.own(made) if type(made) in (list, dict) else made
     if dynamic and is_numpy(function):
@@ -287,8 +287,6 @@ def _refuse_call(function: Any, span: Span) -> None:
     advice = (
         f"use `op.{near}` instead" if near else "use an operator (`op....`), or compute it outside"
     )
-    if function is map or function is filter:
-        advice = "write a comprehension: `[f(x) for x in xs]`"
     fail(messages.NotCallable(what=f"`{name}`", advice=advice, span=span))
 
 

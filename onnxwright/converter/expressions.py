@@ -276,9 +276,14 @@ def not_shared(low: Lowering, x: RunTimeList, span: Span) -> None:
 def changed_in_place(low: Lowering, node: hir.Binary, x: Any, y: Any) -> Any:
     """`xs += ys` on a Python container, which changes the container itself."""
     name = node.left.id if isinstance(node.left, hir.Name) else ""
-    y = items_of(low, y, node.span) if isinstance(x, (list, deque)) else y
+    if node.op == "add" and isinstance(x, (list, deque)):
+        y = items_of(low, y, node.span)
+    elif is_dynamic(y) and not isinstance(y, (list, tuple, dict)):
+        low.needed_now("how often the items of a list are repeated", node.span)
     change = getattr(operator, f"i{node.op.rstrip('_')}")
-    return change_container(low, name, x, node.span, lambda held: change(held, y))
+    return change_container(
+        low, name, x, node.span, lambda held: low.python(node.span, change, held, y)
+    )
 
 
 def apply_binary(low: Lowering, op: str, x: Any, y: Any, span: Span) -> Any:

@@ -326,8 +326,9 @@ def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = F
         size = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
         longer: GraphValue = truth(b, size)
         return longer
-    if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
-        what = f"a tensor of shape {list(shape)}"
+    if shape is not None and any(d is not None and d != 1 for d in shape):
+        sizes = ", ".join("?" if d is None else str(d) for d in shape)
+        what = f"a tensor of shape [{sizes}]"
         fail(control_flow.NotACondition(what=what, span=span))
     made: GraphValue = truth(b, value)
     if shape if scalar else shape and None in shape:
