@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
 from onnxwright.converter.branches import chosen_value
 from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.frame import Closure
@@ -242,7 +241,9 @@ def _filter(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) 
     for item in items_of(low, args[1], span):
         test = item if args[0] is None else low.apply(args[0], [item], {}, span)
         if is_dynamic(test) and not isinstance(test, (list, tuple, dict)):
-            low.needed_now("which items `filter` keeps", span, "`op.Compress` keeps part of a tensor")
+            low.needed_now(
+                "which items `filter` keeps", span, "`op.Compress` keeps part of a tensor"
+            )
         if low.python(span, bool, test):
             kept.append(item)
     return kept

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from onnxwright.converter.depth import room_for
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -54,6 +55,10 @@ class Script(Protocol):
     @property
     def default_opset(self) -> Opset | None:
         """The opset of its operators such as `+`, where the author named one."""
+
+
+# What a call of a function in a function takes of the stack, as levels of nested source.
+_LEVELS = 2
 
 
 def is_script(x: object) -> bool:
@@ -128,6 +133,7 @@ class Context:
             fail(messages.Recursion(name=name, chain=chain, span=span))
         self.chain.append((key, name))
         try:
-            yield
+            with room_for(len(self.chain) * _LEVELS):
+                yield
         finally:
             self.chain.pop()

@@ -40,6 +40,7 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.semantics.numpy_functions.table import METHODS, fresh
 from onnxwright.types.initializers import Initializer
+from onnxwright.types.kinds import SequenceType
 
 
 def make_closure(low: Lowering, node: hir.LocalFunction) -> Closure:
@@ -55,6 +56,15 @@ _TENSOR_ADVICE = {
     "numpy": "the elements are known only when the model runs; use `x` itself",
     "fill": "use `x[...] = value`",
     "sort": "use `np.sort(x)`, which makes a new tensor",
+}
+
+
+_SEQUENCE_ADVICE = {
+    "append": "use `xs = op.SequenceInsert(xs, x)`",
+    "insert": "use `xs = op.SequenceInsert(xs, x, position)`",
+    "pop": "use `op.SequenceAt(xs, i)` and `xs = op.SequenceErase(xs, i)`",
+    "extend": "use `xs = op.SequenceInsert(xs, x)` for each item",
+    "remove": "use `xs = op.SequenceErase(xs, i)`",
 }
 
 
@@ -144,6 +154,13 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
         return dtype if node.name == "onnx_dtype" else dtype.numpy
     if node.name in METHODS:
         return TensorMethod(x, node.name)
+    if isinstance(b.type_of(x), SequenceType):
+        advice = _SEQUENCE_ADVICE.get(node.name, "use an operator: `op.SequenceAt(xs, i)`")
+        fail(
+            messages.MethodOfTensor(
+                name=node.name, advice=advice, what="sequences of ONNX", span=node.span
+            )
+        )
     advice = _TENSOR_ADVICE.get(node.name, "use an operator: `op....`")
     fail(messages.MethodOfTensor(name=node.name, advice=advice, span=node.span))
 

@@ -187,7 +187,7 @@ def collecting(pending: list[Diagnostic]) -> Iterator[None]:
 
 # What was said of each file, as Python keeps it in a module's `__warningregistry__`: its usual
 # filter shows a warning once for a place.
-_registries: dict[str, dict[Any, Any]] = {}
+_registries: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 
 
 def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
