@@ -111,8 +111,9 @@ def apply_function(
     if isinstance(function, Closure):
         return call_closure(low, function, args, kwargs, span)
     if len(args) == 1 and isinstance(args[0], Closure) and _marks(function):
+        update: Any = functools.update_wrapper
         wraps = function is functools.wraps
-        return functools.partial(functools.update_wrapper, wrapped=args[0]) if wraps else args[0]
+        return functools.partial(update, wrapped=args[0]) if wraps else args[0]
     if isinstance(function, GraphValue):
         advice = "a tensor is not a function; index it with `x[i]`"
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
@@ -143,7 +144,8 @@ def apply_function(
 
 def _marks(function: Any) -> bool:
     """Whether a function changes only what a nested function says of itself: name and marks."""
-    return function in (functools.wraps, functools.update_wrapper) or marks_function(function)
+    names = function is functools.wraps or function is functools.update_wrapper
+    return names or marks_function(function)
 
 
 def _makes_ops(function: Any) -> bool:
@@ -270,7 +272,9 @@ def _call_python(
         args, function = [function.__self__, *args], function.__func__
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
-    target = function.__wrapped__ if isinstance(function, CACHES) else function
+    target: Any = function
+    if isinstance(function, CACHES):
+        target = function.__wrapped__
     if not isinstance(target, FunctionType):
         call = type(target).__dict__.get("__call__")
         if isinstance(call, FunctionType) and not isinstance(target, type):

@@ -228,7 +228,7 @@ class _Call:
             self._wrong(param.name, str(spec), "None", "give a value; the attribute is required")
         convert = normalizer(spec.kind)
         try:
-            made = convert(value)
+            made: Any = convert(value)
             if spec.kind is AttrKind.BOOL:
                 return bool(made)
             return [bool(one) for one in made] if spec.kind is AttrKind.BOOLS else made

@@ -274,6 +274,10 @@ def _arrays(x: Any) -> Any:
     return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
 
 
+# What a tensor holds in its slot, under the property of the class below.
+_held: Any = vars(Tensor)["value"]
+
+
 class StaleTensor(Tensor):
     """A view of memory that was written into: reading it is an error."""
 
@@ -286,7 +290,7 @@ class StaleTensor(Tensor):
         Raises:
             ScriptValueError: always (OW868).
         """
-        note: WrittenElsewhere = Tensor.value.__get__(self)  # type: ignore[attr-defined]
+        note: WrittenElsewhere = _held.__get__(self)
         fail(note.at(user_span()))
 
 
