@@ -42,7 +42,7 @@ class TracedValue(GraphValue):
             self._needed(f"{what} of `{self.value.name or 'a constant'}`")
         return array.item()
 
-    def _forget(self) -> None:
+    def _forget(self, written: Any) -> None:  # noqa: ARG002 - the graph does not know names
         self.__class__ = StaleValue
 
     def _needed(self, what: str) -> NoReturn:

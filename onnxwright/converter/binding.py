@@ -111,6 +111,8 @@ def bind_item(low: Lowering, target: hir.ItemTarget, value: Any) -> None:
     if isinstance(container, (GraphValue, np.ndarray)) and target.id in low.frame.env:
         write_part(low, target, container, [index], value)
         return
+    if isinstance(container, (list, dict, deque)):
+        low.needed_now(f"which item of `{target.id}` is assigned", target.span)
     advice = "`op.ScatterElements`, `op.ScatterND` or `op.Where` make a changed copy"
     _refuse(f"a part of `{target.id}`", advice, target.span)
 

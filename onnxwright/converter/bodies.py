@@ -38,7 +38,7 @@ def body_graph(
     """A graph attribute from a Python callable: its parameters become the graph's inputs."""
     recorder = low.b.recorder
     kinds = _body_inputs(op, inputs, kwargs, span)
-    names = _parameter_names(body)
+    names = _parameter_names(body, len(kinds or ()))
     if kinds is None or len(kinds) != len(names):
         loose = kinds is None or not low.handlers.checked
         kinds = [None] * len(names) if loose or kinds is None else kinds
@@ -131,12 +131,23 @@ def is_body(x: Any) -> bool:
     return isinstance(x, (Closure, FunctionType, MethodType)) or is_script(x)
 
 
-def _parameter_names(body: Any) -> list[str]:
+def _parameter_names(body: Any, given: int = 0) -> list[str]:
+    """The parameters without a default; `*args` takes what is left of the `given` values."""
     if isinstance(body, Closure):
-        return [p.name for p in body.function.params if p.default is None]
-    function = body.function if is_script(body) else body
-    params = inspect.signature(function).parameters.values()
-    return [p.name for p in params if p.default is inspect.Parameter.empty]
+        params = [(p.name, p.kind) for p in body.function.params if p.default is None]
+        star, keywords = "star", "keywords"
+    else:
+        function = body.function if is_script(body) else body
+        own = inspect.signature(function, follow_wrapped=False).parameters.values()
+        params = [(p.name, p.kind.name) for p in own if p.default is inspect.Parameter.empty]
+        star, keywords = "VAR_POSITIONAL", "VAR_KEYWORD"
+    found: list[str] = []
+    for name, kind in params:
+        if kind == star:
+            found += [f"{name}_{n}" for n in range(len(found), given)]
+        elif kind != keywords:
+            found.append(name)
+    return found
 
 
 def _parameter_annotations(body: Any) -> dict[str, object]:

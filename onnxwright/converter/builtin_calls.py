@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from onnxwright.converter.branches import chosen_value
 from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.frame import Closure
 from onnxwright.converter.items import items_of
 from onnxwright.converter.iterables import iterations_of
 from onnxwright.converter.logic import always, short_circuit, warn_elementwise
-from onnxwright.converter.run_time_lists import RunTimeList, as_tensor, has_items, length, summed
+from onnxwright.converter.run_time_lists import (
+    RunTimeList,
+    as_tensor,
+    has_items,
+    length,
+    settled,
+    summed,
+)
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import AttributeRef, is_dynamic, same_static
 from onnxwright.diagnostics.catalogue import control_flow
@@ -21,6 +29,7 @@ from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, cast, emit1, shape_of
 from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
 
 
 def as_python(low: Lowering, function: Any, span: Span) -> Any:
@@ -75,11 +84,7 @@ def _sum(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> 
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     only = low.value(args[0])
     if isinstance(only, RunTimeList):
-        b = low.at(span)
-        all_items = b.as_weak(summed(b, only), only.item.weak)
-        if same_static(start, 0):
-            return all_items
-        return apply_binary(low, "add", start, all_items, span)
+        return _sum_of_list(low, only, start, span)
     if isinstance(only, GraphValue):
         b = low.at(span)
         total: Any = b.as_weak(arithmetic.reduce_all(b, "ReduceSum", only), only.weak)
@@ -94,6 +99,25 @@ def _sum(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> 
             else apply_binary(low, "add", total, item, span)
         )
     return total
+
+
+def _sum_of_list(low: Lowering, x: RunTimeList, start: Any, span: Span) -> Any:
+    """`sum` of a list whose length the model decides; that of no items is the start."""
+    x = settled(low.at(span), x)
+
+    def all_items() -> Any:
+        b = low.at(span)
+        total = b.as_weak(summed(b, x), x.item.weak)
+        return total if same_static(start, 0) else apply_binary(low, "add", start, total, span)
+
+    if x.stacked is not None:
+        return all_items()
+    b = low.at(span)
+    kind = x.item.kind
+    nothing = start
+    if not is_dynamic(start) and isinstance(kind, TensorType):
+        nothing = b.as_weak(as_value(b, start, dtype=kind.dtype), x.item.weak)
+    return chosen_value(low, has_items(b, x), all_items, always(nothing), span)
 
 
 def _number(kind: str) -> Callable[..., Any]:
@@ -205,6 +229,26 @@ def _enumerate(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Spa
     return list(enumerate(items_of(low, args[0], span), start))
 
 
+def _map(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+    """`map`: every item at once."""
+    items = [items_of(low, a, span) for a in args[1:]]
+    return [low.apply(args[0], list(each), {}, span) for each in zip(*items, strict=False)]
+
+
+def _filter(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+    """`filter`: what is kept must be known when compiling."""
+    kept: list[Any] = []
+    for item in items_of(low, args[1], span):
+        test = item if args[0] is None else low.apply(args[0], [item], {}, span)
+        if is_dynamic(test) and not isinstance(test, (list, tuple, dict)):
+            low.needed_now(
+                "which items `filter` keeps", span, "`op.Compress` keeps part of a tensor"
+            )
+        if low.python(span, bool, test):
+            kept.append(item)
+    return kept
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     min: _one_or_many(min, "Min", "ReduceMin"),
     max: _one_or_many(max, "Max", "ReduceMax"),
@@ -228,4 +272,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     dict: _dict,
     zip: _zip,
     enumerate: _enumerate,
+    map: _map,
+    filter: _filter,
 }

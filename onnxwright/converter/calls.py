@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import deque
 from collections.abc import Sequence
 from types import BuiltinMethodType, FunctionType, MethodType
@@ -15,6 +14,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import change_container
 from onnxwright.converter.bodies import body_graph, is_body
 from onnxwright.converter.builtin_calls import BUILTINS, as_python
+from onnxwright.converter.capture import CACHES
 from onnxwright.converter.context import is_script
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import expand_items, not_shared
@@ -44,6 +44,7 @@ from onnxwright.semantics.literals import as_value, describe
 from onnxwright.semantics.numpy_functions.table import METHODS as ARRAY_METHODS
 from onnxwright.semantics.numpy_functions.table import call_method
 from onnxwright.types.kinds import AttrKind
+from onnxwright.types.roles import marks_function
 
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
 
@@ -109,6 +110,10 @@ def apply_function(
         return low.handlers.call_script(low, function, args, kwargs, span)
     if isinstance(function, Closure):
         return call_closure(low, function, args, kwargs, span)
+    if len(args) == 1 and isinstance(args[0], Closure) and _marks(function):
+        update: Any = functools.update_wrapper
+        wraps = function is functools.wraps
+        return functools.partial(update, wrapped=args[0]) if wraps else args[0]
     if isinstance(function, GraphValue):
         advice = "a tensor is not a function; index it with `x[i]`"
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
@@ -118,7 +123,7 @@ def apply_function(
         return as_view(made, function.of) if ARRAY_METHODS[function.name].is_view else made
     handler = BUILTINS.get(function) if _hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
-    if handler is not None and (dynamic or (kwargs and _holds_functions([*kwargs.values()]))):
+    if handler is not None and (dynamic or _holds_functions([*args, *kwargs.values()])):
         made = handler(low, args, kwargs, span)
         return low.regions.own(made) if type(made) in (list, dict) else made
     if dynamic and is_numpy(function):
@@ -135,6 +140,12 @@ def apply_function(
         low.regions.before_call(function, [], {}, span)
         return low.python(span, function, *args, **kwargs)
     return _call_python(low, function, args, kwargs, span)
+
+
+def _marks(function: Any) -> bool:
+    """Whether a function changes only what a nested function says of itself: name and marks."""
+    names = function is functools.wraps or function is functools.update_wrapper
+    return names or marks_function(function)
 
 
 def _makes_ops(function: Any) -> bool:
@@ -261,7 +272,9 @@ def _call_python(
         args, function = [function.__self__, *args], function.__func__
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
-    target = inspect.unwrap(function) if callable(function) else function
+    target: Any = function
+    if isinstance(function, CACHES):
+        target = function.__wrapped__
     if not isinstance(target, FunctionType):
         call = type(target).__dict__.get("__call__")
         if isinstance(call, FunctionType) and not isinstance(target, type):
@@ -278,8 +291,6 @@ def _refuse_call(function: Any, span: Span) -> None:
     advice = (
         f"use `op.{near}` instead" if near else "use an operator (`op....`), or compute it outside"
     )
-    if function is map or function is filter:
-        advice = "write a comprehension: `[f(x) for x in xs]`"
     fail(messages.NotCallable(what=f"`{name}`", advice=advice, span=span))
 
 

@@ -12,22 +12,25 @@ import ast
 import functools
 import inspect
 import linecache
-import os
 import stat
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NoReturn, Union
 
+from onnxwright.converter.source_texts import candidate_texts
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.catalogue import syntax
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.types.roles import Script
 
 FunctionNode = Union[ast.FunctionDef, ast.Lambda]
+# What `functools.lru_cache` and `functools.cache` make of a function: calling it gives what the
+# function gives.
+CACHES = (type(functools.lru_cache(maxsize=1)(lambda: None)),)
 _FUTURE_FLAGS = 0x1FE0000  # the compiler flags that `from __future__` sets
 
 
@@ -75,16 +78,23 @@ def _parse(file: str, text: str) -> ast.Module:
 
 
 def plain_function(obj: object) -> FunctionType:
-    """The Python function under decorators that kept a link to it (`functools.wraps`).
+    """The Python function that a call of `obj` runs.
+
+    A decorator that hands out another function (`functools.wraps`) is not looked through: that
+    other function is what Python calls.  A script, a method and the caches of functools only run
+    the function that they hold.
 
     Raises:
         ScriptTypeError: it is a class, a built-in or another object (OW104).
     """
-    if isinstance(obj, (staticmethod, classmethod)):
-        obj = obj.__func__
-    target = inspect.unwrap(obj) if callable(obj) else obj
-    if inspect.ismethod(target):
-        target = target.__func__
+    target: Any = obj
+    while not isinstance(target, (FunctionType, type)):
+        if isinstance(target, (staticmethod, classmethod, MethodType)):
+            target = target.__func__
+        elif isinstance(target, (Script, *CACHES)):
+            target = target.__wrapped__  # type: ignore[union-attr]
+        else:
+            break
     if isinstance(target, FunctionType):
         return target
     what = f"the class `{obj.__name__}`" if isinstance(obj, type) else f"`{type(obj).__name__}`"
@@ -108,7 +118,7 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
     last = _last_text.get(file)
     if last is not None and _compiles_to(last, function.__code__):
         return last
-    for text in _candidates(function, depth + 1):
+    for text in candidate_texts(function, depth + 1):
         for variant in dict.fromkeys((text, textwrap.dedent(text), textwrap.dedent(text).strip())):
             if _compiles_to(variant, function.__code__):
                 if len(_last_text) > 64:
@@ -121,55 +131,6 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
 # The text that was found last for a file that is none (`<string>`): the next function is often
 # from it too.
 _last_text: dict[str, str] = {}
-
-
-def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
-    """Strings that may be the text: the command line, the callers' variables, typed lines."""
-    mark = function.__name__ if function.__name__ != "<lambda>" else "lambda"
-    arguments = list(getattr(sys, "orig_argv", ()))
-    if "-c" in arguments[:-1]:
-        yield arguments[arguments.index("-c") + 1]
-    if function.__code__.co_filename == "<stdin>":
-        yield from _standard_input()
-    frame: FrameType | None = sys._getframe(depth)
-    seen: set[int] = set()
-    while frame is not None:
-        holders: list[Any] = [frame.f_locals.values(), frame.f_code.co_consts]
-        if frame.f_locals is not frame.f_globals:
-            holders.append(frame.f_globals.values())
-        for holder in holders:
-            for item in list(holder):
-                if isinstance(item, str) and mark in item and "\n" in item and id(item) not in seen:
-                    seen.add(id(item))
-                    yield item
-        frame = frame.f_back
-    yield from _typed_lines(mark)
-
-
-def _standard_input() -> Iterator[str]:
-    """The script that Python reads from standard input, where that is a file."""
-    try:
-        size = os.fstat(0).st_size
-        if stat.S_ISREG(os.fstat(0).st_mode):
-            yield os.pread(0, size, 0).decode()
-    except (OSError, ValueError):
-        return
-
-
-def _typed_lines(name: str) -> Iterator[str]:
-    """The last definition typed at an interactive prompt, from the line editor's history."""
-    readline = sys.modules.get("readline")
-    if readline is None:
-        return
-    count = readline.get_current_history_length()
-    lines = [readline.get_history_item(n) or "" for n in range(max(1, count - 2000), count + 1)]
-    for start in range(len(lines) - 1, -1, -1):
-        if lines[start].lstrip().startswith(f"def {name}"):
-            first = start
-            while first > 0 and lines[first - 1].startswith("@"):
-                first -= 1
-            yield "\n".join(lines[first:]) + "\n"
-            return
 
 
 def _compiles_to(text: str, code: CodeType) -> bool:
@@ -328,8 +289,8 @@ def _fail_without_source(function: FunctionType) -> NoReturn:
         )
         fail(messages.NoSource(name=name, advice=advice, span=_about(code)))
     advice = (
-        "write the function in a file, or give its text: `script(source=...)`; "
-        "text given to `exec` can be registered in `linecache`"
+        "write the function in a file and import it, or give its text: `script(source=...)`; text "
+        "for `exec` is found where a variable holds it: `text = ...; exec(text)`"
     )
     fail(messages.NoSource(name=name, advice=advice))
 

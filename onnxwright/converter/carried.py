@@ -210,7 +210,7 @@ class Carried:
         for name in self.s.carried:
             if name not in self.shape and name not in self.lost:
                 stable = self._settle(name, env) and stable
-        check_next_iteration(self.written, env, self.shape)
+        check_next_iteration(self.low, self.written, self.shape)
         return stable and not self._drop_unchanged(env)
 
     def _compare_lists(self, name: str, before: Any, end: Any) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from onnxwright.converter.depth import room_for
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -56,6 +57,10 @@ class Script(Protocol):
         """The opset of its operators such as `+`, where the author named one."""
 
 
+# What a call of a function in a function takes of the stack, as levels of nested source.
+_LEVELS = 2
+
+
 def is_script(x: object) -> bool:
     """Whether `x` is a decorated function."""
     return isinstance(x, roles.Script)
@@ -69,11 +74,13 @@ class VerbatimPlan:
         shared: equal constants are made once, as they are when compiling as usual.
         copies: results that a graph did not make itself get an Identity, as usual.
         loops: for each loop, in order: `carried` (names), `first` and `again` (its condition).
+        names: the ONNX names of parameters that have others in Python.
     """
 
     shared: bool = False
     copies: bool = False
     loops: tuple[Mapping[str, Any], ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 class ConvertCall(Protocol):
@@ -126,6 +133,7 @@ class Context:
             fail(messages.Recursion(name=name, chain=chain, span=span))
         self.chain.append((key, name))
         try:
-            yield
+            with room_for(len(self.chain) * _LEVELS):
+                yield
         finally:
             self.chain.pop()

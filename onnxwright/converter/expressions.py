@@ -40,6 +40,7 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.semantics.numpy_functions.table import METHODS, fresh
 from onnxwright.types.initializers import Initializer
+from onnxwright.types.kinds import SequenceType
 
 
 def make_closure(low: Lowering, node: hir.LocalFunction) -> Closure:
@@ -55,6 +56,15 @@ _TENSOR_ADVICE = {
     "numpy": "the elements are known only when the model runs; use `x` itself",
     "fill": "use `x[...] = value`",
     "sort": "use `np.sort(x)`, which makes a new tensor",
+}
+
+
+_SEQUENCE_ADVICE = {
+    "append": "use `xs = op.SequenceInsert(xs, x)`",
+    "insert": "use `xs = op.SequenceInsert(xs, x, position)`",
+    "pop": "use `op.SequenceAt(xs, i)` and `xs = op.SequenceErase(xs, i)`",
+    "extend": "use `xs = op.SequenceInsert(xs, x)` for each item",
+    "remove": "use `xs = op.SequenceErase(xs, i)`",
 }
 
 
@@ -144,6 +154,13 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
         return dtype if node.name == "onnx_dtype" else dtype.numpy
     if node.name in METHODS:
         return TensorMethod(x, node.name)
+    if isinstance(b.type_of(x), SequenceType):
+        advice = _SEQUENCE_ADVICE.get(node.name, "use an operator: `op.SequenceAt(xs, i)`")
+        fail(
+            messages.MethodOfTensor(
+                name=node.name, advice=advice, what="sequences of ONNX", span=node.span
+            )
+        )
     advice = _TENSOR_ADVICE.get(node.name, "use an operator: `op....`")
     fail(messages.MethodOfTensor(name=node.name, advice=advice, span=node.span))
 
@@ -276,9 +293,14 @@ def not_shared(low: Lowering, x: RunTimeList, span: Span) -> None:
 def changed_in_place(low: Lowering, node: hir.Binary, x: Any, y: Any) -> Any:
     """`xs += ys` on a Python container, which changes the container itself."""
     name = node.left.id if isinstance(node.left, hir.Name) else ""
-    y = items_of(low, y, node.span) if isinstance(x, (list, deque)) else y
+    if node.op == "add" and isinstance(x, (list, deque)):
+        y = items_of(low, y, node.span)
+    elif is_dynamic(y) and not isinstance(y, (list, tuple, dict)):
+        low.needed_now("how often the items of a list are repeated", node.span)
     change = getattr(operator, f"i{node.op.rstrip('_')}")
-    return change_container(low, name, x, node.span, lambda held: change(held, y))
+    return change_container(
+        low, name, x, node.span, lambda held: low.python(node.span, change, held, y)
+    )
 
 
 def apply_binary(low: Lowering, op: str, x: Any, y: Any, span: Span) -> Any:

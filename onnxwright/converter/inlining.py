@@ -25,10 +25,11 @@ def inline_python(
     low: Lowering, function: FunctionType, args: list[Any], kwargs: dict[str, Any], span: Span
 ) -> Any:
     """Convert the body of a Python function with these arguments, in place."""
+    signature = _own_signature(function)
     try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        bad_call(function.__name__, str(error), str(inspect.signature(function)), span)
+        bad_call(function.__name__, str(error), str(signature), span)
     given = set(bound.arguments)
     bound.apply_defaults()
     for name, value in bound.arguments.items():
@@ -41,6 +42,20 @@ def inline_python(
         )
         with room_for(len(low.callers) * 4 + made.parsed.depth):
             return run_body(low, frame, made.body, span)
+
+
+def _own_signature(function: FunctionType) -> inspect.Signature:
+    """The parameters of the function itself, whatever `functools.wraps` says that it wraps."""
+    plain = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__annotations__ = function.__annotations__
+    return inspect.signature(plain)
 
 
 def bad_call(name: str, reason: str, signature: str, span: Span) -> Any:
@@ -71,6 +86,8 @@ def _bind_closure(
     for p in function.params:
         if p.kind == "star":
             env[p.name], given = tuple(given), []
+        elif p.kind == "keywords":
+            env[p.name], kwargs = kwargs, {}
         elif p.kind == "positional" and given:
             env[p.name] = given.pop(0)
         elif p.name in kwargs:

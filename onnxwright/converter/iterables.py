@@ -12,7 +12,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import item_at, items_of
-from onnxwright.converter.memory import as_view
+from onnxwright.converter.memory import ITERATED, as_view, rebinds, written_names
 from onnxwright.converter.run_time_lists import RunTimeList, length, settled
 from onnxwright.converter.run_time_lists import item_at as item_of_list
 from onnxwright.converter.state import Lowering
@@ -51,39 +51,67 @@ class DynamicTripCount:
     item: Callable[[Any], Any]
 
 
-def read_iterable(low: Lowering, node: hir.Expr) -> Any:
-    """A static list or range, or the trip count of a run-time loop."""
+def read_iterable(low: Lowering, node: hir.Expr, body: hir.Block = ()) -> Any:
+    """A static list or range, or the trip count of a run-time loop.
+
+    Args:
+        low: the function being lowered.
+        node: what the loop goes over.
+        body: the body of the loop, which may write into it.
+    """
     if isinstance(node, hir.Call) and isinstance(node.func, hir.Name):
         function = low.frame.lookup(node.func.id, node.func.span)
         if function in (range, enumerate, zip, reversed) and not node.keywords:
             parts = [a.value if isinstance(a, hir.Star) else a for a in node.args]
             if len(parts) == len(node.args) and not any(isinstance(a, hir.Star) for a in node.args):
-                return _builtin_iterable(low, function, node)
-    return iterations_of(low, low.evaluate(node), node.span)
+                return _builtin_iterable(low, function, node, body)
+    value = low.evaluate(node)
+    return iterations_of(low, value, node.span, _reader(low, node, value, body))
 
 
-def _builtin_iterable(low: Lowering, function: Any, node: hir.Call) -> Any:
+def _reader(low: Lowering, node: hir.Expr, value: Any, body: hir.Block) -> Callable[[], Any] | None:
+    """Reads a tensor again in each iteration, where the body writes into tensors.
+
+    The rows that numpy hands out are those of the moment: a write into the name itself is seen,
+    a write into the same memory through another name is refused (OW868).
+    """
+    if not isinstance(value, GraphValue) or not written_names(body):
+        return None
+    name = f"{ITERATED} {node.span.line}:{node.span.col}"
+    if isinstance(node, hir.Name) and not rebinds(body, node.id):
+        name = node.id
+    else:
+        low.frame.env[name] = value
+    return lambda: low.frame.lookup(name, node.span)
+
+
+def _builtin_iterable(low: Lowering, function: Any, node: hir.Call, body: hir.Block) -> Any:
     span = node.span
     if function is range:
         args = [low.value(low.evaluate(a)) for a in node.args]
         return range_of(low, args, span)
     if function is enumerate:
-        inner = read_iterable(low, node.args[0])
+        inner = read_iterable(low, node.args[0], body)
         start = low.value(low.evaluate(node.args[1])) if len(node.args) > 1 else 0
         return _enumerated(low, inner, start, span)
     if function is reversed:
-        inner = read_iterable(low, node.args[0])
+        inner = read_iterable(low, node.args[0], body)
         if not isinstance(inner, DynamicTripCount):
             return list(reversed(items_of(low, inner, span)))
         last = apply_binary(low, "sub", inner.count, 1, span)
         return DynamicTripCount(
             inner.count, lambda n: inner.item(apply_binary(low, "sub", last, n, span))
         )
-    return _zipped(low, [read_iterable(low, a) for a in node.args], span)
+    return _zipped(low, [read_iterable(low, a, body) for a in node.args], span)
 
 
-def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
-    """What a loop goes over for an evaluated iterable: itself, or a trip count with its items."""
+def iterations_of(
+    low: Lowering, value: Any, span: Span, reader: Callable[[], Any] | None = None
+) -> Any:
+    """What a loop goes over for an evaluated iterable: itself, or a trip count with its items.
+
+    `reader` gives what the iterable is when an item is read, where that may change.
+    """
     value = low.value(value)
     b = low.at(span)
     if isinstance(value, RunTimeList):
@@ -95,8 +123,9 @@ def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
             return DynamicTripCount(
                 count, lambda n: emit1(low.b, "SequenceAt", (value, index_value(low, n)))
             )
-        rows = _over_tensor(low, value, span)
-        return DynamicTripCount(rows.count, lambda n: as_view(rows.item(n), value))
+        read: Callable[[], Any] = reader or (lambda: value)
+        count = _over_tensor(low, value, span).count
+        return DynamicTripCount(count, lambda n: _row(low, read(), n))
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             fail(messages.NotIterable(what="an array of rank 0", span=span))
@@ -120,17 +149,19 @@ def _over_tensor(low: Lowering, x: GraphValue, span: Span) -> DynamicTripCount:
     b = low.b
     if rank_of(b, x) == 0:
         fail(messages.NotIterable(what="a tensor of rank 0", span=span))
-    weak = x.weak
-    x = b.as_weak(x, None)
     shape = shape_of(b, x)
     if shape is not None and isinstance(shape[0], int):
         count: Any = shape[0]
     else:
-        whole = emit1(b, "Shape", (x,))
+        whole = emit1(b, "Shape", (b.as_weak(x, None),))
         count = b.as_weak(gather(b, whole, int_constant(b, 0)), "int")
-    return DynamicTripCount(
-        count, lambda n: low.b.as_weak(gather(low.b, x, index_value(low, n)), weak)
-    )
+    return DynamicTripCount(count, lambda n: _row(low, x, n))
+
+
+def _row(low: Lowering, x: GraphValue, n: Any) -> Any:
+    """A row of a tensor, a view of it."""
+    row = gather(low.b, low.b.as_weak(x, None), index_value(low, n))
+    return as_view(low.b.as_weak(row, x.weak), x)
 
 
 def _enumerated(low: Lowering, inner: Any, start: Any, span: Span) -> Any:

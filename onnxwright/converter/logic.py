@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import walrus_names
@@ -33,7 +33,7 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import SequenceType
+from onnxwright.types.kinds import AttrKind, SequenceType
 
 # Longer chains of `elif` and of ternaries become balanced trees.
 CHAIN_LIMIT = 12
@@ -81,7 +81,7 @@ def compare(low: Lowering, op: str, x: Any, y: Any, span: Span) -> Any:
     b = low.at(span)
     if op in ("is", "is_not"):
         same = identical(low, x, y, span)
-        return same if op == "is" else not same
+        return same if op == "is" else negate(low, same)
     if op in ("in", "not_in"):
         found = membership(low, x, y, span)
         return found if op == "in" else negate(low, found)
@@ -116,9 +116,22 @@ def negate(low: Lowering, x: Any) -> Any:
     return arithmetic.unary(low.b, "not_", x) if isinstance(x, GraphValue) else not x
 
 
-def identical(low: Lowering, x: Any, y: Any, span: Span) -> bool:
-    """`x is y`; whether an attribute parameter is None."""
+def identical(low: Lowering, x: Any, y: Any, span: Span) -> Any:
+    """`x is y`; whether an attribute parameter is None, or True.
+
+    Raises:
+        ScriptValueError: a value of the graph is compared with a number, `True` or text (OW320).
+    """
     for side, other in ((x, y), (y, x)):
+        if (
+            isinstance(side, AttributeRef)
+            and side.kind is AttrKind.BOOL
+            and isinstance(other, bool)
+        ):
+            held = low.value(side)
+            return held if other else negate(low, held)
+        if isinstance(side, (GraphValue, AttributeRef)) and isinstance(other, _NUMBERS):
+            _refuse_identity(side, other, span)
         if isinstance(side, AttributeRef) and other is None:
             if side.optional:
                 advice = (
@@ -128,6 +141,20 @@ def identical(low: Lowering, x: Any, y: Any, span: Span) -> bool:
                 low.needed_now(f"whether `{side.name}` is None", span, advice)
             return False
     return x is y if not isinstance(x, GraphValue) else same_static(x, y)
+
+
+_NUMBERS = (bool, int, float, complex, str, bytes)
+
+
+def _refuse_identity(side: GraphValue | AttributeRef, constant: Any, span: Span) -> NoReturn:
+    """Refuse `x is True`, which Python finds false for every tensor."""
+    what = f"`{side.name}`" if isinstance(side, AttributeRef) else "a tensor"
+    advice = f"compare values: `x == {constant!r}`"
+    if isinstance(constant, bool):
+        advice = f"test the value: `if {'x' if constant else 'not x'}:`"
+    fail(
+        control_flow.IdentityOfTensor(what=what, constant=repr(constant), advice=advice, span=span)
+    )
 
 
 def membership(low: Lowering, x: Any, container: Any, span: Span) -> Any:
@@ -299,8 +326,9 @@ def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = F
         size = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
         longer: GraphValue = truth(b, size)
         return longer
-    if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
-        what = f"a tensor of shape {list(shape)}"
+    if shape is not None and any(d is not None and d != 1 for d in shape):
+        sizes = ", ".join("?" if d is None else str(d) for d in shape)
+        what = f"a tensor of shape [{sizes}]"
         fail(control_flow.NotACondition(what=what, span=span))
     made: GraphValue = truth(b, value)
     if shape if scalar else shape and None in shape:

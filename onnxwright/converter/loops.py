@@ -24,7 +24,7 @@ from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import items_of
 from onnxwright.converter.iterables import DynamicTripCount, read_iterable
 from onnxwright.converter.logic import negate, run_time_condition, short_circuit
-from onnxwright.converter.memory import newly_stale
+from onnxwright.converter.memory import ITERATED, newly_stale, written_names
 from onnxwright.converter.regions import Region
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
@@ -50,13 +50,27 @@ UNROLL_LIMIT = 1024
 
 def for_loop(low: Lowering, s: hir.For) -> None:
     """A `for` loop over anything."""
-    iterable = read_iterable(low, s.iterable)
+    iterable = read_iterable(low, s.iterable, s.body)
     if isinstance(iterable, DynamicTripCount):
         dynamic_for(low, s, iterable, Region("this loop", s.span))
     elif isinstance(iterable, range):
         range_loop(low, s, iterable)
     else:
-        unroll(low, s, items_one_by_one(low, iterable, s.iterable.span))
+        items = items_one_by_one(low, iterable, s.iterable.span)
+        if isinstance(iterable, (list, tuple)) and written_names(s.body):
+            items = _readable(low, items, list(iterable), s.iterable.span)
+        unroll(low, s, items)
+
+
+def _readable(low: Lowering, items: Iterator[Any], left: list[Any], span: Span) -> Iterator[Any]:
+    """The items of a list, refused where the body wrote into the memory of a later one (OW868)."""
+    held = f"{ITERATED} {span.line}:{span.col}"
+    low.frame.env[held] = tuple(left)
+    for item in items:
+        low.frame.lookup(held, span)
+        left = left[1:]
+        low.frame.env[held] = tuple(left)
+        yield item
 
 
 def range_loop(low: Lowering, s: hir.For, numbers: range) -> None:
@@ -385,9 +399,10 @@ def _body(
         again = cond_out()
         if again is None:
             again = b.wrap(flag, TensorType(DType.BOOL, ()))
+        stable = state.leave(low.frame.env)
         stale = newly_stale(before, low.frame.env)
         before.update(stale)
-        stable = state.leave(low.frame.env) and not stale
+        stable = stable and not stale
         outputs = state.results(low.frame.env) if stable else []
         first = len(outputs) - len(state.scanned) if stable else 0
         names = [slot.name for slot in state.scanned] if stable else []

@@ -20,6 +20,8 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.semantics.graph_backend import GraphValue
 
 Memory = frozenset[object]
+# How the names begin that hold what a loop goes over; no program can say such a name.
+ITERATED = "<iterated"
 
 
 def memory_of(x: GraphValue) -> Memory:
@@ -81,7 +83,11 @@ def newly_stale(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 def _stale(other: str, name: str, span: Span) -> messages.WrittenElsewhere:
     label = Label(span, "written here")
-    return messages.WrittenElsewhere(name=other, written=name, labels=(label,))
+    if other.startswith(ITERATED):
+        return messages.WrittenElsewhere(
+            name="what this loop goes over", written=f"`{name}`", labels=(label,)
+        )
+    return messages.WrittenElsewhere(name=f"`{other}`", written=f"`{name}`", labels=(label,))
 
 
 def check_not_written(items: Iterable[Any], name: str, memory: Memory, span: Span) -> None:
@@ -92,23 +98,24 @@ def check_not_written(items: Iterable[Any], name: str, memory: Memory, span: Spa
     """
     for item in items:
         if shares(item, memory):
-            fail(messages.WrittenElsewhere(name="this value", written=name, span=span))
+            fail(messages.WrittenElsewhere(name="this value", written=f"`{name}`", span=span))
 
 
-def check_next_iteration(
-    names: Mapping[str, Span], env: Mapping[str, Any], carried: Iterable[str]
-) -> None:
+def check_next_iteration(low: Lowering, names: Mapping[str, Span], carried: Iterable[str]) -> None:
     """Refuse names that the next iteration writes into through another name.
 
+    A name from outside the loop that holds the same memory becomes unreadable: the body is lowered
+    again and must not read it, and neither must what follows.
+
     Args:
+        low: the function being lowered, at the end of the body.
         names: the names that the body writes into, and where.
-        env: what the names hold at the end of the body.
         carried: the names that the next iteration is given.
 
     Raises:
         ScriptValueError: another carried name holds the same memory (OW868).
     """
-    kept = list(carried)
+    kept, env = list(carried), low.frame.env
     for name, span in names.items():
         x = env.get(name)
         if name not in kept or not isinstance(x, GraphValue):
@@ -120,9 +127,24 @@ def check_next_iteration(
                     label = Label(span, "written here in the next iteration")
                     fail(
                         messages.WrittenElsewhere(
-                            name=other, written=name, span=span, labels=(label,)
+                            name=f"`{other}`", written=f"`{name}`", span=span, labels=(label,)
                         )
                     )
+        forget_others(low, name, x, span)
+
+
+def rebinds(block: Iterable[Any], name: str) -> bool:
+    """Whether statements bind a name to something else, beside writing into what it holds."""
+
+    def binds(node: object) -> bool:
+        if isinstance(node, (hir.NameTarget, hir.Delete)) and node.id == name:
+            return True
+        if isinstance(node, (hir.Walrus, hir.Define)):
+            bound = node.name if isinstance(node, hir.Walrus) else node.function.name
+            return bound == name or any(map(binds, hir.children(node)))
+        return any(map(binds, hir.children(node)))
+
+    return any(map(binds, block))
 
 
 def written_names(block: Iterable[Any]) -> dict[str, Span]:

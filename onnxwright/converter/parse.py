@@ -70,7 +70,7 @@ def parse(unit: SourceUnit, sink: Sink) -> Parsed:
     names = [p.arg for p in (*a.posonlyargs, *a.args)]
     if a.vararg is not None:
         names.append(a.vararg.arg)
-    names += [p.arg for p in a.kwonlyargs]
+    names += [p.arg for p in (*a.kwonlyargs, a.kwarg) if p is not None]
     bound = frozenset(parser.refused_names)
     return Parsed(unit, unit.function.__name__, tuple(names), body, doc, bound, parser.deepest)
 
@@ -257,7 +257,12 @@ class _Parser(ExpressionParser):
         function = hir.LocalFunction(
             self._header(node), function.name, function.params, function.body
         )
-        return [hir.Define(function.span, function)]
+        made: list[hir.Statement] = [hir.Define(function.span, function)]
+        for decorator in reversed(node.decorator_list):
+            span = self.span(decorator)
+            decorated = hir.Call(span, self.expr(decorator), (hir.Name(span, node.name),), ())
+            made.append(hir.Assign(span, (hir.NameTarget(span, node.name),), decorated))
+        return made
 
     def _header(self, node: ast.FunctionDef) -> Span:
         span = self.span(node)
@@ -277,12 +282,7 @@ class _Parser(ExpressionParser):
         for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
             params.append(self._parameter(arg, "keyword", default))
         if a.kwarg is not None:
-            construct, advice = f"`**{a.kwarg.arg}`", "name the parameters"
-            self._refuse(
-                messages.UnsupportedExpression(
-                    construct=construct, advice=advice, span=self.span(a.kwarg)
-                )
-            )
+            params.append(self._parameter(a.kwarg, "keywords", None))
         loops, self.loops = self.loops, 0
         if isinstance(node, ast.Lambda):
             value = self.expr(node.body)

@@ -8,7 +8,7 @@ that the function is lowered with: `tables.USUAL`, or `verbatim.tables.VERBATIM`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.context import Context, Script, VerbatimPlan
 from onnxwright.converter.frame import Frame
 from onnxwright.converter.regions import Region, Regions
-from onnxwright.converter.values import AttributeRef
+from onnxwright.converter.values import AttributeRef, is_dynamic
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.catalogue import ops
 from onnxwright.diagnostics.diagnostic import fail, located
@@ -193,6 +193,12 @@ class Lowering:
             reason = str(error).replace("{", "(").replace("}", ")")
             name = type(error).__name__
             diagnostic = messages.StaticFailure(exception=name, reason=reason, span=span)
+            if is_dynamic(args):
+                advice = (
+                    "Python itself computes this part, of a list or tuple of tensors: take one of "
+                    "them by its index, or unpack them"
+                )
+                diagnostic = replace(diagnostic, advice=advice)
             raise diagnostic.error(diagnostic) from error
 
     def import_value(self, x: Any, *, outermost: bool = True) -> Any:

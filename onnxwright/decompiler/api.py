@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxwright.converter.source_texts import remember_text
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
 from onnxwright.decompiler.module_contents import Module, Options, Weights
@@ -113,6 +114,7 @@ def to_script(
             save.commit(lambda file: np.savez(file, **module.arrays))
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
+    remember_text(made)
     return made
 
 

@@ -26,6 +26,7 @@ from onnxwright.decompiler.layout import (
 )
 from onnxwright.decompiler.loops import LoopBody
 from onnxwright.decompiler.module_contents import Module, Options
+from onnxwright.decompiler.names import Names
 from onnxwright.decompiler.planning import ordered
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.decompiler.writer import rest_of_graph
@@ -55,8 +56,9 @@ def write_model(
 ) -> Module:
     """A model as a module that ends with `make_model()`."""
     module = Module(options, sugar=sugar or Sugar(on=False))
-    bodies = [_declare(module, f) for f in model.functions]
+    declared = [_declare(module, f) for f in model.functions]
     python = module.names.take(name or model.graph.name or "main", "main")
+    bodies = [(own, _scope(module, f)) for own, f in zip(declared, model.functions, strict=True)]
     blocks = [_function(module, f, held) for f, held in zip(model.functions, bodies, strict=True)]
     graph = link_graph(model.graph)
     opsets = {normal_domain(e.domain): e.version for e in model.opset_import}
@@ -88,7 +90,7 @@ def write_function(
 ) -> Module:
     """A function as a module that ends with `make_function()`."""
     module = Module(options, sugar=sugar or Sugar(on=False))
-    held = _declare(module, function, name)
+    held = _declare(module, function, name), _scope(module, function)
     block, facts = _function(module, function, held)
     made = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
     ending = ["def make_function():", f'    """The function."""\n    return {made}']
@@ -123,33 +125,39 @@ def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
 # -- functions -------------------------------------------------------------------------------------
 
 
-def _declare(module: Module, f: onnx.FunctionProto, name: str | None = None) -> tuple[str, str]:
+def _declare(module: Module, f: onnx.FunctionProto, name: str | None = None) -> str:
     """Give a function its Python name before any body is written."""
     python = module.names.take(name or f.name, "function")
+    module.functions[normal_domain(f.domain), f.name, f.overload] = (python, len(f.output))
+    return python
+
+
+def _scope(module: Module, f: onnx.FunctionProto) -> Names:
+    """The names in a function, those of its attributes given: calls of it say them as keywords."""
+    names = Names(module.names)
+    given = dict.fromkeys([*f.attribute, *(p.name for p in f.attribute_proto)])
     key = (normal_domain(f.domain), f.name, f.overload)
-    module.functions[key] = (python, len(f.output))
-    return python, f.domain
+    module.attributes[key] = {one: names.take(one, "attribute") for one in given}
+    return names
 
 
 def _function(
-    module: Module, f: onnx.FunctionProto, held: tuple[str, str]
+    module: Module, f: onnx.FunctionProto, held: tuple[str, Names]
 ) -> tuple[list[str], Facts]:
-    python, _ = held
+    python, own_names = held
     module.uses.add("script")
     opsets = {normal_domain(e.domain): e.version for e in f.opset_import}
     graph = link_graph(f)
     kinds = _attribute_kinds(graph)
     given = {p.name: p for p in f.attribute_proto}
-    attributes: dict[str, str] = {}
-    names = [*f.attribute, *given]
-    body = LoopBody(graph, module, opsets, attributes)
-    for name in names:
-        attributes[name] = body.names.take(name, "attribute")
+    attributes = module.attributes[normal_domain(f.domain), f.name, f.overload]
+    body = LoopBody(graph, module, opsets, attributes, own_names)
     body.attribute_kinds = {**kinds, **{p.name: attribute_kind(p) for p in given.values()}}
     params = [body.input_name(w) for w in graph.inputs]
     rest = onnx.FunctionProto()
     keywords = [
-        _parameter(module, name, attributes[name], kinds, given.get(name), rest) for name in names
+        _parameter(module, name, python_name, kinds, given.get(name), rest)
+        for name, python_name in attributes.items()
     ]
     for name, renamed in attributes.items():
         if name != renamed:
@@ -236,7 +244,7 @@ def _main(
     module.uses.add("script")
     proto = graph.proto
     assert isinstance(proto, onnx.GraphProto)
-    body = LoopBody(graph, module, opsets, {})
+    body = LoopBody(graph, module, opsets, {}, Names(module.names))
     params = []
     for w in graph.inputs:
         held = body.input_name(w)
@@ -304,8 +312,7 @@ def _annotation(module: Module, body: Body, w: ProtoValue, info: onnx.ValueInfoP
 
 
 def _global_initializer(module: Module, body: Body, w: ProtoValue) -> None:
-    python = module.names.take(w.name, "weight")
-    body.names.reserve(python)
+    python = body.names.take_outside(w.name, "weight")
     body.places.name(w, python)
     body.facts.value(w, w.info)
     module.weight(w, python, python)
@@ -313,7 +320,7 @@ def _global_initializer(module: Module, body: Body, w: ProtoValue) -> None:
 
 def _loose_initializer(module: Module, w: ProtoValue) -> str:
     """An initializer without readers, or one that is an input's default."""
-    python = module.names.take(f"{w.name}_value", "value")
+    python = module.scope.take_outside(f"{w.name}_value", "value")
     module.weight(w, python, "")
     return python
 

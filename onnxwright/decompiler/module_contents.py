@@ -62,6 +62,8 @@ class Module:
 
     Attributes:
         names: names at the top of the module.
+        scope: the names of the function that is being written, which reads what is added.
+        attributes: for each function of the model, its attributes and their Python parameters.
         uses: names to import.
         lines: statements at the top: opsets, arrays, initializers.
         arrays: what goes into the file of arrays.
@@ -81,6 +83,7 @@ class Module:
     imports: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, Any] = field(default_factory=dict)
     functions: dict[Key, tuple[str, int]] = field(default_factory=dict)
+    attributes: dict[Key, dict[str, str]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     sugar: Sugar = field(default_factory=lambda: Sugar(on=False))
     count: int = 0
@@ -92,10 +95,11 @@ class Module:
     _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.scope = self.names
         self.names.reserve(
             "np", "onnx", "ml_dtypes", "op", "script", "Details", "External", "Opset", "Op",
             "Sequence", "Optional", "graph", "initializer", "make_model", "make_function",
-            "weights", "Path", "data",
+            "weights", "Path", "data", "DType", "folder",
             *(kind.name for kind in DType),
         )  # fmt: skip
 
@@ -142,19 +146,16 @@ class Module:
             name = repr(Opset(domain, version))
             taken = {alias for alias in self.imports.values() if alias}
             short = {"": "op", "ai.onnx.ml": "ml"}.get(domain)
-            if (
-                short is not None
-                and short not in taken
-                and (short == "op" or short not in self.names.taken)
-            ):
-                self.names.reserve(short)
-                self.imports[name] = short
-                return short
-            self.names.reserve(name)
-            self.imports[name] = ""
-            return name
+            if short is not None and short not in taken:
+                if short == "op" or self.scope.is_free(short):
+                    self.scope.reserve_outside(short)
+                    self.imports[name] = short
+                    return short
+            alias = self.scope.take_outside(name)
+            self.imports[name] = "" if alias == name else alias
+            return alias
         self.uses.add("Opset")
-        name = self.names.take(identifier(domain.rsplit(".", 1)[-1], "opset"))
+        name = self.scope.take_outside(identifier(domain.rsplit(".", 1)[-1], "opset"))
         self.opset_lines[name] = f"{name} = Opset({text(domain)}, {version})"
         return name
 
@@ -176,7 +177,7 @@ class Module:
             return self._stored(value, hint)
         if not inline:
             return array_expression(value, self.uses)
-        name = self.names.take(hint, "data")
+        name = self.scope.take_outside(hint, "data")
         expression = array_expression(value, self.uses)
         self.lines.append(marked(f"{name} = {render(expression, len(name) + 3)}"))
         return name

@@ -34,6 +34,8 @@ def identifier(text: str, fallback: str = "v") -> str:
 
 def is_plain(text: str) -> bool:
     """Whether a name of a model is a valid Python keyword argument as it is."""
+    if text == "__debug__":  # a name that nothing may bind, not even a keyword argument
+        return False
     return text.isascii() and text.isidentifier() and not keyword.iskeyword(text)
 
 
@@ -76,32 +78,59 @@ def machine_made(name: str, operator: str) -> bool:
 
 
 class Names:
-    """Gives names that are unique among themselves and those of the module around.
+    """The names of a module, or of one function in it: every name of the written text is from here.
+
+    A function's names are free in the module as well, and a name that the module gets while the
+    function is written is free in the function: nothing that a function reads is shadowed in it.
 
     Example:
         >>> names = Names()
         >>> names.take("x"), names.take("x"), Names(names).take("x")
         ('x', 'x_1', 'x_2')
+        >>> local = Names(names)
+        >>> local.take("fc_weight"), local.take_outside("fc.weight"), local.take("fc.weight")
+        ('fc_weight', 'fc_weight_1', 'fc_weight_2')
     """
 
     def __init__(self, outer: Names | None = None) -> None:
-        self.taken: set[str] = set(outer.taken) if outer is not None else set()
+        self.outer = outer
+        self._taken: set[str] = set()
         self._next: dict[str, int] = {}
+
+    def is_free(self, name: str) -> bool:
+        """Whether a name is given neither here nor around."""
+        if name in self._taken:
+            return False
+        return self.outer is None or self.outer.is_free(name)
 
     def take(self, text: str, fallback: str = "v") -> str:
         """A free name for an ONNX name."""
-        base = identifier(text, fallback)
-        name, count = base, self._next.get(base, 0)
-        while name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self._next[base] = count
-        self.taken.add(name)
+        name = self._free(text, fallback)
+        self._taken.add(name)
+        return name
+
+    def take_outside(self, text: str, fallback: str = "v") -> str:
+        """A free name for something of the module that a function here reads."""
+        name = self._free(text, fallback)
+        self.reserve_outside(name)
         return name
 
     def reserve(self, *names: str) -> None:
         """Keep names from being given."""
-        self.taken.update(names)
+        self._taken.update(names)
+
+    def reserve_outside(self, *names: str) -> None:
+        """Keep names of the module from being given."""
+        (self.outer or self).reserve(*names)
+
+    def _free(self, text: str, fallback: str) -> str:
+        base = identifier(text, fallback)
+        name, count = base, self._next.get(base, 0)
+        while not self.is_free(name):
+            count += 1
+            name = f"{base}_{count}"
+        self._next[base] = count
+        return name
 
 
 __all__ = ["Names", "identifier", "is_plain", "machine_made"]

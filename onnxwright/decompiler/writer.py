@@ -25,15 +25,19 @@ class Writer:
     """Writes the nodes of one function: the main graph of a model, or an ONNX function."""
 
     def __init__(
-        self, graph: ProtoGraph, module: Module, opsets: dict[str, int], attributes: dict[str, str]
+        self,
+        graph: ProtoGraph,
+        module: Module,
+        opsets: dict[str, int],
+        attributes: dict[str, str],
+        names: Names,
     ) -> None:
         self.graph = graph
         self.module = module
         self.opsets = opsets
         self.attributes = attributes  # ONNX name of an attribute parameter -> Python name
         self.attribute_kinds: dict[str, int] = {}  # and the kind that it is annotated with
-        self.names = Names(module.names)
-        self.names.reserve(*attributes.values())
+        self.names = module.scope = names
         self.places = Places(graph)
         self.facts = Facts(module.uses, self.places)
         self.plan = Plan(graph, module, opsets)
@@ -141,12 +145,16 @@ class Writer:
         signature = None if known is not None else self.module.signature(node.key, self.opsets)
         keywords: list[tuple[str, Expr]] = []
         left: list[onnx.AttributeProto] = []
+        renamed = self.module.attributes.get(node.key, {})
         for attr in node.proto.attribute:
-            value = self.attribute(node, attr, signature)
+            name = renamed.get(attr.name, attr.name)
+            hidden = name in ("_outputs", "_name")
+            hidden = hidden or (attr.name not in renamed and name in renamed.values())
+            value = None if hidden else self.attribute(node, attr, signature)
             if value is None:
                 left.append(attr)
             else:
-                keywords.append((attr.name, value))
+                keywords.append((name, value))
         if left:
             kept = self.left[node] = onnx.NodeProto()
             kept.attribute.extend(left)
@@ -166,8 +174,6 @@ class Writer:
         self, node: ProtoNode, attr: onnx.AttributeProto, signature: object
     ) -> Expr | None:
         """The value of an attribute as Python; None where it can only be kept serialized."""
-        if attr.name in ("_outputs", "_name"):
-            return None
         if attr.ref_attr_name:
             kind = self.attribute_kinds.get(attr.ref_attr_name, attr.type)
             if attr.doc_string or kind != attr.type:

@@ -42,10 +42,29 @@ def user_span() -> Span | None:
     Returns:
         The span, with exact columns where Python keeps them; None without such a frame.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame = _user_frame(sys._getframe(1))
+    return None if frame is None else span_of(frame)
+
+
+def user_names(*values: object) -> list[str | None]:
+    """The variables that hold objects where the innermost call outside this package is made.
+
+    Args:
+        values: the objects.
+
+    Returns:
+        For each the first local variable that is this very object, or None.
+    """
+    frame = _user_frame(sys._getframe(1))
+    held = {} if frame is None else frame.f_locals
+    return [next((name for name, one in held.items() if one is value), None) for value in values]
+
+
+def _user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame outside this package."""
     while frame is not None and is_internal(frame.f_code.co_filename, frame.f_globals):
         frame = frame.f_back
-    return None if frame is None else span_of(frame)
+    return frame
 
 
 def span_of(frame: FrameType) -> Span:
@@ -92,4 +111,4 @@ def _characters(file: str, line: int, column: int) -> int:
     return len(text.encode()[:column].decode(errors="ignore"))
 
 
-__all__ = ["is_internal", "span_of", "user_span"]
+__all__ = ["is_internal", "span_of", "user_names", "user_span"]

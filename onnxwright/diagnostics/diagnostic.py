@@ -185,6 +185,11 @@ def collecting(pending: list[Diagnostic]) -> Iterator[None]:
             warn(diagnostic)
 
 
+# What was said of each file, as Python keeps it in a module's `__warningregistry__`: its usual
+# filter shows a warning once for a place.
+_registries: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
+
+
 def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
     """Issue a located warning; its text names the Python line, as an error's does."""
     pending: list[Diagnostic] | None = getattr(_inside, "pending", None)
@@ -199,6 +204,7 @@ def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
             OnnxwrightWarning,
             diagnostic.span.file,
             diagnostic.span.line,
+            registry=_registries.setdefault(diagnostic.span.file, {}),
         )
     else:
         warnings.warn(OnnxwrightWarning(diagnostic), stacklevel=stacklevel + 1)

@@ -115,10 +115,10 @@ class ScriptFunction(Script, Generic[P, R]):
 
     # A body is checked with the types it names; a call takes arrays and what becomes one.
     @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
-    def __call__(self, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the Python function on values, each operator through the current evaluator.
 
         Args:
@@ -359,7 +359,7 @@ class ScriptFunction(Script, Generic[P, R]):
             doc_string: a description; the docstring by default.
             metadata: entries for `metadata_props`.
             name: the name of the graph; the function's by default.
-            producer_version, model_version, domain: facts of the model, with `details`.
+            producer_version, model_version, domain: what the model says of itself.
             details: what the graph says beside its computation; with it every call becomes one
                 node just as written, and `functions` may be a dict from scripts to their details.
             extra: a serialized part of the model that has no word here, with `details`.
@@ -415,6 +415,9 @@ class ScriptFunction(Script, Generic[P, R]):
             doc_string=doc_string,
             metadata=dict(metadata or {}),
             name=name,
+            producer_version=producer_version,
+            model_version=model_version,
+            domain=domain,
         )
         usual = ModelOptions()
         left_out = {
@@ -457,7 +460,7 @@ class ScriptFunction(Script, Generic[P, R]):
 
 
 # Arguments of `to_model_proto` that make sense for one model only.
-_WITH_DETAILS = {"self", "details", "extra", "producer_version", "model_version", "domain"}
+_WITH_DETAILS = {"self", "details", "extra"}
 
 OnnxFunction = ScriptFunction
 

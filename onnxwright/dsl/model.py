@@ -54,6 +54,9 @@ class ModelOptions:
     doc_string: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
+    producer_version: str = ""
+    model_version: int = 0
+    domain: str = ""
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -344,7 +347,10 @@ def _assemble(
         graph,
         ir_version=options.ir_version or _ir_version(imports, (main, *called)),
         producer_name=options.producer_name,
-        producer_version=__version__ if options.producer_name == "onnxwright" else None,
+        producer_version=options.producer_version
+        or (__version__ if options.producer_name == "onnxwright" else None),
+        domain=options.domain or None,
+        model_version=options.model_version or None,
         doc_string=doc,
         functions=functions,
         metadata_props=dict(options.metadata),

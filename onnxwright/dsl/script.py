@@ -9,6 +9,7 @@ from typing_extensions import ParamSpec
 
 from onnxwright.dsl.function import ScriptFunction
 from onnxwright.opset.opsets import Opset
+from onnxwright.types.roles import function_marker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +34,7 @@ def script(
     trace_only: bool = False,
     **model_options: Any,
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
+@function_marker
 def script(
     domain: Any = None,
     /,
@@ -90,6 +92,7 @@ def script(
     if isinstance(domain, Opset):
         version, domain = domain.version, domain.domain
 
+    @function_marker
     def decorate(function: Callable[P, R]) -> ScriptFunction[P, R]:
         return ScriptFunction(
             function,
@@ -111,6 +114,7 @@ def script(
 def graph(function: F, /) -> F: ...
 @overload
 def graph() -> Callable[[F], F]: ...
+@function_marker
 def graph(function: Any = None, /) -> Any:
     """Mark a nested function as the body of a Scan, Loop or If; it stays a Python function.
 
@@ -127,4 +131,4 @@ def graph(function: Any = None, /) -> Any:
         >>> body(1, 2)
         (3, 1)
     """
-    return (lambda f: f) if function is None else function
+    return function_marker(lambda f: f) if function is None else function

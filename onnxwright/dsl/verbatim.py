@@ -81,7 +81,7 @@ class Details:
     @property
     def plan(self) -> VerbatimPlan:
         """What lowering must know of it."""
-        return VerbatimPlan(self.shared, self.copies, tuple(self.loops))
+        return VerbatimPlan(self.shared, self.copies, tuple(self.loops), self.names)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_k
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, fits
+from onnxwright.types.kinds import AttrKind, OnnxType, SequenceType, TensorType, fits
 from onnxwright.types.roles import BackendValue
 from onnxwright.types.signature import FunctionSignature, Param
 
@@ -228,7 +228,10 @@ class _Call:
             self._wrong(param.name, str(spec), "None", "give a value; the attribute is required")
         convert = normalizer(spec.kind)
         try:
-            return convert(value)
+            made: Any = convert(value)
+            if spec.kind is AttrKind.BOOL:
+                return bool(made)
+            return [bool(one) for one in made] if spec.kind is AttrKind.BOOLS else made
         except (WrongTypeError, OutOfRangeError):
             pass
         advice = f"give a Python {spec.kind.python}"

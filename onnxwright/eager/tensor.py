@@ -14,9 +14,9 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
-from onnxwright.eager.where import user_span
+from onnxwright.eager.where import user_names, user_span
 from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.numpy_functions.table import FUNCTIONS
 from onnxwright.semantics.shared_memory import as_views
@@ -82,7 +82,16 @@ class Tensor(ValueOperators, EagerTensorBase):
     def _become(self, made: Tensor) -> None:
         self.value = made.value
 
-    def _forget(self) -> None:
+    def _forget(self, written: Any) -> None:
+        own, other = user_names(self, written)
+        span = user_span()
+        labels = () if span is None else (Label(span, "written here"),)
+        # NOTE: in place of the elements, which nobody can read any more.
+        self.value = WrittenElsewhere(  # type: ignore[assignment]
+            name="this tensor" if own is None else f"`{own}`",
+            written="another tensor" if other is None else f"`{other}`",
+            labels=labels,
+        )
         self.__class__ = StaleTensor
 
     # -- facts -----------------------------------------------------------------------------------
@@ -205,8 +214,9 @@ class Tensor(ValueOperators, EagerTensorBase):
     def __iter__(self) -> Iterator[Tensor]:
         if self.value.ndim == 0:
             fail(messages.ScalarHasNoAxis(verb="iterate over", span=user_span()))
-        rows = (wrap(np.asarray(row, dtype=self.value.dtype)) for row in self.value)
-        return (as_views(row, self, n) for n, row in enumerate(rows))
+        # Each row when it is asked for: the loop may write into this tensor.
+        rows = range(len(self.value))
+        return (as_views(wrap(np.asarray(self.value[n])), self, n) for n in rows)
 
     def __contains__(self, item: object) -> bool:
         array = item.value if isinstance(item, Tensor) else item
@@ -264,6 +274,10 @@ def _arrays(x: Any) -> Any:
     return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
 
 
+# What a tensor holds in its slot, under the property of the class below.
+_held: Any = vars(Tensor)["value"]
+
+
 class StaleTensor(Tensor):
     """A view of memory that was written into: reading it is an error."""
 
@@ -276,7 +290,8 @@ class StaleTensor(Tensor):
         Raises:
             ScriptValueError: always (OW868).
         """
-        fail(WrittenElsewhere(name="this tensor", written="another tensor", span=user_span()))
+        note: WrittenElsewhere = _held.__get__(self)
+        fail(note.at(user_span()))
 
 
 class ConstantTensor(Tensor):

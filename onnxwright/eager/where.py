@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.caller import is_internal, span_of, user_span
+from onnxwright.diagnostics.caller import is_internal, span_of, user_names, user_span
 
-__all__ = ["is_internal", "span_of", "user_span"]
+__all__ = ["is_internal", "span_of", "user_names", "user_span"]

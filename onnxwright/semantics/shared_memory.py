@@ -47,7 +47,7 @@ def is_view_index(index: object) -> bool:
 
 
 def write(
-    x: Any, made: Any, assign: Callable[[Any, Any, Any], Any], forget: Callable[[Any], None]
+    x: Any, made: Any, assign: Callable[[Any, Any, Any], Any], forget: Callable[[Any, Any], None]
 ) -> list[tuple[Any, Any]]:
     """What changes where a value is written into.
 
@@ -55,7 +55,7 @@ def write(
         x: what is written into.
         made: what it is afterwards.
         assign: what a value is after an assignment at an index.
-        forget: is called with each other value of the same memory.
+        forget: is called with each other value of the same memory, and with `x`.
 
     Returns:
         `x` and what it is a part of, each with what it is afterwards.
@@ -72,7 +72,7 @@ def write(
         for key, other in list(group.items()):
             if key not in kept:
                 del group[key]
-                forget(other)
+                forget(other, x)
     return changes
 
 

@@ -124,7 +124,7 @@ class ValueOperators(ArrayMethods, BackendValue):
         """Hold the value that `made` holds."""
         raise AssertionError(f"{type(self).__name__} does not say how it changes")
 
-    def _forget(self) -> None:
+    def _forget(self, written: Any) -> None:
         """Be unreadable: what this shares memory with was written into."""
 
     def __divmod__(self, other: object) -> Any:

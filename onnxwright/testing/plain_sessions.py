@@ -14,6 +14,7 @@ import onnx_ir as ir
 import onnxruntime
 
 from onnxwright.eager.ort import model_sources
+from onnxwright.eager.ort.function_names import with_own_names
 from onnxwright.eager.ort.model_sources import ModelSource, source_of
 from onnxwright.optimizer.model_files import save
 
@@ -38,7 +39,7 @@ class PlainSession:
         # A kernel would otherwise keep another copy of its weights.
         options.add_session_config_entry("session.disable_prepacking", "1")
         if isinstance(model, onnx.ModelProto):  # as it is: a test may want what the runtime says
-            source = ModelSource(None, model.SerializeToString())
+            source = ModelSource(None, with_own_names(model).SerializeToString())
         elif _is_computed(model):
             # Weights that are computed when they are read: one at a time, not all at once.
             folder = tempfile.mkdtemp(prefix="onnxwright-")

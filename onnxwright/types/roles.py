@@ -6,7 +6,8 @@ without importing `dsl`, the operators know a tensor without importing `eager`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from onnxwright.types.kinds import AttrKind
@@ -77,4 +78,29 @@ class AttributeReference:
         return f"<attribute {self.name}>"
 
 
-__all__ = ["AttributeReference", "BackendValue", "EagerTensorBase", "Script", "SymbolicValue"]
+_MARKS = "_ow_marks_function"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def function_marker(decorator: F) -> F:
+    """Note that a decorator leaves what its function computes as it is (`script`, `graph`).
+
+    Args:
+        decorator: the decorator.
+
+    Returns:
+        The decorator.
+    """
+    setattr(decorator, _MARKS, True)
+    return decorator
+
+
+def marks_function(decorator: object) -> bool:
+    """Whether a decorator was noted with `function_marker`."""
+    return getattr(decorator, _MARKS, False) is True
+
+
+__all__ = [
+    "AttributeReference", "BackendValue", "EagerTensorBase", "Script", "SymbolicValue",
+    "function_marker", "marks_function",
+]  # fmt: skip

@@ -98,3 +98,32 @@ def test_patterns_of_classes_and_mappings_are_located_errors() -> None:
 
     with pytest.raises(ScriptSyntaxError, match=r"(?s)a class in a `case`.*case int\(\):"):
         by_class.to_model_proto()
+
+
+@script()
+def by_attribute(x: FLOAT["N"], negate: bool = False) -> FLOAT["N"]:
+    match negate:
+        case True:
+            return -x
+        case False:
+            return x + 1
+        case _:
+            return x * 100
+
+
+@script()
+def calls_by_attribute(x: FLOAT["N"], negate: bool = False) -> FLOAT["N"]:
+    y = by_attribute(x, negate=negate)
+    return y if negate is not True else y * 2
+
+
+@pytest.mark.parametrize("negate", [False, True])
+def test_the_value_of_a_bool_attribute_is_true_or_false(negate: bool) -> None:
+    """An attribute is Python's own True or False, so `is` and `case True:` ask for its value."""
+    expected = -X * 2 if negate else X + 1
+    np.testing.assert_array_equal(calls_by_attribute(X, negate=negate), expected)
+    model = calls_by_attribute.to_model_proto(attributes={"negate": negate}, functions="all")
+    np.testing.assert_array_equal(
+        onnx.reference.ReferenceEvaluator(model).run(None, {"x": X})[0], expected
+    )
+    assert [f.name for f in model.functions] == ["by_attribute"]

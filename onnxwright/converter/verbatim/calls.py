@@ -13,7 +13,7 @@ import onnx_ir as ir
 from onnxwright.converter import calls as usual_calls
 from onnxwright.converter.bodies import body_graph
 from onnxwright.converter.call_results import call_result
-from onnxwright.converter.context import Script
+from onnxwright.converter.context import Script, VerbatimPlan
 from onnxwright.converter.frame import Closure
 from onnxwright.converter.scripts import generic_error, remember_callee
 from onnxwright.converter.state import Lowering
@@ -132,9 +132,12 @@ def call_script(
         raise error
     b = low.at(span)
     attributes: list[ir.Attr] = []
-    for name, value in kwargs.items():
-        if name in _RESERVED or value is None:
+    plan = low.context.plans.get(script.function, VerbatimPlan())
+    known = {p.name: plan.names.get(p.name, p.name) for p in script.signature.attributes}
+    for python, value in kwargs.items():
+        if python in _RESERVED or value is None:
             continue
+        name = known.get(python, python)
         if isinstance(value, Closure):
             called: Op = Opset(script.domain, script.version or 1)[script.name]
             graph = body_graph(low, called, name, value, args, kwargs, span)

@@ -272,6 +272,20 @@ class TooManyIterations(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IdentityOfTensor(Diagnostic):
+    """A tensor is compared by identity with a number, a string or `True`."""
+
+    code: ClassVar[str] = "OW320"
+    title: ClassVar[str] = "{what} is never the object `{constant}`"
+    label: ClassVar[str] = "`is` compares objects, not values, and so does `case True:`"
+    help: ClassVar[str] = "{advice}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    what: str
+    constant: str
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListItemType(Diagnostic):
     """A list that the model makes longer has items of an unknown element type."""
 

@@ -117,10 +117,11 @@ class StaticFailure(Diagnostic):
     code: ClassVar[str] = "OW208"
     title: ClassVar[str] = "{exception}: {reason}"
     label: ClassVar[str] = "evaluated when compiling"
-    help: ClassVar[str] = "this part has no tensors in it, so Python itself computes it"
+    help: ClassVar[str] = "{advice}"
     error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     exception: str
     reason: str
+    advice: str = "this part has no tensors in it, so Python itself computes it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,9 +145,10 @@ class MethodOfTensor(Diagnostic):
     """A method or property that tensors do not have in scripts."""
 
     code: ClassVar[str] = "OW209"
-    title: ClassVar[str] = "tensors have no `{name}`"
+    title: ClassVar[str] = "{what} have no `{name}`"
     label: ClassVar[str] = "read here"
     help: ClassVar[str] = "{advice}"
     error: ClassVar[type[OnnxwrightError]] = StaticAttributeError
     name: str
     advice: str
+    what: str = "tensors"

@@ -22,12 +22,18 @@ class MixedTypes(Diagnostic):
     title: ClassVar[str] = "`{operation}`: the operands are {left} and {right}"
     label: ClassVar[str] = "both operands must have the same element type"
     help: ClassVar[str] = (
-        "cast one operand: `op.Cast(x, to={right}.dtype)`, or `op.CastLike(x, y)` for the type of y"
+        "cast one operand: `op.Cast(x, to={target}.dtype)`, or `op.CastLike(x, y)` for the type "
+        "of y"
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     operation: str
     left: str
     right: str
+    target: str = ""
+
+    def __post_init__(self) -> None:
+        # A cast to BOOL would lose the numbers.
+        object.__setattr__(self, "target", self.left if self.right == "BOOL" else self.right)
 
 
 @dataclass(frozen=True, kw_only=True)

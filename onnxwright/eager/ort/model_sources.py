@@ -12,6 +12,7 @@ import onnx
 import onnx.inliner
 
 from onnxwright.eager.ort import values as ort_values
+from onnxwright.eager.ort.function_names import with_own_names
 from onnxwright.eager.ort.rank_guards import with_rank_guards
 from onnxwright.ir.loading import (
     checked_for_runtime,
@@ -104,7 +105,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
 def _flat(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model, or one without functions: the runtime takes the square of their number in time."""
     if not model.functions or expanded_calls(model) <= _MANY_CALLS:
-        return model
+        return with_own_names(model)
     return onnx.inliner.inline_local_functions(model)
 
 

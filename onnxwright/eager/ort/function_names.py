@@ -1,0 +1,71 @@
+"""Local functions that are named like operators get other names before ONNX Runtime sees them.
+
+Its fusions find nodes by the operator's name alone, without the domain: a call of a function `Add`
+of one input is taken for an Add of two, and the process ends.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import onnx
+
+from onnxwright.ir.validation.functions import nodes_of
+
+
+def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model none of whose functions is named like an operator of any domain.
+
+    Args:
+        model: a model, checked for the runtime; it stays as it is.
+
+    Returns:
+        The model itself where no function is; else another one.
+
+    Example:
+        >>> from onnx import parser
+        >>> model = parser.parse_model('''<ir_version: 10, opset_import: ["" : 18, "d" : 1]>
+        ... g (float[N] x) => (float[N] y) { y = d.Add(x) }
+        ... <domain: "d", opset_import: ["" : 18]> Add (a) => (b) { b = Neg(a) }''')
+        >>> made = with_own_names(model)
+        >>> made.graph.node[0].op_type, made.functions[0].name
+        ('Add_function', 'Add_function')
+    """
+    operators = _operator_names()
+    if not any(f.name in operators for f in model.functions):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    taken = {f.name for f in made.functions} | operators
+    renamed: dict[tuple[str, str], str] = {}
+    for function in made.functions:
+        if function.name not in operators:
+            continue
+        key = (_domain(function.domain), function.name)
+        if key not in renamed:
+            name = f"{function.name}_function"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            renamed[key] = name
+        function.name = renamed[key]
+    for nodes in (made.graph.node, *(f.node for f in made.functions)):
+        for node in nodes_of(nodes):
+            node.op_type = renamed.get((_domain(node.domain), node.op_type), node.op_type)
+    return made
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+@functools.cache
+def _operator_names() -> frozenset[str]:
+    """The operators of onnx and of the installed runtime, in all domains and versions."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as core
+
+    schemas = [*onnx.defs.get_all_schemas(), *core.get_all_operator_schema()]
+    return frozenset(schema.name for schema in schemas)
+
+
+__all__ = ["with_own_names"]
