@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from onnxwright.exporter import export_bisect as export_bisect
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
+    from onnxwright.ir.door import load as load
+    from onnxwright.ir.door import save as save
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
@@ -137,6 +139,8 @@ _HOMES = {
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
+    "load": "onnxwright.ir.door",
+    "save": "onnxwright.ir.door",
     "diff": "onnxwright.compare.diffing",
     "convert_version": "onnxwright.optimizer.versions.api",
     "compose": "onnxwright.optimizer.model_tools",

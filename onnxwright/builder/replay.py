@@ -26,7 +26,7 @@ from onnxwright.builder.unrolling import (
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError

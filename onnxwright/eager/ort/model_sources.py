@@ -13,13 +13,8 @@ import onnx.inliner
 
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.rank_guards import with_rank_guards
-from onnxwright.ir.loading import (
-    checked_for_runtime,
-    not_a_model,
-    open_light,
-    open_model,
-    serialized,
-)
+from onnxwright.ir.loading import checked_for_runtime, held_by, open_light, open_model
+from onnxwright.ir.reading import serialized
 from onnxwright.ir.validation.functions import expanded_calls
 from onnxwright.types.dtypes import DType
 
@@ -64,7 +59,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     """What a session of a model is made of; large weights of an `onnx_ir.Model` are not copied.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, bytes, or a path.
+        model: a model of any kind (see `ow.load`).
         external: how data in other files is checked, as for `open_model`.
         more_operators: whether a library gives the runtime more operators.
 
@@ -74,6 +69,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     Raises:
         ModelError: the model is damaged.
     """
+    model = held_by(model)
     if isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".ort"):
         return ModelSource(None, os.fsdecode(model))  # a format that only the runtime reads
     graph = getattr(model, "graph", None)
@@ -86,8 +82,6 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         guarded = with_rank_guards(_flat(opened.proto))
         return ModelSource(opened.proto, serialized(guarded), opened.base, weights)
     opened = open_model(model, external=external)
-    if not hasattr(opened.proto, "graph"):
-        not_a_model(opened.proto)
     checked_for_runtime(opened.proto, more_operators=more_operators)
     guarded = with_rank_guards(_flat(opened.proto))
     if guarded is not opened.proto:
