@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from onnxwright import deferred_sympy as _deferred_sympy
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
+
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
     from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
@@ -254,4 +258,24 @@ def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
     opsets = map(repr, importlib.import_module(_OPSETS).all_opsets.values())
     names = {*_HOMES, *_MODULES, *types.__all__, *opsets}
-    return sorted({*names, "all_opsets", "latest_opset", "__version__"})
+    return sorted({*names, "all_opsets", "ir", "latest_opset", "__version__"})
+
+
+class _Package(ModuleType):
+    """This package, where `ir` is `onnx_ir`.
+
+    Once a submodule is imported, Python sets it as an attribute of its package, and that would win
+    against `__getattr__`.  A property wins against both, whatever was imported before.
+    """
+
+    @property
+    def ir(self) -> ModuleType:
+        """The package `onnx_ir`, in which models are represented."""
+        return importlib.import_module("onnx_ir")
+
+    @ir.setter
+    def ir(self, module: ModuleType) -> None:
+        """Python sets the submodule `onnxwright.ir` here when it is imported; that is internal."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -124,7 +124,8 @@ HOMES: dict[str, frozenset[str]] = {
             next(n for n, subpackages in enumerate(LAYERS) if "ir" in subpackages) :
         ]
         for subpackage in layer
-    ),
+    )
+    | {""},  # the facade hands it out under the name `ir`
 }
 
 # What an extra installs, or a user may have: optional, imported inside functions, in one package.
@@ -350,7 +351,7 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
     if home is not None and subpackage not in home:
         yield (
             "pin",
-            f"`{subpackage}` imports {found.target}; it is imported in {', '.join(sorted(home))}",
+            f"`{subpackage}` imports {found.target}; it is imported in {', '.join(sorted(filter(None, home)))}",
         )
     if found.hidden and top not in HEAVY:
         yield "hidden", f"imports {found.target} inside a function"

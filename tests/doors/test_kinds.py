@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -309,10 +309,8 @@ def test_a_list_that_is_one_argument_stays_one() -> None:
 
 
 def test_trace_of_a_sequence() -> None:
-    from onnxwright import SequenceType
-
     @ow.script
-    def joined(x: SequenceType(FLOAT[...])) -> FLOAT[...]:
+    def joined(x: Sequence[FLOAT[...]]) -> FLOAT[...]:
         return op.ConcatFromSequence(x, axis=0)
 
     assert ow.trace(joined, [X[0]]).result.tolist() == X[0].tolist()
