@@ -15,7 +15,7 @@ from onnxwright import deferred_sympy as _deferred_sympy
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    import onnx_ir as ir
+    import onnx_ir as ir  # noqa: F401 - handed out by `_Package.ir`
 
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import facts as facts
     from onnxwright.optimizer import find as find
     from onnxwright.optimizer import optimize as optimize
+    from onnxwright.optimizer import passes as passes
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
     from onnxwright.optimizer.model_tools import compose as compose
@@ -81,6 +82,10 @@ if TYPE_CHECKING:
     from onnxwright.optimizer.model_tools import rename as rename
     from onnxwright.optimizer.model_tools import set_initializer as set_initializer
     from onnxwright.optimizer.model_tools import set_shapes as set_shapes
+    from onnxwright.optimizer.parts import fold_constants as fold_constants
+    from onnxwright.optimizer.parts import inline as inline
+    from onnxwright.optimizer.parts import remove_unused as remove_unused
+    from onnxwright.optimizer.parts import replace_functions as replace_functions
     from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import ANNOTATIONS as ANNOTATIONS
     from onnxwright.types import BFLOAT16 as BFLOAT16
@@ -194,6 +199,10 @@ _HOMES = {
     "rewrite": "onnxwright.optimizer",
     "find": "onnxwright.optimizer",
     "rule": "onnxwright.optimizer",
+    "fold_constants": "onnxwright.optimizer.parts",
+    "inline": "onnxwright.optimizer.parts",
+    "remove_unused": "onnxwright.optimizer.parts",
+    "replace_functions": "onnxwright.optimizer.parts",
     "facts": "onnxwright.optimizer",
     "Const": "onnxwright.optimizer",
     "Attr": "onnxwright.optimizer",
@@ -208,6 +217,7 @@ _HOMES = {
 _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
+    "passes": "onnxwright.optimizer.passes",
     "testing": "onnxwright.testing",
     "values": "onnxwright.values",
     "onnx_opset": "onnxwright.onnx_opset",

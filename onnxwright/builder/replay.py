@@ -154,7 +154,8 @@ class Replay:
             return self._called(callee, node, inputs, env)
         if self.verbatim:
             return self.copied(node, inputs, env)
-        if node.op_type in ("Loop", "Scan") and not node.domain and self.carrier is not None:
+        unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
+        if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
             known = self._known_loop if node.op_type == "Loop" else self._known_scan
             results = None if _has_other_meaning(node, self.imports) else known(node, inputs, env)
             if results is not None:

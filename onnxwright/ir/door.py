@@ -160,7 +160,9 @@ def save(model: Model, path: str | PathLike[str], *, external_data: bool | None 
         >>> save(made, "relu.onnx").name
         'relu.onnx'
     """
-    return saving.save(opened(model), path, external_data=external_data)
+    # A model that was read here is not used by anybody else.
+    still_read = isinstance(model, ir.Model) or kind_of(model) is not None
+    return saving.save(opened(model), path, external_data=external_data, still_read=still_read)
 
 
 __all__ = ["Model", "load", "opened", "returned", "save"]

@@ -91,6 +91,16 @@ def serialized(proto: Model) -> bytes:
         raise_damage(Damage("limit", "the model", what, "use external data for large tensors"))
 
 
+def form_of(path: Path) -> str:
+    """The form of a model's file by its ending: "protobuf", "textproto", "json" or "onnxtxt".
+
+    Example:
+        >>> form_of(Path("m.onnx")), form_of(Path("m.json")), form_of(Path("m"))
+        ('protobuf', 'json', 'protobuf')
+    """
+    return serialization.registry.get_format_from_file_extension(path.suffix) or "protobuf"
+
+
 def read_file(path: Path) -> onnx.ModelProto:
     """A file as a model, not checked yet.
 
@@ -131,8 +141,7 @@ def read_file(path: Path) -> onnx.ModelProto:
         unreadable(label, getattr(error, "strerror", None) or str(error), error)
     if len(data) > LIMIT:
         unreadable(label, "it has more than 2 GB, which protobuf does not read")
-    form = serialization.registry.get_format_from_file_extension(path.suffix) or "protobuf"
-    return parsed(data, label, form)
+    return parsed(data, label, form_of(path))
 
 
 def read_stream(stream: Any) -> onnx.ModelProto:
@@ -185,6 +194,7 @@ def unreadable(label: str, reason: str, error: BaseException | None = None) -> N
 __all__ = [
     "LIMIT",
     "first_line",
+    "form_of",
     "parsed",
     "raise_damage",
     "read_file",

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from onnx import serialization
 
 from onnxwright.ir.model_protos import initializers
-from onnxwright.ir.reading import raise_damage, serialized
+from onnxwright.ir.reading import form_of, raise_damage, serialized
 from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.writing import Save, data_of
@@ -25,7 +25,13 @@ _LARGE = 1 << 20  # bytes of a weight that goes out where others are out already
 _PIECE = 1 << 22  # bytes of a file read at once
 
 
-def save(model: ir.Model, path: str | PathLike[str], *, external_data: bool | None = None) -> Path:
+def save(
+    model: ir.Model,
+    path: str | PathLike[str],
+    *,
+    external_data: bool | None = None,
+    still_read: bool = True,
+) -> Path:
     """Write a model in the form that the ending of its path asks for.
 
     By default weights that are in files of the same folder stay there, and are not written again;
@@ -38,6 +44,8 @@ def save(model: ir.Model, path: str | PathLike[str], *, external_data: bool | No
             weights.
         external_data: True: weights from 1 KB on in one file beside the model; False: all of them
             in the model; None: in files what is in files, and beside it what is over 2 GB.
+        still_read: whether the model is used afterwards: then files that it reads weights from are
+            not removed with the model that is replaced.
 
     Returns:
         The path.
@@ -47,22 +55,22 @@ def save(model: ir.Model, path: str | PathLike[str], *, external_data: bool | No
         OSError: it cannot be written.
     """
     target = Path(path)
-    form = serialization.registry.get_format_from_file_extension(target.suffix) or "protobuf"
-    if form != "protobuf" or external_data is False:
-        proto = as_proto(model)
-        made = serialization.registry.get(form).serialize_proto(proto) if form != "protobuf" else (
-            serialized(proto)
-        )  # fmt: skip
-        kept = [value.const_value for value in initializers(model)]
-        with Save(target) as files:
-            raw = made.encode() if isinstance(made, str) else made
-            files.commit(raw, keep=data_of(kept))
+    form = form_of(target)
+    if form == "protobuf" and external_data is not False:
+        _save_beside(model, target, everything=external_data is True, still_read=still_read)
+        return target
+    proto = as_proto(model)
+    if form == "protobuf":
+        made: bytes | str = serialized(proto)
     else:
-        _save_beside(model, target, everything=external_data is True)
+        made = serialization.registry.get(form).serialize_proto(proto)
+    read = [value.const_value for value in initializers(model)] if still_read else []
+    with Save(target) as files:
+        files.commit(made.encode() if isinstance(made, str) else made, keep=data_of(read))
     return target
 
 
-def _save_beside(model: ir.Model, target: Path, *, everything: bool) -> None:
+def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read: bool) -> None:
     """Write a model as protobuf, weights in a file beside it: all, or where it is needed."""
     kept = [(v, v.const_value) for v in initializers(model)]
     with Save(target) as files:
@@ -84,7 +92,8 @@ def _save_beside(model: ir.Model, target: Path, *, everything: bool) -> None:
         finally:
             for value, tensor in kept:
                 value.const_value = tensor
-        files.commit(data, keep=data_of(tensor for _, tensor in kept))
+        read = [t for v, t in kept if still_read or v not in away]
+        files.commit(data, keep=data_of(read))
 
 
 def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx.ModelProto:

@@ -120,6 +120,10 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "optimize": ow.optimize,
     "rewrite": lambda m: ow.rewrite(m, abs_of_abs),
     "convert_version": lambda m: ow.convert_version(m, 20),
+    "fold_constants": ow.fold_constants,
+    "inline": ow.inline,
+    "remove_unused": ow.remove_unused,
+    "replace_functions": lambda m: ow.replace_functions(m, {}),
 }
 # Functions whose result has other inputs or outputs, or other types of them.
 CHANGED: dict[str, Callable[[Any], Any]] = {

@@ -14,7 +14,7 @@ import onnx.inliner
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.rank_guards import with_rank_guards
 from onnxwright.ir.loading import checked_for_runtime, held_by, open_light, open_model
-from onnxwright.ir.reading import serialized
+from onnxwright.ir.reading import form_of, serialized
 from onnxwright.ir.validation.functions import expanded_calls
 from onnxwright.types.dtypes import DType
 
@@ -88,8 +88,10 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         kept = None if opened.path is not None or isinstance(model, bytes) else opened.proto
         base = opened.base if opened.path is None else opened.path.parent
         return ModelSource(kept, serialized(guarded), base)
-    if opened.path is not None:
+    if opened.path is not None and form_of(opened.path) == "protobuf":
         return ModelSource(None, utf8_path(opened.path))
+    if opened.path is not None:  # a form in text, which the runtime does not read
+        return ModelSource(None, serialized(opened.proto), opened.path.parent)
     if isinstance(model, bytes):
         return ModelSource(None, model)
     return ModelSource(opened.proto, serialized(opened.proto), opened.base)
