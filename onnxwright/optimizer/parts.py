@@ -121,7 +121,7 @@ def remove_unused(model: Model, *, output: str | PathLike[str] | None = None) ->
         >>> [node.op_type for node in made.graph.node]
         ['Neg']
     """
-    return _applied(passes.RemoveUnused(), model, output)  # type: ignore[no-untyped-call]
+    return _applied(passes.RemoveUnused(), model, output)
 
 
 def replace_functions(

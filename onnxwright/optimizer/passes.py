@@ -55,7 +55,7 @@ class FoldConstants(ir.passes.InPlacePass):
     def __init__(
         self, *, exact: bool = False, keep: Iterable[str] = (), limit: int = FOLD_LIMIT
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.exact = exact
         self.keep = frozenset(keep)
         self.limit = limit
@@ -95,7 +95,7 @@ class Inline(ir.passes.InPlacePass):
     """
 
     def __init__(self, functions: Functions = None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.functions = functions
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
@@ -136,8 +136,8 @@ class RemoveUnused(ir.passes.InPlacePass):
         for value in noted:
             if value.name not in model.graph.initializers:
                 model.graph.register_initializer(value)
-        modified |= RemoveUnusedFunctionsPass()(model).modified  # type: ignore[no-untyped-call]
-        modified |= RemoveUnusedOpsetsPass()(model).modified  # type: ignore[no-untyped-call]
+        modified |= RemoveUnusedFunctionsPass()(model).modified
+        modified |= RemoveUnusedOpsetsPass()(model).modified
         return ir.passes.PassResult(model, modified=modified)
 
 
@@ -162,7 +162,7 @@ class ReplaceFunctions(ir.passes.InPlacePass):
     """
 
     def __init__(self, replacements: Mapping[Any, Any]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.replacements = dict(replacements)
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:

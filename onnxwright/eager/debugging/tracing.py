@@ -126,7 +126,7 @@ class Trace:
 
 
 def trace(
-    fn: Callable[..., Any],
+    fn: Any,
     /,
     *args: Any,
     stop_on: str | None = None,
@@ -214,9 +214,7 @@ def _arguments(fn: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...], dic
 
 def _takes_sequence(fn: Any) -> bool:
     """Whether the first parameter of a script is a sequence."""
-    if not isinstance(fn, Script):
-        return False
-    values = fn.signature.values
+    values = fn.signature.values if isinstance(fn, Script) else ()  # type: ignore[attr-defined]
     types = getattr(values[0].spec, "types", ()) if values else ()
     return any(isinstance(kind, SequenceType) for kind in types)
 
