@@ -351,7 +351,8 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
     if home is not None and subpackage not in home:
         yield (
             "pin",
-            f"`{subpackage}` imports {found.target}; it is imported in {', '.join(sorted(filter(None, home)))}",
+            f"`{subpackage}` imports {found.target}; it is imported in "
+            f"{', '.join(sorted(filter(None, home)))}",
         )
     if found.hidden and top not in HEAVY:
         yield "hidden", f"imports {found.target} inside a function"

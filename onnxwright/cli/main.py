@@ -85,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         group.add(commands)
+    made.set_defaults(grammar=made)  # what completion writes down
     return made
 
 
