@@ -17,14 +17,16 @@ from onnxwright.version import __version__ as __version__
 if TYPE_CHECKING:
     import onnx_ir as ir  # noqa: F401 - handed out by `_Package.ir`
 
+    # Written by `python -m tools.facade` from the tables below.
+    # isort: off
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
     from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
-    from onnxwright.dsl import OnnxFunction as OnnxFunction
-    from onnxwright.dsl import ScriptFunction as ScriptFunction
+    from onnxwright.dsl.function import OnnxFunction as OnnxFunction
+    from onnxwright.dsl.function import ScriptFunction as ScriptFunction
     from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
     from onnxwright.eager import ReferenceEvaluator as ReferenceEvaluator
+    from onnxwright.eager import Tensor as Tensor
     from onnxwright.eager import debug as debug
     from onnxwright.eager import default_evaluator as default_evaluator
     from onnxwright.eager import evaluator as evaluator
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from onnxwright.eager import run_model as run_model
     from onnxwright.eager import set_default_evaluator as set_default_evaluator
     from onnxwright.eager import trace as trace
-    from onnxwright.eager.tensor import Tensor as Tensor
     from onnxwright.errors import AtenArgumentError as AtenArgumentError
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
@@ -64,8 +66,8 @@ if TYPE_CHECKING:
     from onnxwright.ir.door import load as load
     from onnxwright.ir.door import save as save
     from onnxwright.opset import *  # noqa: F403
-    from onnxwright.opset import Op as Op
-    from onnxwright.opset import Opset as Opset
+    from onnxwright.opset.op import Op as Op
+    from onnxwright.opset.opsets import Opset as Opset
     from onnxwright.optimizer import Attr as Attr
     from onnxwright.optimizer import Attrs as Attrs
     from onnxwright.optimizer import Const as Const
@@ -116,8 +118,8 @@ if TYPE_CHECKING:
     from onnxwright.types import UINT16 as UINT16
     from onnxwright.types import UINT32 as UINT32
     from onnxwright.types import UINT64 as UINT64
-    from onnxwright.types import AttributeSpec as AttributeSpec
     from onnxwright.types import AttrKind as AttrKind
+    from onnxwright.types import AttributeSpec as AttributeSpec
     from onnxwright.types import DType as DType
     from onnxwright.types import MapType as MapType
     from onnxwright.types import OnnxType as OnnxType
@@ -136,7 +138,9 @@ if TYPE_CHECKING:
     from onnxwright.types import show_annotation as show_annotation
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
+    from onnxwright.values import TracedOnnxFunction as TracedOnnxFunction
     from onnxwright.viz import show as show
+    # isort: on
 
 _deferred_sympy.install()
 

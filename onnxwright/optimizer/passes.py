@@ -136,7 +136,7 @@ class RemoveUnused(ir.passes.InPlacePass):
         for value in noted:
             if value.name not in model.graph.initializers:
                 model.graph.register_initializer(value)
-        modified |= RemoveUnusedFunctionsPass()(model).modified
+        modified |= RemoveUnusedFunctionsPass()(model).modified  # type: ignore[no-untyped-call]
         modified |= RemoveUnusedOpsetsPass()(model).modified
         return ir.passes.PassResult(model, modified=modified)
 
