@@ -349,11 +349,8 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
         return
     home = HOMES.get(top)
     if home is not None and subpackage not in home:
-        yield (
-            "pin",
-            f"`{subpackage}` imports {found.target}; it is imported in "
-            f"{', '.join(sorted(filter(None, home)))}",
-        )
+        homes = ", ".join(sorted(filter(None, home)))
+        yield "pin", f"`{subpackage}` imports {found.target}; it is imported in {homes}"
     if found.hidden and top not in HEAVY:
         yield "hidden", f"imports {found.target} inside a function"
 
