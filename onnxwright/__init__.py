@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from onnxwright import deferred_sympy as _deferred_sympy
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    import onnx_ir as ir  # noqa: F401 - handed out by `_Package.ir`
+
+    # Written by `python -m tools.facade` from the tables below.
+    # isort: off
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
     from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
-    from onnxwright.dsl import OnnxFunction as OnnxFunction
-    from onnxwright.dsl import ScriptFunction as ScriptFunction
+    from onnxwright.dsl.function import OnnxFunction as OnnxFunction
+    from onnxwright.dsl.function import ScriptFunction as ScriptFunction
     from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
     from onnxwright.eager import ReferenceEvaluator as ReferenceEvaluator
+    from onnxwright.eager import Tensor as Tensor
     from onnxwright.eager import debug as debug
     from onnxwright.eager import default_evaluator as default_evaluator
     from onnxwright.eager import evaluator as evaluator
@@ -38,7 +45,6 @@ if TYPE_CHECKING:
     from onnxwright.eager import run_model as run_model
     from onnxwright.eager import set_default_evaluator as set_default_evaluator
     from onnxwright.eager import trace as trace
-    from onnxwright.eager.tensor import Tensor as Tensor
     from onnxwright.errors import AtenArgumentError as AtenArgumentError
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
@@ -57,15 +63,18 @@ if TYPE_CHECKING:
     from onnxwright.exporter import export_bisect as export_bisect
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
+    from onnxwright.ir.door import load as load
+    from onnxwright.ir.door import save as save
     from onnxwright.opset import *  # noqa: F403
-    from onnxwright.opset import Op as Op
-    from onnxwright.opset import Opset as Opset
+    from onnxwright.opset.op import Op as Op
+    from onnxwright.opset.opsets import Opset as Opset
     from onnxwright.optimizer import Attr as Attr
     from onnxwright.optimizer import Attrs as Attrs
     from onnxwright.optimizer import Const as Const
     from onnxwright.optimizer import facts as facts
     from onnxwright.optimizer import find as find
     from onnxwright.optimizer import optimize as optimize
+    from onnxwright.optimizer import passes as passes
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
     from onnxwright.optimizer.model_tools import compose as compose
@@ -75,6 +84,10 @@ if TYPE_CHECKING:
     from onnxwright.optimizer.model_tools import rename as rename
     from onnxwright.optimizer.model_tools import set_initializer as set_initializer
     from onnxwright.optimizer.model_tools import set_shapes as set_shapes
+    from onnxwright.optimizer.parts import fold_constants as fold_constants
+    from onnxwright.optimizer.parts import inline as inline
+    from onnxwright.optimizer.parts import remove_unused as remove_unused
+    from onnxwright.optimizer.parts import replace_functions as replace_functions
     from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import ANNOTATIONS as ANNOTATIONS
     from onnxwright.types import BFLOAT16 as BFLOAT16
@@ -105,8 +118,8 @@ if TYPE_CHECKING:
     from onnxwright.types import UINT16 as UINT16
     from onnxwright.types import UINT32 as UINT32
     from onnxwright.types import UINT64 as UINT64
-    from onnxwright.types import AttributeSpec as AttributeSpec
     from onnxwright.types import AttrKind as AttrKind
+    from onnxwright.types import AttributeSpec as AttributeSpec
     from onnxwright.types import DType as DType
     from onnxwright.types import MapType as MapType
     from onnxwright.types import OnnxType as OnnxType
@@ -125,7 +138,9 @@ if TYPE_CHECKING:
     from onnxwright.types import show_annotation as show_annotation
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
+    from onnxwright.values import TracedOnnxFunction as TracedOnnxFunction
     from onnxwright.viz import show as show
+    # isort: on
 
 _deferred_sympy.install()
 
@@ -137,6 +152,8 @@ _HOMES = {
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
+    "load": "onnxwright.ir.door",
+    "save": "onnxwright.ir.door",
     "diff": "onnxwright.compare.diffing",
     "convert_version": "onnxwright.optimizer.versions.api",
     "compose": "onnxwright.optimizer.model_tools",
@@ -186,6 +203,10 @@ _HOMES = {
     "rewrite": "onnxwright.optimizer",
     "find": "onnxwright.optimizer",
     "rule": "onnxwright.optimizer",
+    "fold_constants": "onnxwright.optimizer.parts",
+    "inline": "onnxwright.optimizer.parts",
+    "remove_unused": "onnxwright.optimizer.parts",
+    "replace_functions": "onnxwright.optimizer.parts",
     "facts": "onnxwright.optimizer",
     "Const": "onnxwright.optimizer",
     "Attr": "onnxwright.optimizer",
@@ -200,6 +221,7 @@ _HOMES = {
 _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
+    "passes": "onnxwright.optimizer.passes",
     "testing": "onnxwright.testing",
     "values": "onnxwright.values",
     "onnx_opset": "onnxwright.onnx_opset",
@@ -250,4 +272,24 @@ def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
     opsets = map(repr, importlib.import_module(_OPSETS).all_opsets.values())
     names = {*_HOMES, *_MODULES, *types.__all__, *opsets}
-    return sorted({*names, "all_opsets", "latest_opset", "__version__"})
+    return sorted({*names, "all_opsets", "ir", "latest_opset", "__version__"})
+
+
+class _Package(ModuleType):
+    """This package, where `ir` is `onnx_ir`.
+
+    Once a submodule is imported, Python sets it as an attribute of its package, and that would win
+    against `__getattr__`.  A property wins against both, whatever was imported before.
+    """
+
+    @property
+    def ir(self) -> ModuleType:
+        """The package `onnx_ir`, in which models are represented."""
+        return importlib.import_module("onnx_ir")
+
+    @ir.setter
+    def ir(self, module: ModuleType) -> None:
+        """Python sets the submodule `onnxwright.ir` here when it is imported; that is internal."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -130,7 +130,8 @@ HOMES: dict[str, frozenset[str]] = {
             next(n for n, subpackages in enumerate(LAYERS) if "ir" in subpackages) :
         ]
         for subpackage in layer
-    ),
+    )
+    | {""},  # the facade hands it out under the name `ir`
 }
 
 # What an extra installs, or a user may have: optional, imported inside functions, in one package.
@@ -355,10 +356,8 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
         return
     home = HOMES.get(top)
     if home is not None and subpackage not in home:
-        yield (
-            "pin",
-            f"`{subpackage}` imports {found.target}; it is imported in {', '.join(sorted(home))}",
-        )
+        homes = ", ".join(sorted(filter(None, home)))
+        yield "pin", f"`{subpackage}` imports {found.target}; it is imported in {homes}"
     if found.hidden and top not in HEAVY:
         yield "hidden", f"imports {found.target} inside a function"
 

@@ -29,8 +29,9 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "builder": ("Building by calls", ("GraphBuilder",)),
     "models": (
-        "Changing models",
-        ("optimize", "rewrite", "find", "rule", "facts", "Const", "Attr", "Attrs",
+        "Loading, saving and changing models",
+        ("load", "save", "optimize", "rewrite", "find", "rule", "facts", "Const", "Attr", "Attrs",
+         "fold_constants", "inline", "remove_unused", "replace_functions",
          "convert_version", "extract", "compose", "set_shapes", "rename", "set_initializer",
          "initializers_to_inputs", "inputs_to_initializers"),
     ),

@@ -20,7 +20,7 @@ from onnxwright.builder.body_graphs import body_graph, unchanged
 from onnxwright.builder.context import BuildContext
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage
 from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from onnxwright.builder.functions import Functions
 from onnxwright.builder.model_parts import call_model, is_model
 from onnxwright.builder.names import Names
-from onnxwright.builder.opening import fill, read_model
+from onnxwright.builder.opening import fill
 from onnxwright.builder.parts import BuilderOps, Subgraph
 from onnxwright.builder.results import Results
 from onnxwright.builder.running import Running
@@ -23,7 +23,7 @@ from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir import adapters
+from onnxwright.ir import adapters, door, model_kinds
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
@@ -118,8 +118,8 @@ class GraphBuilder(Running, Results):
         metadata, outputs.  Its values are found by `value`; see also `inputs` and `outputs`.
 
         Args:
-            model: a ModelProto, an `onnx_ir.Model`, a path, or an exported program; it is not
-                changed.
+            model: a model of any kind (see `ow.load`); it is not changed, but another builder is
+                finished.
             origins, fold: as for `GraphBuilder`, for what is added.
 
         Returns:
@@ -139,7 +139,7 @@ class GraphBuilder(Running, Results):
             >>> [n.op_type for n in made.graph.node], [o.name for o in made.graph.output]
             (['Exp', 'Neg', 'Add'], ['y', 'z'])
         """
-        opened = read_model(model)
+        opened = door.opened(model)
         imports = dict(opened.graph.opset_imports)
         made = cls(
             opset=imports, ir_version=opened.ir_version, name=opened.graph.name or "main",
@@ -477,5 +477,11 @@ class GraphBuilder(Running, Results):
                 recorder.drop()
             raise
 
+
+model_kinds.register(
+    "onnxwright",
+    "GraphBuilder",
+    model_kinds.ModelKind(words="a GraphBuilder", model=GraphBuilder.to_ir_model, trusted=True),
+)
 
 __all__ = ["BuilderOps", "GraphBuilder", "Subgraph"]

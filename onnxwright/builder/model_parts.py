@@ -5,7 +5,6 @@ Its initializers become initializers of the graph, its functions functions of th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,30 +14,26 @@ import onnx_ir as ir
 from onnxwright.builder.carrying import Carrier, kind_of
 from onnxwright.builder.functions import Functions
 from onnxwright.builder.inline import converted_model
-from onnxwright.builder.opening import read_model
 from onnxwright.builder.replay import Env, Replay
 from onnxwright.builder.replay_model import initializer
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue.names import BadCall
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.door import opened
 from onnxwright.ir.function_names import rename_clashing
+from onnxwright.ir.loading import is_source
 from onnxwright.ir.nested import all_graphs, all_nodes
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.kinds import OnnxType, TensorType, fits
+from onnxwright.types.roles import Script
 from onnxwright.types.shapes import Dim
 
 
 def is_model(x: object) -> bool:
-    """Whether an object is a model, a path of one, or has one: an exported program, a builder."""
-    if isinstance(x, (onnx.ModelProto, ir.Model, str, os.PathLike, bytes)):
-        return True
-    if hasattr(x, "to_ir_model"):
-        return True
-    if callable(x) and not hasattr(x, "model_proto"):
-        return False
-    return isinstance(getattr(x, "model", None), ir.Model) or hasattr(x, "model_proto")
+    """Whether an object is a model, a path of one, or holds one; scripts are functions here."""
+    return is_source(x) and not isinstance(x, (Script, onnx.FunctionProto, ir.Function))
 
 
 def call_model(
@@ -64,7 +59,7 @@ def call_model(
         ScriptTypeError: these are not its inputs, or their types differ (OW207).
         ConversionError: it has another opset version, and cannot be converted (OW870).
     """
-    model = read_model(source).clone()
+    model = opened(source).clone()
     version = model.graph.opset_imports.get("", b.opset.version)
     if version != b.opset.version:
         model = converted_model(model, b.opset.version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import onnx_ir as ir
 
@@ -12,31 +11,8 @@ from onnxwright.builder.names import Names
 from onnxwright.builder.replay import Env, Replay
 from onnxwright.builder.replay_model import copy_value, filled
 from onnxwright.builder.tracing import TracingBackend
-from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import subgraphs
 from onnxwright.semantics.graph_value import GraphValue
-
-
-def read_model(source: Any) -> ir.Model:
-    """A model of any kind, checked; its weights are not read.
-
-    Args:
-        source: a ModelProto, an `onnx_ir.Model`, bytes, a path, or what has one as `.model` (an
-            exported program); another builder, which is finished by that.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: it is damaged, or the file cannot be read.
-        ModelTypeError: it is none of these (OW752).
-    """
-    if hasattr(source, "to_ir_model"):
-        source = source.to_ir_model()
-    held = getattr(source, "model", None)
-    given = held if isinstance(held, ir.Model) else getattr(source, "model_proto", source)
-    found: ir.Model = open_ir_model(given)
-    return found
 
 
 def fill(b: TracingBackend, names: Names, model: ir.Model) -> list[GraphValue]:
@@ -90,4 +66,4 @@ def _as_written(values: Sequence[ir.Value], copies: Sequence[ir.Value]) -> None:
         copy_value(value, copy)
 
 
-__all__ = ["fill", "read_model"]
+__all__ = ["fill"]

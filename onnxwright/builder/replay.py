@@ -26,7 +26,7 @@ from onnxwright.builder.unrolling import (
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
@@ -154,7 +154,8 @@ class Replay:
             return self._called(callee, node, inputs, env)
         if self.verbatim:
             return self.copied(node, inputs, env)
-        if node.op_type in ("Loop", "Scan") and not node.domain and self.carrier is not None:
+        unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
+        if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
             known = self._known_loop if node.op_type == "Loop" else self._known_scan
             results = None if _has_other_meaning(node, self.imports) else known(node, inputs, env)
             if results is not None:

@@ -17,7 +17,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
 from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
-from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.ir.validation.damage import Damage
 from onnxwright.semantics.graph_backend import GraphValue

@@ -77,6 +77,8 @@ class TracingBackend(GraphBackend):
         self.folds_exactly = False
         # Whether calls become as few nodes as possible; else each call is the node that is written.
         self.folds = True
+        # Whether calls that need no node are left out, and equal calls are one node.
+        self.simplifies = True
         # Asked before each call whether its inputs may be used.
         self.guard: Callable[[Sequence[GraphValue | None]], None] | None = None
 
@@ -231,7 +233,7 @@ class TracingBackend(GraphBackend):
                     return self._constant_node(op, attributes)
                 return (self.constant(constant_array(attributes)),)
         call = self._call(op, inputs, attributes, outputs)
-        if call is not None and op.domain == "" and self.folds:
+        if call is not None and op.domain == "" and self.folds and self.simplifies:
             if len(call.types) != len(inputs):
                 raise AssertionError("inputs and their types go together")
             simple = simplify(self, call, list(inputs))
@@ -257,7 +259,8 @@ class TracingBackend(GraphBackend):
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator that is not its input: shared, folded, or those of a node."""
         recorder = self.recorder
-        key = self._key(op, inputs, attributes, outputs) if self.folds else None
+        shares = self.folds and self.simplifies
+        key = self._key(op, inputs, attributes, outputs) if shares else None
         if key is not None:
             for scope in reversed(recorder.scopes):
                 found = scope.shared.get(key)
@@ -314,7 +317,7 @@ class TracingBackend(GraphBackend):
 
     def _same_shape(self, kind: OnnxType | None, dims: Shape | None) -> GraphValue | None:
         """A value that holds the same dimensions: the same names are the same numbers."""
-        if dims is not None and None not in dims:
+        if dims is not None and None not in dims and self.simplifies:
             for scope in reversed(self.recorder.scopes):
                 found = scope.shared.get(("shape", kind, dims))
                 if found is not None:

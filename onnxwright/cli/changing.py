@@ -275,7 +275,7 @@ def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = N
     """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 
-    from onnxwright.optimizer.model_files import as_proto, save
+    from onnxwright.ir.saving import as_proto, save
 
     if given.output.endswith(".onnx"):
         check_folder(Path(given.output))

@@ -82,9 +82,7 @@ def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
 
 
 def _run(given: Namespace) -> int:
-    from onnxwright.cli.main import parser
-
-    known = commands_of(parser())
+    known = commands_of(given.grammar)
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
     print(writers[given.shell](known), end="")
     return OK

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # The most bytes that protobuf reads or writes as one message.
 LIMIT = (1 << 31) - 1
-_BESIDE = 1024  # bytes of a tensor from which on it is written beside a model over 2 GB
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,10 @@ def write_model(target: str, proto: Any) -> None:
     Raises:
         CliError: it cannot be written.
     """
+    import onnx_ir as ir
     from onnx import serialization
+
+    from onnxwright.ir.saving import save
 
     form = serialization.registry.get_format_from_file_extension(Path(target).suffix) or "protobuf"
     try:
@@ -208,39 +210,9 @@ def write_model(target: str, proto: Any) -> None:
         raise CliError("the model is over 2 GB and cannot go through a pipe; name a file with -o")
     check_folder(Path(os.path.realpath(target)))
     try:
-        _write_with_data(target, proto)
+        save(ir.from_proto(proto), target)
     except OSError as error:
         raise CliError(f"{target} cannot be written: {error.strerror}") from error
-
-
-def _write_with_data(target: str, proto: Any) -> None:
-    """Write a model with its large tensors in a file beside it."""
-    from onnx import external_data_helper, numpy_helper
-
-    from onnxwright.ir.writing import Save
-
-    with Save(target) as files:
-        file, moved = files.data_file(), []
-        copy = type(proto)()
-        copy.CopyFrom(proto)
-        for tensor in external_data_helper._get_all_tensors(copy):
-            if tensor.data_type == tensor.STRING or tensor.ByteSize() < _BESIDE:
-                continue
-            raw = tensor.raw_data or numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
-            moved.append((tensor, file.tell(), len(raw)))
-            file.write(raw)
-        location = files.location(file)
-        for tensor, offset, length in moved:
-            kept = {f: getattr(tensor, f) for f in ("name", "data_type", "doc_string")}
-            dims = list(tensor.dims)
-            tensor.Clear()
-            for field, value in kept.items():
-                setattr(tensor, field, value)
-            tensor.dims.extend(dims)
-            tensor.data_location = tensor.EXTERNAL
-            for key, entry in (("location", location), ("offset", offset), ("length", length)):
-                tensor.external_data.add(key=key, value=str(entry))
-        files.commit(copy.SerializeToString())
 
 
 __all__ = ["LIMIT", "Loaded", "check_file", "check_weights", "load", "write", "write_model"]

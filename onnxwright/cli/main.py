@@ -23,6 +23,7 @@ from onnxwright.cli import (
     looking,
     migrate_command,
     optimizing,
+    parts,
     running,
     scripts,
     small,
@@ -52,6 +53,7 @@ GROUPS = (
     looking,
     changing,
     optimizing,
+    parts,
     migrate_command,
     comparing,
     sweeping,
@@ -83,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         group.add(commands)
+    made.set_defaults(grammar=made)  # what completion writes down
     return made
 
 

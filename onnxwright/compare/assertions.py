@@ -6,10 +6,11 @@ from typing import Any
 
 from onnx import parser
 
-from onnxwright.compare.first_difference import difference
+from onnxwright.compare.first_difference import Proto, difference
 from onnxwright.compare.mismatch import Mismatch
 from onnxwright.compare.strictness import Strictness
-from onnxwright.ir.loading import is_source, open_model
+from onnxwright.ir.loading import Parts, held_by, open_model
+from onnxwright.ir.model_kinds import kind_of
 from onnxwright.types.roles import Script
 
 _OF_SCRIPTS = dict.fromkeys(("graph_names", "io_names", "doc_strings", "metadata"), False)
@@ -20,15 +21,16 @@ def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
     """The first difference between two models, functions or graphs.
 
     Args:
-        a, b: ModelProto, FunctionProto, GraphProto, an `onnx_ir` model, function or graph, a
-            script, or a path of a model file.
+        a, b: models of any kind (see `ow.load`), functions or graphs, also of `onnx_ir`.  A script
+            is compared as a function with another function, and as a model with a model.
         parts: what to compare, as for `assert_isomorphic`.
 
     Returns:
         The difference, or None where there is none.
 
     Raises:
-        TypeError: one of the two is none of these, or a keyword is unknown.
+        ModelTypeError: one of the two is none of these (OW752).
+        TypeError: a keyword is unknown.
 
     Example:
         >>> from onnx import parser
@@ -43,7 +45,7 @@ def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
     if isinstance(a, Script) and isinstance(b, Script):
         # Two scripts of one file never have the same name or the same Python lines.
         parts = {**_OF_SCRIPTS, **parts}
-    (left, one), (right, other) = load(a), load(b)
+    (left, one), (right, other) = load_pair(a, b)
     parts.setdefault("folders", (one, other))
     return difference(left, right, Strictness(**parts))
 
@@ -57,8 +59,8 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
     compared only where they are given as True.
 
     Args:
-        a, b: ModelProto, FunctionProto, GraphProto, an `onnx_ir` model, function or graph, a
-            script, or a path of a model file.
+        a, b: models of any kind (see `ow.load`), functions or graphs, also of `onnx_ir`.  A script
+            is compared as a function with another function, and as a model with a model.
         parts: `io_names`, `initializer_names`, `initializers` (the numbers), `types`,
             `value_infos`, `graph_names`, `doc_strings`, `metadata`, `opset_imports`, `ir_version`,
             `producer`, `functions`, `attributes` (all True); `node_names`, `subgraph_names`,
@@ -66,7 +68,8 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
 
     Raises:
         AssertionError: they differ; the message names the first difference and its place.
-        TypeError: one of the two is none of these, or a keyword is unknown.
+        ModelTypeError: one of the two is none of these (OW752).
+        TypeError: a keyword is unknown.
 
     Example:
         >>> from onnx import parser
@@ -127,21 +130,39 @@ def assert_isomorphic_graph(a: Any, b: Any, **parts: Any) -> None:
 def _graph(x: Any) -> Any:
     if isinstance(x, str):
         return parser.parse_graph(x)
-    return x.to_model_proto().graph if hasattr(x, "to_model_proto") else x
+    return held_by(x).graph if kind_of(x) is not None else x
 
 
-def load(x: Any) -> tuple[Any, str]:
-    """A model from outside, read and checked, or a script as it is.
+def load_pair(a: Any, b: Any) -> tuple[tuple[Proto, str], tuple[Proto, str]]:
+    """Two models or parts of models, read and checked.
 
     Args:
-        x: the model or script.
+        a, b: models of any kind, functions or graphs.  A script is compared as a function with
+            another function, and as a model with a model.
 
     Returns:
-        It, and where its external data is found; nothing for what is in memory.
+        For each its proto, and the folder of its external data; "" for what is in memory.
+
+    Raises:
+        ModelError: one is damaged.
+        ModelTypeError: one is none of these (OW752).
     """
-    if not is_source(x):
-        return x, ""
-    opened = open_model(x, defined=False)
+    one, other = (_load(x, "first") for x in (a, b))
+    if type(one[0]) is not type(other[0]):
+        one, other = (
+            _load(x, "refused") if _can_be_both(x) else found for x, found in ((a, one), (b, other))
+        )
+    return one, other
+
+
+def _can_be_both(x: Any) -> bool:
+    """Whether an object can be a model and a function: a script."""
+    kind = kind_of(x)
+    return kind is not None and kind.function is not None
+
+
+def _load(x: Any, parts: Parts) -> tuple[Proto, str]:
+    opened = open_model(x, defined=False, parts=parts)
     return opened.proto, str(opened.folder) if opened.path or opened.base else ""
 
 
@@ -150,5 +171,5 @@ __all__ = [
     "assert_isomorphic_function",
     "assert_isomorphic_graph",
     "find_difference",
-    "load",
+    "load_pair",
 ]

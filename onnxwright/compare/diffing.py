@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.compare.assertions import find_difference, load
+from onnxwright.compare.assertions import find_difference, load_pair
 from onnxwright.compare.changes import Change, Diff, Row
 from onnxwright.compare.descriptions import show
-from onnxwright.compare.first_difference import as_proto
 from onnxwright.compare.graph_diff import compare
 
 
@@ -20,15 +19,17 @@ def diff(a: Any, b: Any) -> Diff:
     as renamed.  Of what is matched, changed parts are reported, and the rest as added or removed.
 
     Args:
-        a, b: ModelProto, FunctionProto, GraphProto, the same of `onnx_ir`, a script, or a path of a
-            model file.  External data is compared where the folder is known, that is for paths.
+        a, b: models of any kind (see `ow.load`), functions or graphs, also of `onnx_ir`.  A script
+            is compared as a function with another function, and as a model with a model.  External
+            data is compared where its folder is known, that is for paths.
 
     Returns:
         The differences; false where there are none, `str()` of it is a text, `.brief()` a
         shorter one, `.data()` and `.json()` are data, `.html()` is a page.
 
     Raises:
-        TypeError: one of the two is none of these, or they are of different kinds.
+        ModelTypeError: one of the two is none of these (OW752).
+        TypeError: a model, a function and a graph are not compared with each other.
 
     Example:
         >>> from onnx import parser
@@ -39,8 +40,7 @@ def diff(a: Any, b: Any) -> Diff:
           ~ node y = Softmax<axis=0>(x)
               attribute axis: 0 -> 1
     """
-    (left, one), (right, other) = load(a), load(b)
-    left, right = as_proto(left), as_proto(right)
+    (left, one), (right, other) = load_pair(a, b)
     if type(left) is not type(right):
         raise TypeError(f"{type(left).__name__} and {type(right).__name__} cannot be compared")
     found = compare(left, right, (one or None, other or None))

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, Union
 
 import onnx
-import onnx_ir as ir
 
 from onnxwright.compare.equality import attribute_kind, properties, same_attribute
 from onnxwright.compare.isomorphism import IsomorphismSearch
@@ -17,31 +16,12 @@ from onnxwright.compare.strictness import Strictness
 Proto = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
 
-def as_proto(x: Any) -> Proto:
-    """A model, function or graph of onnx or onnx_ir as protobuf.
-
-    Raises:
-        TypeError: it is none of them.
-    """
-    if isinstance(x, (onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto)):
-        return x
-    if isinstance(x, (ir.Model, ir.Function, ir.Graph, ir.GraphView)):
-        made: Proto = ir.to_proto(x)  # type: ignore[arg-type]
-        return made
-    if hasattr(x, "to_function_proto"):
-        return x.to_function_proto()  # type: ignore[no-any-return]
-    raise TypeError(f"a model, function or graph is compared, not a {type(x).__name__}")
-
-
-def difference(a: Any, b: Any, strict: Strictness | None = None) -> Mismatch | None:
+def difference(a: Proto, b: Proto, strict: Strictness | None = None) -> Mismatch | None:
     """The first difference between two models, functions or graphs, or None.
 
     Args:
-        a, b: ModelProto, FunctionProto, GraphProto, or the same of onnx_ir.
+        a, b: models, functions or graphs.
         strict: what is compared.
-
-    Raises:
-        TypeError: one is none of these.
 
     Example:
         >>> from onnx import parser
@@ -51,16 +31,15 @@ def difference(a: Any, b: Any, strict: Strictness | None = None) -> Mismatch | N
         True
     """
     strict = strict or Strictness()
-    left, right = as_proto(a), as_proto(b)
-    if type(left) is not type(right):
-        return Mismatch("the kinds differ", type(left).__name__, type(right).__name__)
-    if isinstance(left, onnx.ModelProto) and isinstance(right, onnx.ModelProto):
-        return _models(left, right, strict)
-    if isinstance(left, onnx.FunctionProto) and isinstance(right, onnx.FunctionProto):
-        return _functions(left, right, strict, named=strict.graph_names)
-    assert isinstance(left, onnx.GraphProto)
-    assert isinstance(right, onnx.GraphProto)
-    return _graphs(left, right, strict)
+    if type(a) is not type(b):
+        return Mismatch("the kinds differ", type(a).__name__, type(b).__name__)
+    if isinstance(a, onnx.ModelProto) and isinstance(b, onnx.ModelProto):
+        return _models(a, b, strict)
+    if isinstance(a, onnx.FunctionProto) and isinstance(b, onnx.FunctionProto):
+        return _functions(a, b, strict, named=strict.graph_names)
+    assert isinstance(a, onnx.GraphProto)
+    assert isinstance(b, onnx.GraphProto)
+    return _graphs(a, b, strict)
 
 
 def _graphs(a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness) -> Mismatch | None:
@@ -181,4 +160,4 @@ def _functions(
     return IsomorphismSearch(link_graph(a), link_graph(b), strict).run()
 
 
-__all__ = ["Proto", "as_proto", "difference"]
+__all__ = ["Proto", "difference"]

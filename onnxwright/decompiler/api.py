@@ -21,9 +21,8 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
-from onnxwright.ir.loading import checked, is_source, open_model
+from onnxwright.ir.loading import checked, open_model
 from onnxwright.ir.writing import Save
-from onnxwright.semantics.literals import describe
 from onnxwright.types.dtypes import DType
 
 # The most bytes of weights that are written into the text itself.
@@ -51,8 +50,8 @@ def to_script(
     identifiers only.
 
     Args:
-        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, the path
-            of a model file, its bytes, or a file opened in binary mode.
+        model: a model of any kind (see `ow.load`), or a FunctionProto or GraphProto, also of
+            `onnx_ir`; a script is written as a function.
         name: the Python name of the function.
         operators: write `x + y` and the like where it gives the same nodes.
         inline_constants: arrays of up to this many elements are written as numbers where they are
@@ -69,7 +68,7 @@ def to_script(
         The text of the module.
 
     Raises:
-        ScriptTypeError: `model` is none of these (OW740).
+        ModelTypeError: `model` is none of these (OW752).
         ScriptValueError: `weights` does not say where arrays go (OW742), or the weights are too
             large for the text itself (OW883).
         ModelError: the model is damaged, or the data of a tensor cannot be read (OW741, OW743,
@@ -162,16 +161,12 @@ def _seen(path: Path, output: str | Path) -> str:
 
 def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:
     """What to write, and the folder of its external data."""
-    if is_source(model):
-        opened = open_model(model)
-        proto = opened.proto
-        if isinstance(proto, onnx.GraphProto):
-            proto = onnx.ModelProto(graph=proto)
-            checked(proto, opened.folder)  # a script has no graph around it to read from
-        return proto, opened.folder
-    if hasattr(model, "to_function_proto"):
-        return model.to_function_proto(), Path()
-    fail(messages.NothingToWrite(what=describe(model), span=user_span()))
+    opened = open_model(model, parts="first")
+    proto = opened.proto
+    if isinstance(proto, onnx.GraphProto):
+        proto = onnx.ModelProto(graph=proto)
+        checked(proto, opened.folder)  # a script has no graph around it to read from
+    return proto, opened.folder
 
 
 def proto2python(

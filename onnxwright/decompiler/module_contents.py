@@ -19,7 +19,7 @@ from onnxwright.decompiler.layout import Expr, call, data, marked, number, rende
 from onnxwright.decompiler.names import Names, identifier, is_plain
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.diagnostics.text import clean
-from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation import Damage, Files
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.ir.validation.external import more_than_memory, without_links

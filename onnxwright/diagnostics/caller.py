@@ -18,6 +18,8 @@ _HOME = str(Path(__file__).resolve().parent.parent)
 _PACKAGE = __name__.split(".", maxsplit=1)[0] + "."
 # A `with` statement calls through the standard library's own frames.
 _BETWEEN = contextlib.__file__
+# The runner of passes of `onnx_ir` calls ours.
+_RUNNER = "onnx_ir.passes."
 
 
 def is_internal(file: str, names: Mapping[str, object]) -> bool:
@@ -33,7 +35,9 @@ def is_internal(file: str, names: Mapping[str, object]) -> bool:
     if file.startswith(_HOME) or file == _BETWEEN:
         return True
     module = names.get("__name__")
-    return file == "<string>" and isinstance(module, str) and module.startswith(_PACKAGE)
+    if not isinstance(module, str):
+        return False
+    return module.startswith(_RUNNER) or (file == "<string>" and module.startswith(_PACKAGE))
 
 
 def user_span() -> Span | None:

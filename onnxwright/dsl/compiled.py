@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from onnxwright.converter.context import Script
 from onnxwright.converter.lower import input_type
 from onnxwright.converter.scripts import bind_arguments
 from onnxwright.dsl.model import ModelOptions, to_model_proto
@@ -15,9 +16,6 @@ from onnxwright.eager.tensor import Tensor
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.signature import Param
-
-if TYPE_CHECKING:
-    from onnxwright.dsl.function import ScriptFunction
 
 
 class CompiledScript:
@@ -37,7 +35,7 @@ class CompiledScript:
         (array([-1.], dtype=float32), 1)
     """
 
-    def __init__(self, script: ScriptFunction[Any, Any], options: dict[str, Any]) -> None:
+    def __init__(self, script: Script, options: dict[str, Any]) -> None:
         self.script = script
         self.options = dict(options)
         self.runtime = {

@@ -16,6 +16,7 @@ from typing_extensions import ParamSpec
 from onnxwright.diagnostics.diagnostic import located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.model_kinds import ModelKind, register
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.roles import Script, SymbolicValue
@@ -509,3 +510,14 @@ def _contents(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+register(
+    "onnxwright",
+    "ScriptFunction",
+    ModelKind(
+        words="a @script function",
+        model=lambda script: script.to_model_proto(),
+        function=lambda script: script.to_function_proto(),
+    ),
+)

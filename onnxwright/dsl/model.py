@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -28,9 +28,6 @@ from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotat
 from onnxwright.types.kinds import OnnxType, TensorType, fits, refine_types
 from onnxwright.types.signature import EMPTY
 from onnxwright.version import __version__
-
-if TYPE_CHECKING:
-    from onnxwright.dsl.function import ScriptFunction
 
 _LOWEST_IR_VERSION = 10
 _IR_VERSION_OF = {
@@ -124,7 +121,7 @@ def check(script: Script) -> None:
 
 
 @collector_paused()
-def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> onnx.ModelProto:
+def to_model_proto(script: Script, options: ModelOptions) -> onnx.ModelProto:
     """A script as a model; see `ScriptFunction.to_model_proto`."""
     chosen, protos = _choice(options.functions)
     _check_names(script, options)
@@ -142,7 +139,7 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
 
 @collector_paused()
 def to_verbatim_model(
-    script: ScriptFunction[Any, Any], options: ModelOptions, details: Details, facts: ModelFacts
+    script: Script, options: ModelOptions, details: Details, facts: ModelFacts
 ) -> onnx.ModelProto:
     """A script as a model, each call one node just as written."""
     _check_names(script, options)
@@ -308,7 +305,7 @@ def _input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
 
 
 def _assemble(
-    script: ScriptFunction[Any, Any],
+    script: Script,
     options: ModelOptions,
     main: Lowered,
     called: list[Lowered],
@@ -362,9 +359,7 @@ def _assemble(
     return made
 
 
-def _output_types(
-    script: ScriptFunction[Any, Any], options: ModelOptions, main: Lowered
-) -> dict[str, OnnxType]:
+def _output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
     """The type of each output: given, annotated or inferred, which must agree."""
     names = [v.name or "" for v in main.outputs]
     given = _given_types(options.output_types, names, "output_types", script, "output")

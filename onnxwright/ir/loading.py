@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-import stat
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import onnx
-from onnx import serialization
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import loading as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.text import clean
-from onnxwright.errors import ModelNotFoundError
+from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.model_protos import located_proto, named_weights
 from onnxwright.ir.plain_form import plain_form
+from onnxwright.ir.reading import (
+    first_line,
+    parsed,
+    raise_damage,
+    read_file,
+    read_stream,
+    unreadable,
+)
 from onnxwright.ir.validation import Damage, check_model
 from onnxwright.ir.validation.endless import check_endless
 from onnxwright.ir.validation.external import Files
@@ -30,16 +35,13 @@ from onnxwright.ir.validation.schemas import check_graph_parameters, check_schem
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 from onnxwright.ir.validation.untyped import check_types_in_functions
 
-LIMIT = (1 << 31) - 1
-"""The most bytes that protobuf reads or writes as one message."""
-
-_MESSAGES: dict[str, type[messages.DamagedModel]] = {
-    "structure": messages.InvalidModel,
-    "data": messages.InvalidTensor,
-    "external": messages.ExternalDataNotReadable,
-    "limit": messages.ModelTooLarge,
-}
 _PROTOS = (onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto)
+
+Parts = Literal["refused", "taken", "first"]
+"""What is done with a function or a graph where a model is asked for: it is refused, or taken.
+
+A script that can be either is a model if parts are "taken", and a function if they come "first".
+"""
 
 
 @dataclass(frozen=True)
@@ -65,30 +67,64 @@ class Opened:
 
 
 def is_source(source: Any) -> bool:
-    """Whether `open_model` takes an object: a path, bytes, a file, a proto or an `onnx_ir` object.
+    """Whether `open_model` takes an object: a path, bytes, a file, a proto or what holds a model.
 
     Example:
         >>> is_source(b""), is_source("model.onnx"), is_source(3)
         (True, True, False)
     """
     plain = (str, os.PathLike, bytes, bytearray, memoryview, *_PROTOS)
-    return isinstance(source, plain) or _is_ir(source) or _is_stream(source)
+    if isinstance(source, plain) or kind_of(source) is not None:
+        return True
+    return is_ir(source) or _is_stream(source)
+
+
+def held_by(source: Any, parts: Parts = "refused") -> Any:
+    """The model that a script, a builder or an exported program holds; anything else as it is.
+
+    Args:
+        source: the object.
+        parts: whether a script may be a function.
+
+    Returns:
+        A proto, or an object of `onnx_ir`.
+
+    Raises:
+        ScriptError: the script cannot be compiled, or is not a model by itself.
+    """
+    kind = kind_of(source)
+    if kind is None:
+        return source
+    if kind.function is None or parts == "refused":
+        return kind.model(source)
+    if parts == "first":
+        return kind.function(source)
+    try:
+        return kind.model(source)
+    except (TypeError, ValueError):  # an input without a type, an attribute without a value
+        return kind.function(source)
 
 
 def open_model(
-    source: Any, *, external: str = "named", defined: bool = True, runs: bool = False
+    source: Any,
+    *,
+    external: str = "named",
+    defined: bool = True,
+    runs: bool = False,
+    parts: Parts = "refused",
 ) -> Opened:
     """Read a model from wherever it is, and check it.
 
     Args:
-        source: a path, bytes, a file object, a ModelProto, FunctionProto or GraphProto, or the same
-            of `onnx_ir`.
+        source: a path, bytes, a file object, a ModelProto, an `onnx_ir.Model`, or what holds a
+            model: a script, a `GraphBuilder`, an exported program.
         external: how data in other files is checked: "named" checks the files that are there,
             "needed" wants them to be there, "skip" does not look at them.
         defined: whether names that are read and not defined are a fault: a tool that shows or
             compares models can do without them.
         runs: whether the nodes will be visited one by one: attributes must have values and
             calls fit their functions, and nodes that are not sorted are sorted in a copy.
+        parts: whether functions and graphs, of onnx or of `onnx_ir`, are taken as well.
 
     Returns:
         The model with its path.
@@ -105,22 +141,25 @@ def open_model(
         >>> open_model(onnx.helper.make_model(graph).SerializeToString()).proto.graph.name
         'g'
     """
+    source = held_by(source, parts)
     path: Path | None = None
     base: Path | None = None
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fsdecode(source))
-        proto = _from_file(path)
+        proto = read_file(path)
         if path.is_symlink():  # external data is where the file is, not where the link is
             path = Path(os.path.realpath(path))
     elif isinstance(source, (bytes, bytearray, memoryview)):
         proto = parsed(bytes(source), "the given bytes")
     elif isinstance(source, _PROTOS):
         proto = source
-    elif _is_ir(source):
+    elif is_ir(source):
         proto, base = _from_ir(source)
     elif _is_stream(source):
-        proto = _from_stream(source)
+        proto = read_stream(source)
     else:
+        not_a_model(source, parts)
+    if parts == "refused" and not isinstance(proto, onnx.ModelProto):
         not_a_model(source)
     opened = Opened(proto, path, base)
     checked(proto, opened.folder, external=external, defined=defined)
@@ -136,7 +175,8 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     """Read and check a model, as an object of `onnx_ir`; its weights stay unread.
 
     Args:
-        source: as for `open_model`; an `onnx_ir.Model` is checked and returned as it is.
+        source: as for `open_model`; an `onnx_ir.Model` is checked and returned as it is, and so
+            is the model of an exported program.
         schemas: whether nodes are checked against the schemas of their operators.
 
     Returns:
@@ -148,12 +188,15 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     """
     import onnx_ir as ir
 
+    kind, source = kind_of(source), held_by(source)
     if isinstance(source, ir.Model):
-        _check_ir(source, schemas=schemas)
+        if kind is None or not kind.trusted:
+            _check_ir(source, schemas=schemas)
         return source
     opened = open_model(source, runs=True)
-    if not isinstance(opened.proto, onnx.ModelProto):
-        not_a_model(opened.proto)
+    assert isinstance(opened.proto, onnx.ModelProto)
+    if not opened.proto.HasField("graph"):
+        unreadable("the given ModelProto", "it has no graph")
     try:
         types: dict[str, onnx.TypeProto] = {}
         proto = plain_form(opened.proto, opened.folder, types)
@@ -167,7 +210,7 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     try:
         made: Any = ir.from_proto(proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
-        _unreadable("the model", f"onnx_ir cannot read it: {_first_line(error)}", error)
+        unreadable("the model", f"onnx_ir cannot read it: {first_line(error)}", error)
     if types:
         from onnxwright.ir.map_types import give_types
 
@@ -301,125 +344,28 @@ def open_ir_function(source: onnx.FunctionProto) -> Any:
     try:
         return ir.from_proto(source)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
-        _unreadable("the function", f"onnx_ir cannot read it: {_first_line(error)}", error)
+        unreadable("the function", f"onnx_ir cannot read it: {first_line(error)}", error)
 
 
-def not_a_model(source: object) -> NoReturn:
+def not_a_model(source: object, parts: Parts = "refused") -> NoReturn:
     """Raise the user's error for an object that is not a model.
 
     Args:
         source: the object.
+        parts: whether functions and graphs are taken as well.
 
     Raises:
         ModelTypeError: always (OW752).
     """
-    fail(messages.NotAModel(what=_words(source), span=user_span()))
+    advice = None
+    if parts != "refused":
+        advice = "a FunctionProto or a GraphProto is taken as well, and those of onnx_ir"
+    elif isinstance(source, _PROTOS) or is_ir(source):
+        advice = "a function or a graph is only a part of a model: give the model that has it"
+    fail(messages.NotAModel(what=_words(source), advice=advice, span=user_span()))
 
 
-def raise_damage(damage: Damage) -> NoReturn:
-    """Raise the user's error for a fault of a model.
-
-    Args:
-        damage: the fault.
-
-    Raises:
-        ModelError: always.
-    """
-    kind = _MESSAGES[damage.kind]
-    fail(kind(where=damage.where, what=damage.what, advice=damage.advice, span=user_span()))
-
-
-def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:
-    """Bytes as a model, not checked yet.
-
-    Args:
-        data: the bytes.
-        label: what they are, for messages.
-        form: "protobuf", "textproto", "json" or "onnxtxt".
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelError: they are not a model (OW741).
-    """
-    if not data:
-        _unreadable(label, "it is empty")
-    try:
-        with warnings.catch_warnings():
-            # The text form is what the user chose; that it is young is for onnx's own pages.
-            warnings.filterwarnings("ignore", "The onnxtxt format is experimental")
-            proto = serialization.registry.get(form).deserialize_proto(data, onnx.ModelProto())
-    except Exception as error:  # noqa: BLE001 - each parser has its own
-        _unreadable(label, _why(error, len(data)), error)
-    if not proto.HasField("graph"):
-        _unreadable(label, "it has no graph")
-    return proto
-
-
-def serialized(proto: Model) -> bytes:
-    """A model as bytes.
-
-    Args:
-        proto: the model.
-
-    Returns:
-        The bytes.
-
-    Raises:
-        ModelError: it has more than protobuf writes as one message (OW751), or text that is not
-            UTF-8.
-    """
-    try:
-        data: bytes = proto.SerializeToString()
-        return data
-    except Exception as error:  # noqa: BLE001 - protobuf's own EncodeError, or a ValueError
-        what = f"it cannot be written as one message: {_first_line(error)}"
-        raise_damage(Damage("limit", "the model", what, "use external data for large tensors"))
-
-
-def _from_file(path: Path) -> onnx.ModelProto:
-    label = f"'{clean(str(path))}'"
-    try:
-        facts = path.stat()
-        if stat.S_ISDIR(facts.st_mode):
-            _unreadable(label, "it is a folder, not a file")
-        if not (stat.S_ISREG(facts.st_mode) or stat.S_ISFIFO(facts.st_mode)):
-            _unreadable(label, "it is a device or a socket, not a file")
-        if facts.st_size > LIMIT:
-            _unreadable(
-                label,
-                f"it has {facts.st_size / 1e9:.1f} GB, and protobuf reads no more than 2 GB; save "
-                "the model with its weights as external data",
-            )
-        with path.open("rb") as file:
-            # A count makes room for as many bytes at once, whatever the file holds.
-            data = file.read() if stat.S_ISREG(facts.st_mode) else file.read(LIMIT + 1)
-    except FileNotFoundError as error:
-        found = messages.ModelNotReadable(
-            path=label, reason="the file does not exist", span=user_span()
-        )
-        raise ModelNotFoundError(found) from error
-    except (OSError, ValueError) as error:
-        if hasattr(error, "diagnostics"):
-            raise
-        _unreadable(label, getattr(error, "strerror", None) or str(error), error)
-    if len(data) > LIMIT:
-        _unreadable(label, "it has more than 2 GB, which protobuf does not read")
-    form = serialization.registry.get_format_from_file_extension(path.suffix) or "protobuf"
-    return parsed(data, label, form)
-
-
-def _from_stream(stream: Any) -> onnx.ModelProto:
-    data = stream.read(LIMIT + 1)
-    if not isinstance(data, bytes):
-        _unreadable("the given file", "it was opened as text; open it in binary mode ('rb')")
-    if len(data) > LIMIT:
-        _unreadable("the given file", "it has more than 2 GB, which protobuf does not read")
-    return parsed(data, "the given file")
-
-
-def _is_ir(source: Any) -> bool:
+def is_ir(source: Any) -> bool:
     """Whether an object is a model, function or graph of `onnx_ir` (which is not imported here)."""
     names = ("Model", "Function", "Graph", "GraphView")
     kinds = ((k.__name__, k.__module__.split(".")[0]) for k in type(source).__mro__)
@@ -456,7 +402,7 @@ def _from_ir(source: Any, *, light: bool = False) -> tuple[Model, Path | None]:
     except Damage as damage:
         raise_damage(damage)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds for a broken object
-        _unreadable("the onnx_ir object", f"onnx_ir cannot write it: {_first_line(error)}", error)
+        unreadable("the onnx_ir object", f"onnx_ir cannot write it: {first_line(error)}", error)
 
 
 def _words(source: object) -> str:
@@ -465,36 +411,19 @@ def _words(source: object) -> str:
     return f"{shown or 'a value'} of type `{type(source).__name__}`"
 
 
-def _why(error: BaseException, size: int) -> str:
-    """Why bytes are not a model; what protobuf says of it helps nobody."""
-    if type(error).__name__ == "DecodeError":
-        return f"its {size:,} bytes are damaged, cut short or something else"
-    return _first_line(error)
-
-
-def _first_line(error: BaseException) -> str:
-    return clean((str(error).strip() or type(error).__name__).splitlines()[0])[:300]
-
-
-def _unreadable(label: str, reason: str, error: BaseException | None = None) -> NoReturn:
-    found = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
-    raise found.error(found) from error
-
-
 __all__ = [
-    "LIMIT",
     "Opened",
+    "Parts",
     "checked",
     "checked_external",
     "checked_for_runtime",
     "checked_value",
+    "held_by",
+    "is_ir",
     "is_source",
     "not_a_model",
     "open_ir_function",
     "open_ir_model",
     "open_light",
     "open_model",
-    "parsed",
-    "raise_damage",
-    "serialized",
 ]

@@ -10,10 +10,10 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.diagnostics.text import clean
+from onnxwright.ir.door import opened
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer.match import Match, Near
 from onnxwright.optimizer.matching import Matcher
-from onnxwright.optimizer.opening import opened
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
 
@@ -98,7 +98,7 @@ def find(
     """The places of a model where a pattern lies.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
+        model: a model of any kind (see `ow.load`), or a FunctionProto.
         pattern: a rule, or a pattern function.
         explain: return where it almost lies instead, and why it does not.
         shared: whether interior values may have readers outside of the pattern; by default as for
@@ -106,6 +106,9 @@ def find(
 
     Returns:
         `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
+
+    Raises:
+        ModelTypeError: it is not a model (OW752).
 
     Example:
         >>> import onnx
@@ -117,7 +120,7 @@ def find(
         >>> print(find(model, lambda op, x: -op.Log(x), explain=True)[0].reason)
         it is Exp
     """
-    source, _ = opened(model)
+    source = opened(model, schemas=True, functions=True)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     rules = (
         [Pattern.traced(pattern)]

@@ -8,7 +8,7 @@ _DEFAULTS = 4  # the IR version from which on an initializer need not be an inpu
 
 
 def constant_initializers(
-    model: ir.Model, *, assumed: bool, owned: bool
+    model: ir.Model, *, assumed: bool
 ) -> tuple[ir.Model, tuple[str, ...], tuple[str, ...]]:
     """A model in which initializers that nobody replaces are not inputs.
 
@@ -16,9 +16,8 @@ def constant_initializers(
     From version 4 on an initializer that is an input is its default: a caller may replace it.
 
     Args:
-        model: the model.
+        model: the model; it is not changed.
         assumed: whether the caller says that nobody replaces them.
-        owned: whether the model may be changed; else a copy is.
 
     Returns:
         The model, the initializers that left the inputs, and those that stay inputs.
@@ -29,7 +28,7 @@ def constant_initializers(
     names = tuple(str(v.name) for v in model.graph.inputs if v.name in model.graph.initializers)
     if not names or (model.ir_version >= _DEFAULTS and not assumed):
         return model, (), names
-    made = model if owned else model.clone()
+    made = model.clone()
     kept = [v for v in made.graph.inputs if v.name not in made.graph.initializers]
     made.graph.inputs.clear()
     made.graph.inputs.extend(kept)

@@ -15,6 +15,7 @@ from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.ir.door import opened, returned
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
@@ -24,7 +25,6 @@ from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.matching import Matcher
-from onnxwright.optimizer.opening import opened
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
@@ -77,8 +77,7 @@ def optimize(
     optimized as well.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, the path of a model (its weights are not read), or
-            an `ONNXProgram`; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed, and its weights are not read.
         level: "exact" for the same bits, NaN and -0.0 included, or "rounding": results may differ
             by the rounding of their type.
         target: "any" for standard operators only; "onnxruntime" for its own operators, too.
@@ -99,10 +98,11 @@ def optimize(
         report: return what was done, too.
 
     Returns:
-        A model of the kind that was given (an `onnx_ir.Model` for a path); with `report=True` a
-        pair of it and an `OptimizeReport`.
+        A model of the kind that was given (an `onnx_ir.Model` for a path, a ModelProto for a
+        script); with `report=True` a pair of it and an `OptimizeReport`.
 
     Raises:
+        ModelTypeError: it is not a model (OW752).
         ScriptValueError: an option is not valid (OW853).
 
     Example:
@@ -113,11 +113,9 @@ def optimize(
         >>> [n.op_type for n in optimize(model).graph.node]
         ['Relu']
     """
-    source, give = opened(model)
+    source = opened(model, schemas=True)
     assume = [_choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
-    source, gone, kept = constant_initializers(
-        source, assumed="constant_initializers" in assume, owned=source is not model
-    )
+    source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
@@ -141,7 +139,8 @@ def optimize(
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
     _drop_domains(made, source)
-    return (give(made), done) if report else give(made)
+    back = returned(made, model)
+    return (back, done) if report else back
 
 
 def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeReport]:
@@ -282,14 +281,16 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     """A model with replacements where rules match; everything else stays as it is.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         rules: a rule, or several; they are tried until none of them matches.
         level: "exact" leaves out rules that may change the rounding.
 
     Returns:
-        A model of the kind that was given.
+        A model of the kind that was given (an `onnx_ir.Model` for a path, a ModelProto for a
+        script).
 
     Raises:
+        ModelTypeError: it is not a model (OW752).
         ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
 
     Warns:
@@ -311,7 +312,7 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
         >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
         ['Relu']
     """
-    source, give = opened(model)
+    source = opened(model, schemas=True)
     chosen = _checked(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
@@ -329,7 +330,7 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     for name, reason in refusals.items():
         if name not in fired:
             warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
-    made: M = give(source)
+    made: M = returned(source, model)
     return made
 
 

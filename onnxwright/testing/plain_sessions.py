@@ -16,7 +16,7 @@ import onnxruntime
 from onnxwright.eager.ort import model_sources
 from onnxwright.eager.ort.function_names import with_own_names
 from onnxwright.eager.ort.model_sources import ModelSource, source_of
-from onnxwright.optimizer.model_files import save
+from onnxwright.ir.saving import save
 
 
 class PlainSession:

@@ -14,7 +14,7 @@ from typing import Any
 
 import onnx
 
-from onnxwright.ir.loading import is_source, open_model
+from onnxwright.ir.loading import open_model
 from onnxwright.ir.model_inference import infer_model
 from onnxwright.ir.preview import FEW, as_text, from_type, tensor_preview
 from onnxwright.ir.text import clean, short
@@ -155,40 +155,22 @@ def read(model: Any) -> onnx.ModelProto | onnx.FunctionProto:
     """What is to be shown, as a proto; external data stays where it is.
 
     Args:
-        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, the path
-            of a model file, its bytes, or a file opened in binary mode.
+        model: a model of any kind (see `ow.load`), or a FunctionProto or GraphProto, also of
+            `onnx_ir`; a script that is not a model by itself is a function.
 
     Returns:
         The model or function.
 
     Raises:
         ModelError: it is damaged.
-        TypeError: it is none of these.
+        ModelTypeError: it is none of these (OW752).
 
     Example:
         >>> read(onnx.GraphProto(name="g")).graph.name
         'g'
     """
-    if is_source(model):
-        opened = open_model(model, defined=False).proto
-        return onnx.ModelProto(graph=opened) if isinstance(opened, onnx.GraphProto) else opened
-    if hasattr(model, "to_function_proto"):
-        return _of_script(model)
-    if hasattr(model, "to_model_proto"):
-        found: onnx.ModelProto = model.to_model_proto()
-        return found
-    kind = type(model).__name__
-    raise TypeError(f"a model, a function or the path of a model is shown, not a {kind}")
-
-
-def _of_script(script: Any) -> onnx.ModelProto | onnx.FunctionProto:
-    """A script as a model where it can be one (types and callees are shown then)."""
-    try:
-        model: onnx.ModelProto = script.to_model_proto()
-    except (TypeError, ValueError):  # an input without a type, an attribute without a value
-        function: onnx.FunctionProto = script.to_function_proto()
-        return function
-    return model
+    opened = open_model(model, defined=False, parts="taken").proto
+    return onnx.ModelProto(graph=opened) if isinstance(opened, onnx.GraphProto) else opened
 
 
 def view(model: Any) -> View:

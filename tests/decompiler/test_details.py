@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper, parser
 
 from onnxwright.decompiler import proto2python, to_script
 from onnxwright.decompiler.rebuild import rebuild
-from onnxwright.errors import ScriptTypeError, ScriptValueError
+from onnxwright.errors import ModelTypeError, ScriptValueError
 from onnxwright.testing import assert_isomorphic
 
 NODE = helper.make_node  # noqa: TID251
@@ -178,7 +178,7 @@ def test_the_other_name_takes_the_usual_keywords() -> None:
 
 
 def test_what_is_no_model_is_refused(tmp_path: object) -> None:
-    with pytest.raises(ScriptTypeError, match="OW740"):
+    with pytest.raises(ModelTypeError, match="OW752"):
         to_script(3)
     with pytest.raises(ScriptValueError, match="OW741"):
         to_script("no such file.onnx")

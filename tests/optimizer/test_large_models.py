@@ -17,7 +17,7 @@ import onnxwright as ow
 from onnxwright.cli.main import main
 from onnxwright.eager.ort import model_sources
 from onnxwright.errors import ModelError, ScriptValueError
-from onnxwright.optimizer import model_files
+from onnxwright.ir import saving
 from onnxwright.testing import first_difference
 
 N = 32
@@ -26,7 +26,7 @@ N = 32
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model whose weights are in one file, above limits that are small here."""
-    monkeypatch.setattr(model_files, "_LIMIT", 6000)
+    monkeypatch.setattr(saving, "_LIMIT", 6000)
     monkeypatch.setattr(model_sources, "LIMIT", 6000)
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
@@ -117,8 +117,8 @@ def test_weights_of_another_folder_are_copied_once(name: str, model: Path, tmp_p
 def test_large_weights_go_to_a_file_where_others_are_in_files(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_files, "_LARGE", 4096)
-    monkeypatch.setattr(model_files, "_LIMIT", 1 << 20)
+    monkeypatch.setattr(saving, "_LARGE", 4096)
+    monkeypatch.setattr(saving, "_LIMIT", 1 << 20)
     target, new = model.parent / "new.onnx", np.ones((N, N), np.float32)
     ow.set_initializer(model, {"w1": new, "b1": np.ones(N, np.float32)}, output=target)
     weights = onnx.load(target, load_external_data=False).graph.initializer
@@ -219,13 +219,13 @@ def test_commands(line: str, model: Path, tmp_path: Path) -> None:
 def test_a_text_form_of_another_folder_holds_its_weights(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_files, "_LIMIT", 1 << 20)
+    monkeypatch.setattr(saving, "_LIMIT", 1 << 20)
     target = tmp_path / "out" / "new.json"
     assert main(f"convert {model} --opset 21 -o {target}".split()) == 0
     assert all(t.raw_data for t in onnx.load(target).graph.initializer)
-    monkeypatch.setattr(model_files, "_LIMIT", 6000)
+    monkeypatch.setattr(saving, "_LIMIT", 6000)
     with pytest.raises(ModelError, match="one message holds 2 GB"):
-        model_files.as_proto(ow.convert_version(model, 21), tmp_path / "out")
+        saving.as_proto(ow.convert_version(model, 21), tmp_path / "out")
 
 
 BIG = """

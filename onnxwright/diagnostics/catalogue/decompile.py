@@ -6,22 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
-
-
-@dataclass(frozen=True, kw_only=True)
-class NothingToWrite(Diagnostic):
-    """`to_script` is given an object that is not a model, function, graph or path of a model."""
-
-    code: ClassVar[str] = "OW740"
-    title: ClassVar[str] = "{what} is not a model"
-    label: ClassVar[str] = "to be written as Python"
-    help: ClassVar[str] = (
-        "give a ModelProto, FunctionProto or GraphProto, the same of onnx_ir, a script, or the "
-        "path of a model file"
-    )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
-    what: str
+from onnxwright.errors import OnnxwrightError, ScriptValueError
 
 
 @dataclass(frozen=True, kw_only=True)

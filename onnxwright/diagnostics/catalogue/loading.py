@@ -81,16 +81,23 @@ class TrainingLeftOut(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ModelError
 
 
+TAKEN = (
+    "give the path of a model, its bytes, a file opened in binary mode, a ModelProto, an "
+    "onnx_ir.Model, an ONNXProgram (that of torch.onnx too), a @script function or a GraphBuilder"
+)
+"""The kinds of models that every function takes which takes a model."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NotAModel(Diagnostic):
     """An object that is neither a model nor the path or the bytes of one."""
 
     code: ClassVar[str] = "OW752"
-    title: ClassVar[str] = "a model is expected, not {what}"
+    title: ClassVar[str] = "{expected} is expected, not {what}"
     label: ClassVar[str] = "given here"
-    help: ClassVar[str] = (
-        "give the path of a model, its bytes, a file opened in binary mode, a ModelProto, or a "
-        "model of onnx_ir"
-    )
+    help: ClassVar[str] = "{taken}\n{advice}"
     error: ClassVar[type[OnnxwrightError]] = ModelTypeError
     what: str
+    expected: str = "a model"
+    taken: str = TAKEN
+    advice: str | None = None

@@ -10,19 +10,6 @@ from onnxwright.errors import ModelToolError, OnnxwrightError
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotAModel(Diagnostic):
-    """What is given is not an ONNX model, or the file cannot be read as one."""
-
-    code: ClassVar[str] = "OW875"
-    title: ClassVar[str] = "{what} is not an ONNX model"
-    label: ClassVar[str] = "{reason}"
-    help: ClassVar[str] = "give an onnx.ModelProto, an onnx_ir.Model, or the path of a model file"
-    error: ClassVar[type[OnnxwrightError]] = ModelToolError
-    what: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class UnknownValue(Diagnostic):
     """A model has no value, input, output or initializer of a name."""
 

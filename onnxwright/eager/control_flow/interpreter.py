@@ -18,7 +18,7 @@ from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
-from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.opset import registry

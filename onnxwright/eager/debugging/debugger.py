@@ -38,7 +38,8 @@ from onnxwright.eager.tensor import Tensor, as_array
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
-from onnxwright.ir.loading import not_a_model, open_model, raise_damage
+from onnxwright.ir.loading import open_model
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.validation.external import more_than_memory, without_links
 from onnxwright.ir.validation.tensors import nbytes_of
@@ -191,7 +192,7 @@ def debug(
     """Run a model node by node on the evaluator of the moment.
 
     Args:
-        model: an `onnx.ModelProto`, an `onnx_ir.Model`, the path of a model, or a script.
+        model: a model of any kind (see `ow.load`).
         inputs: the inputs by name, or in the model's order.
         keep: "all" keeps the values of the main graph, "none" frees each after its last use.
         max_bytes: with "all", the oldest values are freed when there are more bytes than this.
@@ -205,6 +206,7 @@ def debug(
         The run.
 
     Raises:
+        ModelTypeError: it is not a model (OW752).
         EagerValueError: a bad value was found (OW623); `error.debug` is the run up to there.
         EagerError: a node failed; the error shows its Python line where that is known.
 
@@ -230,30 +232,46 @@ def debug(
                 )
             )
     proto, load = read_model(model)
-    known = _bind(proto, inputs)
     last = None if until is None else _find_node(proto, until)
-    return _run(
-        proto, known, 0, keep=keep, max_bytes=max_bytes, stop_on=stop_on, last=last,
-        on_value=on_value, load=load, sources=sources,
+    return run_opened(
+        proto, load, inputs, keep=keep, max_bytes=max_bytes, stop_on=stop_on, last=last,
+        on_value=on_value, sources=sources,
     )  # fmt: skip
 
 
-def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
+def run_opened(
+    proto: Any,
+    load: Callable[[Any], Any],
+    inputs: Mapping[str, Any] | Sequence[Any],
+    **options: Any,
+) -> Debug:
+    """Run what `read_model` gave, node by node.
+
+    Args:
+        proto: the model.
+        load: the reader of its initializers.
+        inputs, options: as for `debug`.
+
+    Returns:
+        The run.
+    """
+    defaults = {"keep": "none", "max_bytes": DEFAULT_BYTES, "stop_on": None, "last": None,
+                "on_value": None, "sources": None}  # fmt: skip
+    return _run(proto, _bind(proto, inputs), 0, load=load, **{**defaults, **options})
+
+
+def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A model as a proto, and how its initializers are read.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, a path, or something with `to_model_proto()`.
+        model: a model of any kind (see `ow.load`).
 
     Returns:
-        The proto, and a reader for external data (None where there is none).
+        The proto, and the reader of its initializers.
     """
-    from onnx import ModelProto, TensorProto, numpy_helper
+    from onnx import TensorProto, numpy_helper
 
-    if hasattr(model, "to_model_proto"):
-        model = model.to_model_proto()
     opened = open_model(model, external="needed", runs=True)
-    if not isinstance(opened.proto, ModelProto):
-        not_a_model(opened.proto)
 
     def read(tensor: TensorProto) -> Any:
         if tensor.data_location == TensorProto.EXTERNAL:

@@ -17,11 +17,13 @@ import numpy as np
 from onnxwright.diagnostics.origins import Sources
 from onnxwright.diagnostics.span import source_line
 from onnxwright.diagnostics.text import clean
-from onnxwright.eager.debugging.debugger import NodeRecord, debug, read_model
+from onnxwright.eager.debugging.debugger import NodeRecord, read_model, run_opened
 from onnxwright.eager.debugging.tracing import trace
 from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Array, show_value
+from onnxwright.ir.loading import is_source
+from onnxwright.types.roles import Script
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def first_divergence(
     """Run two models or functions on the same inputs and find where their values first part.
 
     Args:
-        a: a model (proto or path), a script, or a Python function.
+        a: a model of any kind (see `ow.load`), a script, or a Python function.
         b: the other one.
         inputs: the inputs by name, or in order.
         rtol: how much values may differ, relative to those of `b`.
@@ -118,6 +120,7 @@ def first_divergence(
         The first pair that differs, by the order of `a`; None where nothing does.
 
     Raises:
+        ModelTypeError: one of the two is none of these (OW752).
         EagerError: one of the two cannot be run.
 
     Example:
@@ -146,9 +149,9 @@ def first_divergence(
 
 def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any], sources: Sources) -> list[Made]:
     """Everything that a model or function makes, in order."""
-    if callable(target) and not hasattr(target, "SerializeToString"):
+    if callable(target) and (isinstance(target, Script) or not is_source(target)):
         return _run_function(target, inputs)
-    proto, _ = read_model(target)
+    proto, load = read_model(target)
     made: list[Made] = []
     places: dict[str, tuple[str, str, str]] = {}
     results = [o.name for o in proto.graph.output]
@@ -164,7 +167,7 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any], sources: Source
         else:
             places[record.output] = place, record.op, record.source
 
-    run = debug(target, inputs, keep="none", on_value=note, sources=sources)
+    run = run_opened(proto, load, inputs, on_value=note, sources=sources)
     # An input, an initializer or a constant may be a result as well: no node reports those.
     for position, name in enumerate(results):
         if name in run.outputs:

@@ -6,17 +6,19 @@ what a call computes.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.catalogue.loading import NotAModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.eager.debugging.value_stats import (
@@ -32,7 +34,11 @@ from onnxwright.eager.debugging.value_stats import (
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import SequenceValue
 from onnxwright.eager.where import is_internal, user_span
+from onnxwright.ir.loading import is_source
+from onnxwright.types.kinds import SequenceType
+from onnxwright.types.roles import Script
 
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _RIGHT = frozenset({"line", "min", "max", "mean", "nan", "inf", "time"})
 _LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib")})
 
@@ -120,7 +126,7 @@ class Trace:
 
 
 def trace(
-    fn: Callable[..., Any],
+    fn: Any,
     /,
     *args: Any,
     stop_on: str | None = None,
@@ -131,7 +137,9 @@ def trace(
 
     Args:
         fn: the function.
-        args: its arguments.
+        args: its arguments; or one list, tuple or dict that holds them all, as `debug` takes them.
+            A list is an argument itself where the parameter takes a sequence, or holds numbers
+            only.
         stop_on: "nan", "inf", or "bad" for either: stop at the first line that makes one.
         keep: whether the trace keeps the values themselves.
         kwargs: its keyword arguments.
@@ -140,6 +148,7 @@ def trace(
         The trace.
 
     Raises:
+        ModelTypeError: it is not a function; a model has no Python lines (OW752).
         EagerValueError: a bad value was found (OW623); `error.trace` is the trace up to there.
 
     Example:
@@ -160,6 +169,10 @@ def trace(
                 span=user_span(),
             )
         )
+    if not callable(fn) or (is_source(fn) and not isinstance(fn, Script)):
+        _not_a_function(fn)
+    if len(args) == 1 and not kwargs:
+        args, kwargs = _arguments(fn, args[0])
     code = getattr(getattr(fn, "function", fn), "__code__", None)
     tracer = _Tracer(stop_on, keep, code.co_filename if code is not None else "")
     before = sys.gettrace()
@@ -169,6 +182,41 @@ def trace(
     finally:
         sys.settrace(before)
     return tracer.trace
+
+
+def _not_a_function(given: object) -> NoReturn:
+    fail(NotAModel(
+        what=f"a value of type `{type(given).__name__}`", expected="a function",
+        taken="give a @script function or a Python function: `trace` shows their lines",
+        advice="a model has no lines of Python; `debug` runs it node by node"
+        if is_source(given) else None,
+        span=user_span(),
+    ))  # fmt: skip
+
+
+def _arguments(fn: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call that was given one value: a list or a dict may hold them all."""
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):  # a callable of C
+        return (given,), {}
+    if isinstance(given, Mapping):
+        named = bool(given) and all(name in parameters for name in given)
+        return ((), dict(given)) if named else ((given,), {})
+    if not isinstance(given, (list, tuple)):
+        return (given,), {}
+    needed = [p for p in parameters.values() if p.default is p.empty and p.kind not in _STARRED]
+    arrays = any(hasattr(item, "__array__") for item in given)
+    if len(needed) <= 1 and (not arrays or len(given) != 1 or _takes_sequence(fn)):
+        return (given,), {}
+    return tuple(given), {}
+
+
+def _takes_sequence(fn: Any) -> bool:
+    """Whether the first parameter of a script is a sequence."""
+    values = fn.signature.values if isinstance(fn, Script) else ()  # type: ignore[attr-defined]
+    types = getattr(values[0].spec, "types", ()) if values else ()
+    return any(isinstance(kind, SequenceType) for kind in types)
 
 
 class _Frame:

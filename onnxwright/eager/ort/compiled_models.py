@@ -24,7 +24,8 @@ from onnxwright.eager.values import (
     type_of_value,
 )
 from onnxwright.eager.where import user_span
-from onnxwright.ir.loading import serialized
+from onnxwright.ir.loading import held_by
+from onnxwright.ir.reading import serialized
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, TensorType, fits
 
@@ -38,8 +39,8 @@ class CompiledModel:
     """A model as one callable ONNX Runtime session.
 
     Args:
-        model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file (for
-            external data, and for models over 2 GB).
+        model: a model of any kind (see `ow.load`); the path of its file for external data, and for
+            models over 2 GB.
         providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
             if not given.
         session_options: an `onnxruntime.SessionOptions`.
@@ -48,6 +49,7 @@ class CompiledModel:
 
     Raises:
         ModelError: the model is damaged.
+        ModelTypeError: it is not a model (OW752).
         EagerError: the runtime refuses the model (OW622).
 
     Example:
@@ -71,6 +73,7 @@ class CompiledModel:
     ) -> None:
         # Kept to find which node failed; not where its weights would be held twice for that.
         external = "skip" if weights is not None else "needed"
+        model = held_by(model)
         source = source_of(model, external, more_operators=session_options is not None)
         self._model = source.proto
         if source.folder is not None or source.weights:
@@ -291,7 +294,7 @@ def run_model(
     """Run a model on plain values; its session is kept for the next time.
 
     Args:
-        model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file.
+        model: a model of any kind (see `ow.load`).
         inputs: the inputs by name, or in the model's order.
         providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
             if not given.
@@ -301,6 +304,7 @@ def run_model(
 
     Raises:
         ModelError: the model is damaged.
+        ModelTypeError: it is not a model (OW752).
         EagerValueError: the runtime does not have a provider (OW625).
         EagerError: the inputs do not fit, or the runtime failed.
 
@@ -311,7 +315,7 @@ def run_model(
         >>> run_model(model, {"x": np.array([1.0, -2.0], np.float32)})
         [array([-1.,  2.], dtype=float32)]
     """
-    compiled = _compiled(model, providers)
+    compiled = _compiled(held_by(model), providers)
     if isinstance(inputs, Mapping):
         return compiled.run(compiled._bind((), inputs))
     return compiled.run(compiled._bind(inputs, {}))

@@ -14,13 +14,8 @@ import onnx.inliner
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.function_names import with_own_names
 from onnxwright.eager.ort.rank_guards import with_rank_guards
-from onnxwright.ir.loading import (
-    checked_for_runtime,
-    not_a_model,
-    open_light,
-    open_model,
-    serialized,
-)
+from onnxwright.ir.loading import checked_for_runtime, held_by, open_light, open_model
+from onnxwright.ir.reading import form_of, serialized
 from onnxwright.ir.validation.functions import expanded_calls
 from onnxwright.types.dtypes import DType
 
@@ -65,7 +60,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     """What a session of a model is made of; large weights of an `onnx_ir.Model` are not copied.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, bytes, or a path.
+        model: a model of any kind (see `ow.load`).
         external: how data in other files is checked, as for `open_model`.
         more_operators: whether a library gives the runtime more operators.
 
@@ -75,6 +70,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     Raises:
         ModelError: the model is damaged.
     """
+    model = held_by(model)
     if isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".ort"):
         return ModelSource(None, os.fsdecode(model))  # a format that only the runtime reads
     graph = getattr(model, "graph", None)
@@ -87,16 +83,16 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         guarded = with_rank_guards(_flat(opened.proto))
         return ModelSource(opened.proto, serialized(guarded), opened.base, weights)
     opened = open_model(model, external=external)
-    if not hasattr(opened.proto, "graph"):
-        not_a_model(opened.proto)
     checked_for_runtime(opened.proto, more_operators=more_operators)
     guarded = with_rank_guards(_flat(opened.proto))
     if guarded is not opened.proto:
         kept = None if opened.path is not None or isinstance(model, bytes) else opened.proto
         base = opened.base if opened.path is None else opened.path.parent
         return ModelSource(kept, serialized(guarded), base)
-    if opened.path is not None:
+    if opened.path is not None and form_of(opened.path) == "protobuf":
         return ModelSource(None, utf8_path(opened.path))
+    if opened.path is not None:  # a form in text, which the runtime does not read
+        return ModelSource(None, serialized(opened.proto), opened.path.parent)
     if isinstance(model, bytes):
         return ModelSource(None, model)
     return ModelSource(opened.proto, serialized(opened.proto), opened.base)

@@ -24,6 +24,7 @@ from onnxwright.exporter.program.verify import Verification, verify
 from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
+from onnxwright.ir import model_kinds
 from onnxwright.optimizer.folding import optimize_traced
 from onnxwright.optimizer.quantized_weights import dequantize_weights
 
@@ -407,3 +408,15 @@ class ONNXProgram(RunnableProgram):
 def _some(words: list[str]) -> str:
     """Words of a list; of a long one, the first and how many more."""
     return ", ".join(words if len(words) <= 8 else [*words[:6], f"... {len(words) - 6} more"])
+
+
+model_kinds.register(
+    "onnxwright",
+    "ONNXProgram",
+    model_kinds.ModelKind(
+        words="an ONNXProgram (that of torch.onnx too)",
+        model=lambda program: program.model,
+        restored=ONNXProgram.with_model,
+        trusted=True,
+    ),
+)

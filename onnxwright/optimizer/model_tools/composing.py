@@ -10,11 +10,11 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.door import Model, opened, returned
 from onnxwright.ir.function_names import rename_clashing
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset import registry
-from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import by_name, find, listed, rename_value
 from onnxwright.optimizer.versions.api import convert_version
 from onnxwright.optimizer.versions.snippet import reserved_names
@@ -43,14 +43,15 @@ def compose(
     The result has the functions of both, equal ones once.
 
     Args:
-        first, second: ModelProtos, `onnx_ir.Model`s, or paths; they are not changed.
+        first, second: models of any kind (see `ow.load`); they are not changed.
         io_map: output of the first -> input of the second; by default those of the same name.
         prefix: is put before every name of the second model.
         outputs: the outputs to keep, in order; by default as above.
         output: a file to write the result to.
 
     Returns:
-        The kind of `first`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The kind of `first`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for a
+        script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the output or input does not exist (OW876), their types differ (OW878), or
@@ -89,7 +90,7 @@ def compose(
     a.ir_version = max(a.ir_version, b.ir_version)
     for key, value in b.metadata_props.items():
         a.metadata_props.setdefault(key, value)
-    return returned(a, first, output)
+    return returned(a, first, output, same_interface=False)
 
 
 def _same_versions(a: ir.Model, b: ir.Model) -> tuple[ir.Model, ir.Model]:

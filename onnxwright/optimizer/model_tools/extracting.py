@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import complete, set_type
-from onnxwright.optimizer.model_files import Model, opened, returned
+from onnxwright.ir.door import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import (
     by_name,
     find,
@@ -36,13 +36,14 @@ def extract(
     functions are copied; what the part does not need is left out.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         inputs: the values that become inputs, in order: inputs, initializers or results of nodes.
         outputs: the values that become outputs, in order.
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for
+        a script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the value does not exist (OW876), or the outputs depend on more than the
@@ -91,7 +92,7 @@ def extract(
     wanted = used_functions(source)
     for function in [f for f in source.functions if f not in wanted]:
         del source.functions[function]
-    return returned(source, model, output)
+    return returned(source, model, output, same_interface=False)
 
 
 def _needed(graph: ir.Graph, starts: list[ir.Value], ends: list[ir.Value]) -> dict[ir.Node, None]:

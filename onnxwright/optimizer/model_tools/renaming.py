@@ -11,8 +11,8 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
+from onnxwright.ir.door import Model, opened, returned
 from onnxwright.ir.nested import all_nodes, subgraphs
-from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import by_name, find, rename_value
 
 Names = Mapping[str, str]
@@ -31,7 +31,7 @@ def rename(
     """A model with other names.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         inputs: old name -> new name of inputs.
         outputs: the same for outputs.
         values: the same for any value of the main graph, initializers among them.
@@ -39,7 +39,8 @@ def rename(
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for
+        a script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the value does not exist (OW876), or a new name is taken (OW879).
@@ -78,7 +79,7 @@ def rename(
     _apply(new)
     if dims:
         _rename_dims(source, dims)
-    return returned(source, model, output)
+    return returned(source, model, output, same_interface=False)
 
 
 def _check_name(name: object, argument: str) -> None:

@@ -12,9 +12,9 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import set_type
+from onnxwright.ir.door import Model, opened, returned
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.operators import facts
-from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import find, read_by
 from onnxwright.optimizer.versions.engine import place_of
 from onnxwright.optimizer.versions.value_types import ValueTypes, constant_of
@@ -38,13 +38,14 @@ def set_shapes(
     that then cannot run (most often behind a Reshape to fixed sizes) is an error.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         shapes: name of an input -> its dimensions.
         dims: name of a dimension -> number or other name, for all inputs that have it.
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for
+        a script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the input or dimension does not exist (OW876), a rank differs (OW882), or
@@ -71,7 +72,7 @@ def set_shapes(
         if wanted is not None:
             value.shape = ir.Shape(wanted)
     _infer(made, declared, before, after)
-    return returned(made, model, output)
+    return returned(made, model, output, same_interface=False)
 
 
 def _dims_of(value: ir.Value) -> tuple[Any, ...] | None:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import set_type, tensor
-from onnxwright.optimizer.model_files import Model, opened, returned
+from onnxwright.ir.door import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import by_name, find, listed
 from onnxwright.optimizer.versions.value_types import declared_type
 from onnxwright.semantics.foreign import foreign_array
@@ -30,13 +30,14 @@ def set_initializer(
     """A model with other values in weights and constants.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         values: name of an initializer, or of the result of a Constant node -> array, number,
             TensorProto, tensor of onnx_ir or torch.  Element type and shape must be the same.
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for
+        a script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the weight does not exist (OW876), or the value has another type or shape
@@ -82,14 +83,15 @@ def initializers_to_inputs(
     """A model whose weights are inputs, which a run may give.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         names: the initializers; all by default.
         keep_default: the weights stay as values for runs that do not give them; False to leave
             them out, so that every run has to.
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for
+        a script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the initializer does not exist (OW876).
@@ -116,7 +118,7 @@ def initializers_to_inputs(
         if not keep_default:
             del graph.initializers[name]
             value.const_value = None
-    return returned(source, model, output)
+    return returned(source, model, output, same_interface=False)
 
 
 def inputs_to_initializers(
@@ -128,13 +130,14 @@ def inputs_to_initializers(
     """A model whose inputs are weights, fixed from now on.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         values: name of an input -> its value; or names of inputs that have an initializer; all
             of those by default.
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path or an ONNXProgram, a ModelProto for
+        a script.  The path written, with `output`.
 
     Raises:
         ModelToolError: the input does not exist (OW876), it has no value (OW882), or the value has
@@ -171,7 +174,7 @@ def inputs_to_initializers(
         graph.inputs.remove(value)
         graph.initializers[name] = value
     source.ir_version = max(source.ir_version, 4)
-    return returned(source, model, output)
+    return returned(source, model, output, same_interface=False)
 
 
 def _held(value: ir.Value) -> ir.TensorProtocol | None:

@@ -13,9 +13,9 @@ from onnx_ir.passes.common import InlinePass
 
 from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.door import Model, opened, returned
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset import registry
-from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.versions import rules
 from onnxwright.optimizer.versions.engine import Conversion
 
@@ -42,7 +42,7 @@ def convert_version(
     version unless `domains` says otherwise.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
+        model: a model of any kind (see `ow.load`); it is not changed.
         version: the opset version of the default domain, from 7 to the newest; None to keep it.
             The model's own may be any, from 1 on.
         domains: versions of other domains, such as `{"ai.onnx.ml": 3}`.
@@ -53,7 +53,8 @@ def convert_version(
         output: a file to write the result to.
 
     Returns:
-        The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
+        The same kind as `model`; an `onnx_ir.Model` for a path, a ModelProto for a script.  The
+        path written, with `output`.
 
     Raises:
         ConversionError: nodes that have no equivalent, all of them, with their places (OW870).

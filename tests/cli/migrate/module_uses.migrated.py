@@ -15,4 +15,4 @@ onnxscript.optimizer.fold_constants(model)
 custom = onnxwright.values.Opset("my", 1)
 print(onnxwright.__version__, onnxwright)
 # 11: `onnxscript.optimizer.optimize` is not in onnxwright: `onnxwright.optimize(model)` returns the optimized model
-# 12: `onnxscript.optimizer.fold_constants` is not in onnxwright: `onnxwright.optimize(model)` folds constants, too
+# 12: `onnxscript.optimizer.fold_constants` is not in onnxwright: `onnxwright.fold_constants(model)` returns the new model

@@ -1,82 +1,51 @@
-"""Models of any kind in, and the same kind out: ModelProto, `onnx_ir.Model`, or a path."""
+"""Models of `onnx_ir` as files: whole or not there, weights inside or in one file beside."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import onnx
 import onnx_ir as ir
+from onnx import serialization
 
-from onnxwright.diagnostics.catalogue import model_tools as messages
-from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.loading import is_source, open_ir_model, raise_damage, serialized
 from onnxwright.ir.model_protos import initializers
+from onnxwright.ir.reading import form_of, raise_damage, serialized
 from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.writing import Save, data_of
 
-Model: TypeAlias = "onnx.ModelProto | ir.Model | str | PathLike[str]"
 # Above this many bytes protobuf cannot hold a model in one message.
 _LIMIT = 2**31 - 2**20
 _SMALL, _ALIGNMENT = 1024, 4096  # bytes of a weight that goes out, and where it begins
 _LARGE = 1 << 20  # bytes of a weight that goes out where others are out already
+_PIECE = 1 << 22  # bytes of a file read at once
 
 
-def opened(model: Any) -> ir.Model:
-    """A model of any kind as an `onnx_ir.Model`, its weights unread.
+def save(
+    model: ir.Model,
+    path: str | PathLike[str],
+    *,
+    external_data: bool | None = None,
+    still_read: bool = True,
+) -> Path:
+    """Write a model in the form that the ending of its path asks for.
 
-    Args:
-        model: a ModelProto, an `onnx_ir.Model` (which is returned as it is), a path, or an object
-            with `.model_proto`.
-
-    Returns:
-        The model.
-
-    Raises:
-        ModelToolError: it is not a model (OW875).
-        ModelError: it is damaged, or the file cannot be read.
-    """
-    proto = getattr(model, "model_proto", model)
-    kinds = (onnx.FunctionProto, onnx.GraphProto, ir.Function, ir.Graph, ir.GraphView)
-    if not is_source(proto) or isinstance(proto, kinds):
-        what = f"a value of type {type(model).__name__}"
-        fail(messages.NotAModel(what=what, reason="a ModelProto, onnx_ir.Model or path is needed"))
-    if isinstance(proto, onnx.ModelProto) and not proto.HasField("graph"):
-        fail(messages.NotAModel(what="this ModelProto", reason="it has no graph"))
-    found: ir.Model = open_ir_model(proto)
-    return found
-
-
-def returned(made: ir.Model, given: Any, output: str | PathLike[str] | None) -> Any:
-    """A model as the kind that was given, or written to a file.
-
-    Args:
-        made: the model.
-        given: what the user gave.
-        output: a file to write it to.
-
-    Returns:
-        The path, or the model: a ModelProto where one was given, else an `onnx_ir.Model`.
-    """
-    if output is not None:
-        return save(made, output)
-    if isinstance(given, (ir.Model, str, PathLike)):
-        return made
-    return to_proto(made)
-
-
-def save(model: ir.Model, path: str | PathLike[str]) -> Path:
-    """Write a model; weights go to a file beside it where it is over 2 GB, or others are in files.
-
-    Weights that are in files of the same folder stay there, and are not written again; those in
-    files of other folders are copied beside the model, part by part, equal ones once.
+    By default weights that are in files of the same folder stay there, and are not written again;
+    those in files of other folders are copied beside the model, part by part.  Weights of the same
+    bytes are stored once.
 
     Args:
         model: the model; it is the same afterwards.
-        path: the file.
+        path: the file; `.json`, `.textproto` and `.onnxtxt` are forms in text, which hold their
+            weights.
+        external_data: True: weights from 1 KB on in one file beside the model; False: all of them
+            in the model; None: in files what is in files, and beside it what is over 2 GB.
+        still_read: whether the model is used afterwards: then files that it reads weights from are
+            not removed with the model that is replaced.
 
     Returns:
         The path.
@@ -86,6 +55,23 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
         OSError: it cannot be written.
     """
     target = Path(path)
+    form = form_of(target)
+    if form == "protobuf" and external_data is not False:
+        _save_beside(model, target, everything=external_data is True, still_read=still_read)
+        return target
+    proto = as_proto(model)
+    if form == "protobuf":
+        made: bytes | str = serialized(proto)
+    else:
+        made = serialization.registry.get(form).serialize_proto(proto)
+    read = [value.const_value for value in initializers(model)] if still_read else []
+    with Save(target) as files:
+        files.commit(made.encode() if isinstance(made, str) else made, keep=data_of(read))
+    return target
+
+
+def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read: bool) -> None:
+    """Write a model as protobuf, weights in a file beside it: all, or where it is needed."""
     kept = [(v, v.const_value) for v in initializers(model)]
     with Save(target) as files:
         folder = str(files.target.parent)
@@ -93,8 +79,10 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
         inside = [v for v, t in kept if not isinstance(t, ir.ExternalTensor)]
         # Weights are in files because they are large, or because others of the model are.
         least = _LARGE if len(inside) < len(kept) else None
-        if sum(int(v.const_value.nbytes) for v in inside) > _LIMIT:
+        if sum(int(v.const_value.nbytes) for v in inside) > _LIMIT or everything:
             least = _SMALL
+        if everything:
+            away = [v for v, t in kept if isinstance(t, ir.ExternalTensor)]
         if least is not None:
             away += [v for v in inside if v.const_value.nbytes >= least and _has_bytes(v)]
         try:
@@ -104,8 +92,8 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
         finally:
             for value, tensor in kept:
                 value.const_value = tensor
-        files.commit(data, keep=data_of(tensor for _, tensor in kept))
-    return target
+        read = [t for v, t in kept if still_read or v not in away]
+        files.commit(data, keep=data_of(read))
 
 
 def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx.ModelProto:
@@ -156,26 +144,40 @@ def _has_bytes(value: ir.Value) -> bool:
 
 
 def _write_weights(values: list[ir.Value], files: Save) -> None:
-    """Write weights to a data file, and let the values point there."""
+    """Write weights to a data file, equal ones once, and let the values point there."""
     file = files.data_file()
-    places: dict[object, int] = {}
+    by_source: dict[object, int] = {}
+    by_bytes: dict[bytes, int] = {}
     for value in values:
-        key = _content_of(value.const_value)
-        if key not in places:
-            places[key] = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
-            file.seek(places[key])
+        key = _source_of(value.const_value)
+        if key not in by_source:
+            start = -(-file.seek(0, os.SEEK_END) // _ALIGNMENT) * _ALIGNMENT
+            file.seek(start)
             _write(value.const_value, file)
+            first = by_bytes.setdefault(_digest(file, start), start)
+            if first != start:
+                file.truncate(start)
+            by_source[key] = first
     location = files.location(file)
     for value in values:
         tensor: Any = value.const_value
         value.const_value = ir.ExternalTensor(
-            location, places[_content_of(tensor)], tensor.nbytes, tensor.dtype,
+            location, by_source[_source_of(tensor)], tensor.nbytes, tensor.dtype,
             shape=tensor.shape, name=str(value.name), base_dir=str(files.target.parent),
         )  # fmt: skip
 
 
-def _content_of(tensor: Any) -> object:
-    """What two weights with the same bytes have in common, as far as it is known unread."""
+def _digest(file: BinaryIO, start: int) -> bytes:
+    """A digest of what a file holds from an offset to its end."""
+    file.seek(start)
+    digest = hashlib.blake2b()
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return digest.digest()
+
+
+def _source_of(tensor: Any) -> object:
+    """Where the bytes of a weight come from: equal ones need not be read twice."""
     if isinstance(tensor, ir.ExternalTensor):
         return (str(tensor.path), tensor.offset, tensor.nbytes)
     return id(tensor)
@@ -190,4 +192,4 @@ def _write(tensor: Any, file: BinaryIO) -> None:
         file.write(tensor.tobytes())
 
 
-__all__ = ["Model", "as_proto", "opened", "returned", "save"]
+__all__ = ["as_proto", "save"]

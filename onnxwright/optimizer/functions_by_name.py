@@ -1,0 +1,82 @@
+"""Functions of a model by what a user calls them: `domain.name`, an identifier, a script."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.diagnostics.catalogue import model_tools as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.nested import all_nodes
+from onnxwright.types.roles import Script
+
+Key = tuple[str, str, str]
+
+
+def found_functions(model: ir.Model, wanted: Iterable[Any]) -> set[Key]:
+    """The functions of a model that a user names.
+
+    Args:
+        model: the model.
+        wanted: names, `domain.name`, identifiers (domain, name[, overload]), scripts or functions.
+
+    Returns:
+        Their identifiers; a name stands for all functions that have it.
+
+    Raises:
+        ModelToolError: there is no such function (OW876).
+    """
+    given = [wanted] if isinstance(wanted, str) else list(wanted)
+    return {key for one in given for key in _matching(one, list(model.functions))}
+
+
+def found_callees(model: ir.Model, wanted: Any) -> list[Key]:
+    """The functions and custom operators of a model that a user names.
+
+    Args:
+        model: the model.
+        wanted: as one of those of `found_functions`.
+
+    Returns:
+        Their identifiers.
+
+    Raises:
+        ModelToolError: there is no such function or operator (OW876).
+    """
+    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    called = [n.op_identifier() for h in holders for n in all_nodes(h) if n.domain]
+    return _matching(wanted, list(dict.fromkeys([*model.functions, *called])))
+
+
+def shown(key: Key) -> str:
+    """An identifier as text: `domain.name`, and the overload where it has one."""
+    domain, name, overload = key
+    return ".".join(filter(None, (domain, name))) + (f":{overload}" if overload else "")
+
+
+def _matching(wanted: Any, known: list[Key]) -> list[Key]:
+    if isinstance(wanted, (Script, ir.Function, onnx.FunctionProto)):
+        f: Any = wanted
+        wanted = (f.domain, f.name, f.overload)
+    if isinstance(wanted, (tuple, list)) and 2 <= len(wanted) <= 3:
+        key = (*wanted, "")[:3]
+        matches = [k for k in known if k == key]
+    else:
+        matches = [k for k in known if str(wanted) in (k[1], shown(k))]
+    if not matches:
+        name = wanted if isinstance(wanted, str) else shown((*map(str, wanted), "")[:3])  # type: ignore[arg-type]
+        names = [shown(key) for key in known]
+        close = difflib.get_close_matches(name, names, 1)
+        fail(messages.UnknownValue(
+            kind="function", name=name,
+            found=f"its functions are {', '.join(names[:20])}" if names else "it has no functions",
+            suggestion=close[0] if close else None,
+        ))  # fmt: skip
+    return matches
+
+
+__all__ = ["Key", "found_callees", "found_functions", "shown"]
