@@ -8,11 +8,13 @@ from typing import Any
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.catalogue.export_forms import NotDecided
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
+from onnxwright.exporter.further_inputs import ObservedShapes, further_inputs
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
@@ -44,7 +46,7 @@ def export(
     functions: str | None = None,
     external_data: bool | str | None = None,
     optimize: bool = True,
-    verify: bool = False,
+    verify: bool | Sequence[Any] = False,
     report: bool | str | Path = False,
     strict: bool = False,
     size_branches: bool = False,
@@ -86,7 +88,8 @@ def export(
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
             `ONNXProgram.optimize`.
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
-            dynamic; a difference is an error.
+            dynamic; a difference is an error. A list of inputs (a tuple by position, a dict by
+            name): on these as well; so it is done with those of `AdditionalInputs` and `observe`.
         report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
             steps, operators and verification, also when the export fails; the error names them.
         strict: make a result of another type or shape than torch's an error, and a decision by
@@ -135,6 +138,9 @@ def export(
     ):
         checks.one_of(name, value, allowed)
     checks.report(report)
+    further = further_inputs(verify, dynamic_shapes)
+    if isinstance(dynamic_shapes, ObservedShapes):
+        dynamic_shapes = dict(dynamic_shapes)
     if isinstance(export_modules_as_functions, type):
         export_modules_as_functions = [export_modules_as_functions]
     checks.modules(export_modules_as_functions)
@@ -170,6 +176,7 @@ def export(
         result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         result.providers = providers
+        result.further_inputs = further
         if optimize:
             with recording.timed(recorded, "optimize"):
                 result.optimize()
@@ -180,7 +187,7 @@ def export(
         with recording.warnings_recorded(recorded):
             warn_random_draws(captured.program, result)
         recording.record_model(recorded, result.model, built.outputs)
-        if verify:
+        if verify is not False:
             with recording.timed(recorded, "verify"):
                 _verify(result, args, kwargs, recorded)
     return result
@@ -189,6 +196,11 @@ def export(
 def _verify(program: ONNXProgram, args: Any, kwargs: Any, recorded: Report) -> None:
     if not args and not kwargs and program.exported_program.example_inputs is not None:
         args, kwargs = program.exported_program.example_inputs
-    recorded.verification = found = program.verify(args, kwargs)
-    if not found.ok:
+    found = program.verify(args, kwargs, more=program.further_inputs)
+    recorded.verification = found
+    if found.wrong:
         fail(messages.VerifyFailed(summary=found.summary(), notes=(str(found),), span=user_span()))
+    with recording.warnings_recorded(recorded):
+        for reason in [*found.undecided, found.refused]:
+            if reason:
+                warn(NotDecided(reason=reason, span=user_span()))

@@ -18,10 +18,11 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.further_inputs import ObservedShapes
 
 if TYPE_CHECKING:
     from onnxwright.exporter.program.onnx_program import ONNXProgram
-    from onnxwright.exporter.program.verify import Verification
+    from onnxwright.exporter.program.verification import Verification
 
 _KEYWORDS = inspect.Parameter.VAR_KEYWORD
 _SEVERAL = inspect.Parameter.VAR_POSITIONAL
@@ -63,10 +64,11 @@ class ObservedCalls:
         """
         names: dict[tuple[Any, ...], str] = {}
         leaves = iter(zip(*self.sizes, strict=True))
-        found = {}
+        found = ObservedShapes()
         for name, value in self.examples[0][2].items():
             every = self.batch is True or (self.batch is not False and name in self.batch)
             found[name] = _spec(value, leaves, name, names, every)
+        found.calls = tuple((args, kwargs) for args, kwargs, _ in self.examples[1:])
         return found
 
     @property

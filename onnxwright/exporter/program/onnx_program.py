@@ -16,11 +16,13 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import Captured
+from onnxwright.exporter.further_inputs import Inputs
 from onnxwright.exporter.program import renaming, saving
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.runnable import RunnableProgram
 from onnxwright.exporter.program.running import hollow
-from onnxwright.exporter.program.verify import Verification, verify
+from onnxwright.exporter.program.verification import Verification
+from onnxwright.exporter.program.verify import verify
 from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
@@ -47,6 +49,8 @@ class ONNXProgram(RunnableProgram):
         examples: sizes on both sides of decisions by sizes that `verify` runs, by (flattened
             input, axis).
         report: what happened, step by step.
+        further_inputs: inputs of the user beside the examples, by position and by name, which
+            `verify` runs too where it is given no others.
         providers: the execution providers of ONNX Runtime that it runs on; None for the CPU.
 
     Source:
@@ -75,6 +79,7 @@ class ONNXProgram(RunnableProgram):
         self.report = report
         # Where `save` puts weights by default.
         self.external_data: bool | str | None = None
+        self.further_inputs: list[Inputs] = []
 
     def __repr__(self) -> str:
         graph = self.model.graph
@@ -95,6 +100,7 @@ class ONNXProgram(RunnableProgram):
         made = type(self)(built, self._captured, self.report, self._settings)
         made.external_data = self.external_data
         made.providers = self.providers
+        made.further_inputs = self.further_inputs
         return made
 
     def __copy__(self) -> Self:
@@ -124,6 +130,7 @@ class ONNXProgram(RunnableProgram):
         args: Sequence[Any] | None = None,
         kwargs: dict[str, Any] | None = None,
         *,
+        more: Sequence[Inputs] | None = None,
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Verification:
@@ -134,6 +141,8 @@ class ONNXProgram(RunnableProgram):
 
         Args:
             args, kwargs: inputs of the module; those of the export if none are given.
+            more: further inputs, each by position and by name: `((x, y), {})`; those of the export
+                where `args` and `kwargs` are not given.
             rtol, atol: tolerances; by dtype if None.
 
         Returns:
@@ -147,7 +156,9 @@ class ONNXProgram(RunnableProgram):
             True
         """
         self._check_weights()
-        return verify(self, *self._examples(args, kwargs), rtol=rtol, atol=atol)
+        if more is None:
+            more = self.further_inputs if args is None and kwargs is None else ()
+        return verify(self, *self._examples(args, kwargs), more=more, rtol=rtol, atol=atol)
 
     def first_divergence(
         self,

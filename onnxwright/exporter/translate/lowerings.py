@@ -58,7 +58,7 @@ class Lowerings:
                         "give functions, or lists of functions",
                     )
             for name in _names(key):
-                self.custom[name] = lowering_of(overloads)
+                self.custom[name] = lowering_of(overloads, name)
         self.fallback = fallback
         self._table = functions()
 
@@ -76,7 +76,7 @@ class Lowerings:
         if name in self._table:
             return Found(self._table[name], LIBRARY)
         found = self.fallback(name) if self.fallback is not None else None
-        return Found(lowering_of([found]), FALLBACK) if found is not None else None
+        return Found(lowering_of([found], name), FALLBACK) if found is not None else None
 
     @property
     def ways(self) -> list[str]:
