@@ -1,6 +1,7 @@
 """Nodes that later opsets have one operator for: RMSNormalization, RotaryEmbedding.
 
-Models write these out in many lines of PyTorch.  Only what is exactly the operator becomes it.
+Models write these out in many lines of PyTorch.  Only what is exactly the operator becomes it, and
+what is written is checked against the types that the operator takes before it replaces anything.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
+from onnxwright.optimizer.checked_types import is_typed
 from onnxwright.optimizer.weight_sources import Names
 
 _SINCE = 23
@@ -81,13 +83,30 @@ def _last_axis(value: ir.Value | None) -> int | None:
 
 def _put(
     graph: ir.Graph, old: ir.Node, kind: str, inputs: list[Any], attrs: dict[str, Any]
-) -> None:
-    """Put a node in the place of another; what is not read any more is removed later."""
+) -> bool:
+    """Put a node in the place of another, if its operator takes and gives their types.
+
+    What is not read any more is removed later.
+    """
     made = [ir.Attr(n, _KINDS[type(v)], v) for n, v in attrs.items()]
     node = ir.Node("", kind, inputs, made, num_outputs=1, name=old.name)
+    if not is_typed(node, old.outputs[0].dtype, _opset(old)):
+        for n in range(len(inputs)):
+            node.replace_input_with(n, None)
+        return False
     node.metadata_props.update(old.metadata_props)
     node.outputs[0].metadata_props.update(old.outputs[0].metadata_props)
     ir.convenience.replace_nodes_and_values(graph, old, [old], [node], old.outputs, node.outputs)
+    return True
+
+
+def _opset(node: ir.Node) -> int:
+    """The version of the standard opset of the graph that a node is in."""
+    graph = node.graph
+    while isinstance(graph, ir.Graph) and "" not in graph.opset_imports:
+        parent = graph.parent_node
+        graph = None if parent is None else parent.graph
+    return _SINCE if graph is None else graph.opset_imports.get("", _SINCE)
 
 
 _KINDS = {int: ir.AttributeType.INT, float: ir.AttributeType.FLOAT}
@@ -106,7 +125,10 @@ def _grouped(node: ir.Node) -> bool:
     if keys is not None and keys.shape is not None and queries.shape[1] == keys.shape[1]:
         node.replace_input_with(1, once)
         node.replace_input_with(2, twice)
-        return True
+        if is_typed(node, node.outputs[0].dtype, _opset(node)):
+            return True
+        node.replace_input_with(1, keys)
+        node.replace_input_with(2, values)
     return False
 
 
@@ -145,11 +167,12 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node) -> bool:
                 continue
             # Half precision is computed in single precision, if the model says so.
             widened = _made_by(x, "Cast", alone=False)
-            if widened is not None:
-                x = widened.inputs[0]
+            narrow = None if widened is None else widened.inputs[0]
             attrs = {"axis": -1, "epsilon": epsilon, "stash_type": int(ir.DataType.FLOAT)}
-            _put(graph, node, "RMSNormalization", [x, scale], attrs)
-            return True
+            for given in (narrow, x):
+                types = {scale.dtype, None if given is None else given.dtype}
+                if len(types) == 1 and _put(graph, node, "RMSNormalization", [given, scale], attrs):
+                    return True
     return False
 
 
@@ -249,8 +272,7 @@ class _Rotations:
             return False
         self.place = node
         caches = [self._table(kind, table, x) for kind in ("Cos", "Sin")]
-        _put(self.graph, node, "RotaryEmbedding", [x, *caches], {"interleaved": 0})
-        return True
+        return _put(self.graph, node, "RotaryEmbedding", [x, *caches], {"interleaved": 0})
 
     def _table(self, kind: str, angles: ir.Value, x: ir.Value) -> ir.Value:
         """The cosines or sines of angles `[batch, length, half]`, for the batch of `x`."""
