@@ -14,6 +14,7 @@ from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
+from onnxwright.exporter.dataclass_inputs import check_registered
 from onnxwright.exporter.further_inputs import ObservedShapes, further_inputs
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.random_draws import warn_random_draws
@@ -127,6 +128,7 @@ def export(
     """
     checks.unknown(unknown)
     checks.inputs(args, kwargs)
+    check_registered(args, kwargs)
     checks.opset(opset_version)
     check_providers(providers)
     for name, value, allowed in (

@@ -19,6 +19,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
 from onnxwright.exporter.signature import inputs_of
 
 # torch's named dimensions, derived ones too.
@@ -237,6 +238,10 @@ def _spread(value: Any, spec: Any) -> Any:
         if isinstance(spec, (list, tuple)) and len(spec) == len(value):
             return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
         return spec
+    if is_dataclass_object(value) and type(value) in pytree.SUPPORTED_NODES:
+        parts, spec = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0], by_field(value, spec)
+        if isinstance(spec, (list, tuple)) and len(spec) == len(parts):
+            return [_spread(v, s) for v, s in zip(parts, spec, strict=True)]
     if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
         if len(spec) == len(value):
             return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
