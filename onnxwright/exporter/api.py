@@ -20,6 +20,7 @@ from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -139,6 +140,12 @@ def export(
         ("external_data", external_data, (None, True, False, "per_tensor")),
     ):
         checks.one_of(name, value, allowed)
+    if not isinstance(assume, (Mapping, type(None))):
+        checks.raise_bad_argument(
+            "assume",
+            f"{shown(assume)} is not a dict",
+            "give answers by place or text: `{'model.py:12': True}`",
+        )
     checks.report(report)
     further = further_inputs(verify, dynamic_shapes)
     if isinstance(dynamic_shapes, ObservedShapes):

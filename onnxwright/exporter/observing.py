@@ -19,6 +19,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.further_inputs import ObservedShapes
+from onnxwright.exporter.shown import shown
 
 if TYPE_CHECKING:
     from onnxwright.exporter.program.onnx_program import ONNXProgram
@@ -95,7 +96,7 @@ class Observation:
     def __init__(self, model: Any, batch: bool | Collection[str], keep: int) -> None:
         if not callable(model):
             checks.raise_bad_argument(
-                "model", f"{model!r} is not callable", "give a torch.nn.Module or a function"
+                "model", f"{shown(model)} is not callable", "give a torch.nn.Module or a function"
             )
         register_caches()
         self._model = model

@@ -36,6 +36,14 @@ if TYPE_CHECKING:
     from onnxwright.viz.showing import Shown
 
 
+# Our ways of capture by the names that torch.onnx has for its own.
+_STRATEGIES = {
+    "non-strict": "TorchExportNonStrictStrategy",
+    "strict": "TorchExportStrictStrategy",
+    "draft": "TorchExportDraftExportStrategy",
+}
+
+
 class ONNXProgram(RunnableProgram):
     """An exported program.
 
@@ -115,6 +123,12 @@ class ONNXProgram(RunnableProgram):
                 span=user_span(),
             )
         )
+
+    @property
+    def _capture_strategy(self) -> str | None:
+        """How it was captured; `torch.onnx.testing.assert_onnx_program` asks."""
+        names = [o.strategy for o in self.report.captures if not o.error]
+        return _STRATEGIES.get(names[-1], names[-1]) if names else None
 
     @property
     def model_proto(self) -> onnx.ModelProto:
@@ -213,13 +227,20 @@ class ONNXProgram(RunnableProgram):
         made.release()
         return made
 
-    def optimize(self) -> None:
+    def optimize(self, *, weights: bool = True) -> None:
         """Remove repeated nodes, what nothing reads, and what is computed from weights alone.
 
         Initializers that are made of several weights follow these in `apply_weights`.
+
+        Args:
+            weights: False leaves weights as they are, with their names in the module: for models
+                that are written without their data.
         """
+        fixed = () if weights else tuple(self.model.graph.initializers)
         written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
-        optimize_traced(self.model, frozenset(self._built.weights.get(n, n) for n in written))
+        optimize_traced(
+            self.model, frozenset([*fixed, *(self._built.weights.get(n, n) for n in written)])
+        )
         dequantize_weights(self.model, self._built.inner_weights)
         self.release()
 
@@ -382,7 +403,9 @@ class ONNXProgram(RunnableProgram):
                 beside it where the model would be larger than 1.5 GB.
             location: the name of the data file beside the model, for `external_data=True`.
             threshold: weights of fewer bytes stay in the model.
-            include_initializers: write the weights at all.
+            include_initializers: write the weights at all; without them they are inputs, by
+                their names in the module after `export(..., optimize=False)` and
+                `optimize(weights=False)`.
             keep_initializers_as_inputs: list weights as inputs too.
 
         Returns:

@@ -28,6 +28,7 @@ class Verification:
             does.
         step: where a difference comes from: "capture" (PyTorch's program differs from the module)
             or "translation" (the model differs from PyTorch's program); empty without one.
+        cause: what makes the captured program differ, if that is known; empty otherwise.
         branches: decisions by values, and which of their sides were run.
         random: outputs whose values differ by random numbers; types and shapes are compared.
     """
@@ -38,6 +39,7 @@ class Verification:
     undecided: list[str] = field(default_factory=list)
     refused: str = ""
     step: str = ""
+    cause: str = ""
     branches: list[Branch] = field(default_factory=list)
     random: list[str] = field(default_factory=list)
 
@@ -56,7 +58,7 @@ class Verification:
         wrong = [*self.problems, *(f"{o.name}: {o.problem}" for o in self.outputs if o.problem)]
         if wrong:
             first = wrong[0] if len(wrong) == 1 else f"{wrong[0]} (and {len(wrong) - 1} more)"
-            return f"{first}; {_STEPS[self.step]}" if self.step else first
+            return f"{first}; {self.cause or _STEPS[self.step]}" if self.step else first
         worst = max((o.max_abs for o in self.outputs), default=0.0)
         count = len(self.outputs)
         if self.refused:

@@ -19,6 +19,7 @@ from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.torchscript.graphs import Scripted
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
+from onnxwright.exporter.program.causes import cause_of
 from onnxwright.exporter.program.other_sizes import other_sizes
 from onnxwright.exporter.program.output_checks import OutputCheck, compare
 from onnxwright.exporter.program.random_values import compared_without_values, random_outputs
@@ -224,7 +225,18 @@ class _Check:
         self.found.outputs += checks
         if any(c.problem for c in checks) and not self.found.step:
             self.found.step = self._step(run, args, kwargs, wanted, written)
+            if self.found.step == "capture":
+                self.found.cause = cause_of(lambda: self._agrees(run, args, kwargs))
         return ""
+
+    def _agrees(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether the module, as PyTorch runs it now, gives what the model gives."""
+        try:
+            wanted, written = self._values(_reference(self.program), args, kwargs)
+        except Exception:  # noqa: BLE001 - in this state the module does not take the inputs
+            return False
+        problem, checks = self._model_checks(run, args, kwargs, wanted, written)
+        return not problem and not any(c.problem for c in checks)
 
     def _model_checks(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import sys
@@ -19,6 +20,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import api
 from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
 from onnxwright.exporter.torch_names.symbolics import registered, symbolic_table
 
@@ -143,10 +145,12 @@ def export(
             output_names=output_names,
             custom_translation_table=table or None,
             export_modules_as_functions=export_modules_as_functions,
-            optimize=optimize and do_constant_folding,
+            optimize=optimize and do_constant_folding and export_params,
             verify=verify,
             **options,
         )
+    if not export_params and optimize and do_constant_folding:
+        made.optimize(weights=False)  # whoever reads the file knows the weights of the module
     program = TorchONNXProgram.of(made)
     if dump_exported_program:
         torch.export.save(program.exported_program, folder / "onnxwright_export.pt2")
@@ -320,7 +324,7 @@ def _axes_of(name: str, axes: Mapping[str, Any]) -> dict[int, str] | None:
     if isinstance(given, (list, tuple)):
         return {int(axis): f"{name}_dynamic_axes_{n}" for n, axis in enumerate(given, 1)}
     hint = "give a dict from axes to names, or a list of axes"
-    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {given!r}", hint)
+    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {shown(given)}", hint)
 
 
 @contextmanager
@@ -349,7 +353,7 @@ def _mode(model: Any, training: Any, dynamo: bool) -> Iterator[None]:
         word = "PRESERVE" if dynamo else "EVAL"
     if word not in ("EVAL", "TRAINING", "PRESERVE"):
         hint = "give a `torch.onnx.TrainingMode`, or None"
-        raise_bad_argument("training", f"{training!r} is not a mode", hint)
+        raise_bad_argument("training", f"{shown(training)} is not a mode", hint)
     if word == "PRESERVE" or not isinstance(model, torch.nn.Module):
         yield
         return
@@ -371,7 +375,7 @@ def _write(
 ) -> None:
     options: dict[str, Any] = {
         "include_initializers": export_params,
-        "keep_initializers_as_inputs": as_inputs or not export_params,
+        "keep_initializers_as_inputs": as_inputs,
     }
     if not hasattr(f, "write"):
         options["external_data"] = external_data
@@ -387,6 +391,8 @@ def of_torch(name: str) -> Any:
     Returns:
         The object.
     """
+    if name in ("testing", "verification"):  # modules that `import torch` does not load
+        return importlib.import_module(f"torch.onnx.{name}")
     return getattr(torch.onnx, name)
 
 
