@@ -37,8 +37,8 @@ CAUSES: tuple[tuple[Callable[[], AbstractContextManager[None]], str], ...] = (
         _no_fast_path,
         (
             "the module runs in PyTorch's fast path for attention, which has nested tensors and "
-            "gives other values for padded rows; after `torch.backends.mha.set_fastpath_enabled(False)` "
-            "both are equal"
+            "gives other values for padded rows; both are equal after "
+            "`torch.backends.mha.set_fastpath_enabled(False)`"
         ),
     ),
     (in_onnx_export, _SWITCHED.format("torch.onnx.is_in_onnx_export()")),
