@@ -28,28 +28,29 @@ def fuse(model: ir.Model) -> bool:
     Returns:
         Whether it was; nodes that nothing reads any more are still there.
     """
-    if model.graph.opset_imports.get("", 1) < _SINCE:
+    version = model.graph.opset_imports.get("", 1)
+    if version < _SINCE:
         return False
     names = Names(model.graph)
     changed = False
     for graph in list(all_graphs(model.graph)):
-        changed |= _fuse_graph(graph, names)
+        changed |= _fuse_graph(graph, names, version)
     return changed
 
 
-def _fuse_graph(graph: ir.Graph, names: Names) -> bool:
+def _fuse_graph(graph: ir.Graph, names: Names, version: int) -> bool:
     """The same of the nodes of one graph, not of those in their bodies."""
     changed = False
-    rotations = _Rotations(graph, names)
+    rotations = _Rotations(graph, names, version)
     for node in graph:
         if node.domain:
             continue
         if node.op_type == "Mul":
-            changed |= _root_mean_square(graph, node)
+            changed |= _root_mean_square(graph, node, version)
         elif node.op_type == "Add":
             changed |= rotations.fuse(node)
         elif node.op_type == "Attention":
-            changed |= _grouped(node)
+            changed |= _grouped(node, version)
     return changed
 
 
@@ -82,7 +83,12 @@ def _last_axis(value: ir.Value | None) -> int | None:
 
 
 def _put(
-    graph: ir.Graph, old: ir.Node, kind: str, inputs: list[Any], attrs: dict[str, Any]
+    graph: ir.Graph,
+    old: ir.Node,
+    kind: str,
+    inputs: list[Any],
+    attrs: dict[str, Any],
+    version: int,
 ) -> bool:
     """Put a node in the place of another, if its operator takes and gives their types.
 
@@ -90,7 +96,7 @@ def _put(
     """
     made = [ir.Attr(n, _KINDS[type(v)], v) for n, v in attrs.items()]
     node = ir.Node("", kind, inputs, made, num_outputs=1, name=old.name)
-    if not is_typed(node, old.outputs[0].dtype, _opset(old)):
+    if not is_typed(node, old.outputs[0].dtype, version):
         for n in range(len(inputs)):
             node.replace_input_with(n, None)
         return False
@@ -100,21 +106,12 @@ def _put(
     return True
 
 
-def _opset(node: ir.Node) -> int:
-    """The version of the standard opset of the graph that a node is in."""
-    graph = node.graph
-    while isinstance(graph, ir.Graph) and "" not in graph.opset_imports:
-        parent = graph.parent_node
-        graph = None if parent is None else parent.graph
-    return _SINCE if graph is None else graph.opset_imports.get("", _SINCE)
-
-
 _KINDS = {int: ir.AttributeType.INT, float: ir.AttributeType.FLOAT}
 
 # -- heads of keys and values that several heads of queries share ----------------------------------
 
 
-def _grouped(node: ir.Node) -> bool:
+def _grouped(node: ir.Node, version: int) -> bool:
     """Let an Attention read keys and values once that are repeated for each group of queries."""
     queries, keys, values = node.inputs[:3]
     once, twice = _repeated(keys), _repeated(values)
@@ -125,7 +122,7 @@ def _grouped(node: ir.Node) -> bool:
     if keys is not None and keys.shape is not None and queries.shape[1] == keys.shape[1]:
         node.replace_input_with(1, once)
         node.replace_input_with(2, twice)
-        if is_typed(node, node.outputs[0].dtype, _opset(node)):
+        if is_typed(node, node.outputs[0].dtype, version):
             return True
         node.replace_input_with(1, keys)
         node.replace_input_with(2, values)
@@ -153,7 +150,7 @@ def _repeated(value: ir.Value | None) -> ir.Value | None:
 # -- x / sqrt(mean(x * x) + epsilon) * scale -------------------------------------------------------
 
 
-def _root_mean_square(graph: ir.Graph, node: ir.Node) -> bool:
+def _root_mean_square(graph: ir.Graph, node: ir.Node, version: int) -> bool:
     for scale, normal in _either(node):
         if scale is None or scale.shape is None or len(scale.shape) != 1:
             continue
@@ -171,7 +168,9 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node) -> bool:
             attrs = {"axis": -1, "epsilon": epsilon, "stash_type": int(ir.DataType.FLOAT)}
             for given in (narrow, x):
                 types = {scale.dtype, None if given is None else given.dtype}
-                if len(types) == 1 and _put(graph, node, "RMSNormalization", [given, scale], attrs):
+                if len(types) == 1 and _put(
+                    graph, node, "RMSNormalization", [given, scale], attrs, version
+                ):
                     return True
     return False
 
@@ -219,9 +218,11 @@ class _Rotations:
     Args:
         graph: the graph they are in.
         names: those of the main graph, which holds new constants.
+        version: of the standard opset.
     """
 
-    def __init__(self, graph: ir.Graph, names: Names) -> None:
+    def __init__(self, graph: ir.Graph, names: Names, version: int) -> None:
+        self.version = version
         self.graph = graph
         self.names = names
         self.place: Any = None
@@ -272,7 +273,9 @@ class _Rotations:
             return False
         self.place = node
         caches = [self._table(kind, table, x) for kind in ("Cos", "Sin")]
-        return _put(self.graph, node, "RotaryEmbedding", [x, *caches], {"interleaved": 0})
+        return _put(
+            self.graph, node, "RotaryEmbedding", [x, *caches], {"interleaved": 0}, self.version
+        )
 
     def _table(self, kind: str, angles: ir.Value, x: ir.Value) -> ir.Value:
         """The cosines or sines of angles `[batch, length, half]`, for the batch of `x`."""

@@ -1,4 +1,4 @@
-"""`verify` of TorchScript runs the script itself, also where PyTorch cannot run what was captured."""
+"""`verify` of TorchScript runs the script itself, also where PyTorch cannot run the capture."""
 
 from __future__ import annotations
 

@@ -375,7 +375,7 @@ def _reference(program: Any) -> Any:
         return module
 
 
-class _OfScript(torch.nn.Module):
+class _OfScript(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
     """A TorchScript module or function as it was given, with the names of its state."""
 
     def __init__(self, script: Any) -> None:

@@ -136,8 +136,9 @@ def _spec(annotation: Any) -> Any:
     """What one annotation says; None for one that says nothing of tensors."""
     members = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
     codes = [getattr(m, "dtype", None) for m in members]
-    if all(isinstance(c, ir.DataType) for c in codes):  # classes of onnxscript
-        return ValueSpec(tuple(TensorType(DType(int(c))) for c in codes))
+    known = [c for c in codes if isinstance(c, ir.DataType)]
+    if len(known) == len(members):  # classes of onnxscript
+        return ValueSpec(tuple(TensorType(DType(int(c))) for c in known))
     try:
         return parse_annotation(annotation)
     except OnnxwrightError:
