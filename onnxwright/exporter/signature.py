@@ -135,8 +135,7 @@ def checked_names(
         A name for each of `own`, all different.
 
     Raises:
-        ExportValueError: more names than values, no name, a name twice, or the name of another
-            input (OW825).
+        ExportValueError: more names than values, no name, or a name twice (OW825).
     """
     if isinstance(given, str):
         given = [given]
@@ -162,8 +161,6 @@ def checked_names(
             f"`{min(twice)}` " + ("is an input" if min(twice) in reserved else "occurs twice"),
             "give each value a name of its own",
         )
-    if kind == "input_names":
-        _check_places(names, own)
     taken = {*names, *reserved}
     for name in own[len(names) :]:
         chosen, n = name, 0
@@ -173,14 +170,3 @@ def checked_names(
         taken.add(chosen)
         names.append(chosen)
     return names
-
-
-def _check_places(names: Sequence[str], own: Sequence[str]) -> None:
-    """Refuse the name of one input at the place of another: the order is not what was meant."""
-    for name, here in zip(names, own, strict=False):
-        if name != here and name in own:
-            checks.raise_bad_argument(
-                "input_names",
-                f"`{name}` is given to the input `{here}`, and another input has that name",
-                f"the inputs are, in this order: {', '.join(own)}",
-            )

@@ -236,8 +236,18 @@ def _names_in_order(
             for n in range(len(counts[key]))
             if counts[key][n] is not None
         ]
-        if not any(name in bound and name != key for (key, _), name in by_place.items()):
+        wrong = [
+            (key, name) for (key, _), name in by_place.items() if name in bound and name != key
+        ]
+        if not wrong:
             break
+    else:
+        key, name = wrong[0]
+        raise_bad_argument(
+            "input_names",
+            f"`{name}` is given to the input `{key}`, and another input has that name",
+            f"the inputs are, in this order: {', '.join(_leaf_names(bound))}",
+        )
     if len(names) > len(places) or None in found[: len(names)]:
         return names
     return [name for name in found if name is not None]
