@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+try:
+    import torch  # noqa: F401 - what is missing is said once, here
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        "PyTorch is not installed; exports and what compares with it need it: "
+        "pip install 'onnxwright[torch]', or `torch` as pytorch.org says for your machine",
+        name="torch",
+    ) from None
+
 from onnxwright.exporter.api import export
 from onnxwright.exporter.bisect import export_bisect
 from onnxwright.exporter.observing import observe

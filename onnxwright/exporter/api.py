@@ -8,15 +8,19 @@ from typing import Any
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.catalogue.export_forms import NotDecided
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
+from onnxwright.exporter.dataclass_inputs import check_registered
+from onnxwright.exporter.further_inputs import ObservedShapes, further_inputs
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -44,7 +48,7 @@ def export(
     functions: str | None = None,
     external_data: bool | str | None = None,
     optimize: bool = True,
-    verify: bool = False,
+    verify: bool | Sequence[Any] = False,
     report: bool | str | Path = False,
     strict: bool = False,
     size_branches: bool = False,
@@ -86,7 +90,8 @@ def export(
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
             `ONNXProgram.optimize`.
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
-            dynamic; a difference is an error.
+            dynamic; a difference is an error. A list of inputs (a tuple by position, a dict by
+            name): on these as well; so it is done with those of `AdditionalInputs` and `observe`.
         report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
             steps, operators and verification, also when the export fails; the error names them.
         strict: make a result of another type or shape than torch's an error, and a decision by
@@ -124,6 +129,7 @@ def export(
     """
     checks.unknown(unknown)
     checks.inputs(args, kwargs)
+    check_registered(args, kwargs)
     checks.opset(opset_version)
     check_providers(providers)
     for name, value, allowed in (
@@ -134,7 +140,16 @@ def export(
         ("external_data", external_data, (None, True, False, "per_tensor")),
     ):
         checks.one_of(name, value, allowed)
+    if not isinstance(assume, (Mapping, type(None))):
+        checks.raise_bad_argument(
+            "assume",
+            f"{shown(assume)} is not a dict",
+            "give answers by place or text: `{'model.py:12': True}`",
+        )
     checks.report(report)
+    further = further_inputs(verify, dynamic_shapes)
+    if isinstance(dynamic_shapes, ObservedShapes):
+        dynamic_shapes = dict(dynamic_shapes)
     if isinstance(export_modules_as_functions, type):
         export_modules_as_functions = [export_modules_as_functions]
     checks.modules(export_modules_as_functions)
@@ -170,6 +185,7 @@ def export(
         result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         result.providers = providers
+        result.further_inputs = further
         if optimize:
             with recording.timed(recorded, "optimize"):
                 result.optimize()
@@ -180,7 +196,7 @@ def export(
         with recording.warnings_recorded(recorded):
             warn_random_draws(captured.program, result)
         recording.record_model(recorded, result.model, built.outputs)
-        if verify:
+        if verify is not False:
             with recording.timed(recorded, "verify"):
                 _verify(result, args, kwargs, recorded)
     return result
@@ -189,6 +205,11 @@ def export(
 def _verify(program: ONNXProgram, args: Any, kwargs: Any, recorded: Report) -> None:
     if not args and not kwargs and program.exported_program.example_inputs is not None:
         args, kwargs = program.exported_program.example_inputs
-    recorded.verification = found = program.verify(args, kwargs)
-    if not found.ok:
+    found = program.verify(args, kwargs, more=program.further_inputs)
+    recorded.verification = found
+    if found.wrong:
         fail(messages.VerifyFailed(summary=found.summary(), notes=(str(found),), span=user_span()))
+    with recording.warnings_recorded(recorded):
+        for reason in [*found.undecided, found.refused]:
+            if reason:
+                warn(NotDecided(reason=reason, span=user_span()))

@@ -14,6 +14,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
+from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 from onnxwright.optimizer.versions.api import OLDEST
 
@@ -103,7 +104,7 @@ def opset(version: Any, oldest: int = OPSETS[0]) -> None:
     if isinstance(version, int) and not isinstance(version, bool) and version in possible:
         return
     words = f"choose {possible[0]} to {possible[-1]}"
-    raise_bad_argument("opset_version", f"{version!r} is not possible", words)
+    raise_bad_argument("opset_version", f"{shown(version)} is not possible", words)
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
@@ -115,7 +116,7 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         words = [repr(a) for a in allowed]
         hint = f"choose {', '.join(words[:-1])} or {words[-1]}"
-        raise_bad_argument(name, f"{value!r} is not possible", hint)
+        raise_bad_argument(name, f"{shown(value)} is not possible", hint)
 
 
 def modules(given: Any) -> None:
@@ -129,7 +130,7 @@ def modules(given: Any) -> None:
     if wrong or (not isinstance(given, bool) and given is not classes):
         raise_bad_argument(
             "export_modules_as_functions",
-            f"{(wrong or [given])[0]!r} is not a class",
+            f"{shown((wrong or [given])[0])} is not a class",
             "give True, or a list of classes: `[torch.nn.Linear]`",
         )
 
@@ -142,7 +143,7 @@ def report(given: Any) -> None:
     """
     if not isinstance(given, (bool, str, Path)) or given == "":
         raise_bad_argument(
-            "report", f"{given!r} is not a path", "give True, or a path without an ending"
+            "report", f"{shown(given)} is not a path", "give True, or a path without an ending"
         )
     if given is False:
         return

@@ -18,10 +18,12 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.further_inputs import ObservedShapes
+from onnxwright.exporter.shown import shown
 
 if TYPE_CHECKING:
     from onnxwright.exporter.program.onnx_program import ONNXProgram
-    from onnxwright.exporter.program.verify import Verification
+    from onnxwright.exporter.program.verification import Verification
 
 _KEYWORDS = inspect.Parameter.VAR_KEYWORD
 _SEVERAL = inspect.Parameter.VAR_POSITIONAL
@@ -63,10 +65,11 @@ class ObservedCalls:
         """
         names: dict[tuple[Any, ...], str] = {}
         leaves = iter(zip(*self.sizes, strict=True))
-        found = {}
+        found = ObservedShapes()
         for name, value in self.examples[0][2].items():
             every = self.batch is True or (self.batch is not False and name in self.batch)
             found[name] = _spec(value, leaves, name, names, every)
+        found.calls = tuple((args, kwargs) for args, kwargs, _ in self.examples[1:])
         return found
 
     @property
@@ -93,7 +96,7 @@ class Observation:
     def __init__(self, model: Any, batch: bool | Collection[str], keep: int) -> None:
         if not callable(model):
             checks.raise_bad_argument(
-                "model", f"{model!r} is not callable", "give a torch.nn.Module or a function"
+                "model", f"{shown(model)} is not callable", "give a torch.nn.Module or a function"
             )
         register_caches()
         self._model = model

@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.shown import shown
 
 WEIGHT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 # What a model can take.
@@ -144,7 +145,7 @@ def checked_names(
     if wrong:
         checks.raise_bad_argument(
             kind,
-            f"{wrong[0]!r} is not a name",
+            f"{shown(wrong[0])} is not a name",
             "give strings that are not empty",
         )
     if len(names) > len(own):

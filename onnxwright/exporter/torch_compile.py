@@ -27,6 +27,7 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.program import saving
 from onnxwright.exporter.program.running import Session
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
 from onnxwright.exporter.translate.errors import raise_missing
 from onnxwright.exporter.translate.lowerings import Lowerings
@@ -85,7 +86,7 @@ def torch_backend(
     if runtime not in ("ort", "reference"):
         checks.raise_bad_argument(
             "runtime",
-            f"unknown runtime {runtime!r}",
+            f"unknown runtime {shown(runtime)}",
             "choose 'ort' or 'reference'",
         )
 

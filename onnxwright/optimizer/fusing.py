@@ -1,6 +1,7 @@
 """Nodes that later opsets have one operator for: RMSNormalization, RotaryEmbedding.
 
-Models write these out in many lines of PyTorch.  Only what is exactly the operator becomes it.
+Models write these out in many lines of PyTorch.  Only what is exactly the operator becomes it, and
+what is written is checked against the types that the operator takes before it replaces anything.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
+from onnxwright.optimizer.checked_types import is_typed
 from onnxwright.optimizer.weight_sources import Names
 
 _SINCE = 23
@@ -26,28 +28,29 @@ def fuse(model: ir.Model) -> bool:
     Returns:
         Whether it was; nodes that nothing reads any more are still there.
     """
-    if model.graph.opset_imports.get("", 1) < _SINCE:
+    version = model.graph.opset_imports.get("", 1)
+    if version < _SINCE:
         return False
     names = Names(model.graph)
     changed = False
     for graph in list(all_graphs(model.graph)):
-        changed |= _fuse_graph(graph, names)
+        changed |= _fuse_graph(graph, names, version)
     return changed
 
 
-def _fuse_graph(graph: ir.Graph, names: Names) -> bool:
+def _fuse_graph(graph: ir.Graph, names: Names, version: int) -> bool:
     """The same of the nodes of one graph, not of those in their bodies."""
     changed = False
-    rotations = _Rotations(graph, names)
+    rotations = _Rotations(graph, names, version)
     for node in graph:
         if node.domain:
             continue
         if node.op_type == "Mul":
-            changed |= _root_mean_square(graph, node)
+            changed |= _root_mean_square(graph, node, version)
         elif node.op_type == "Add":
             changed |= rotations.fuse(node)
         elif node.op_type == "Attention":
-            changed |= _grouped(node)
+            changed |= _grouped(node, version)
     return changed
 
 
@@ -80,14 +83,27 @@ def _last_axis(value: ir.Value | None) -> int | None:
 
 
 def _put(
-    graph: ir.Graph, old: ir.Node, kind: str, inputs: list[Any], attrs: dict[str, Any]
-) -> None:
-    """Put a node in the place of another; what is not read any more is removed later."""
+    graph: ir.Graph,
+    old: ir.Node,
+    kind: str,
+    inputs: list[Any],
+    attrs: dict[str, Any],
+    version: int,
+) -> bool:
+    """Put a node in the place of another, if its operator takes and gives their types.
+
+    What is not read any more is removed later.
+    """
     made = [ir.Attr(n, _KINDS[type(v)], v) for n, v in attrs.items()]
     node = ir.Node("", kind, inputs, made, num_outputs=1, name=old.name)
+    if not is_typed(node, old.outputs[0].dtype, version):
+        for n in range(len(inputs)):
+            node.replace_input_with(n, None)
+        return False
     node.metadata_props.update(old.metadata_props)
     node.outputs[0].metadata_props.update(old.outputs[0].metadata_props)
     ir.convenience.replace_nodes_and_values(graph, old, [old], [node], old.outputs, node.outputs)
+    return True
 
 
 _KINDS = {int: ir.AttributeType.INT, float: ir.AttributeType.FLOAT}
@@ -95,7 +111,7 @@ _KINDS = {int: ir.AttributeType.INT, float: ir.AttributeType.FLOAT}
 # -- heads of keys and values that several heads of queries share ----------------------------------
 
 
-def _grouped(node: ir.Node) -> bool:
+def _grouped(node: ir.Node, version: int) -> bool:
     """Let an Attention read keys and values once that are repeated for each group of queries."""
     queries, keys, values = node.inputs[:3]
     once, twice = _repeated(keys), _repeated(values)
@@ -106,7 +122,10 @@ def _grouped(node: ir.Node) -> bool:
     if keys is not None and keys.shape is not None and queries.shape[1] == keys.shape[1]:
         node.replace_input_with(1, once)
         node.replace_input_with(2, twice)
-        return True
+        if is_typed(node, node.outputs[0].dtype, version):
+            return True
+        node.replace_input_with(1, keys)
+        node.replace_input_with(2, values)
     return False
 
 
@@ -131,7 +150,7 @@ def _repeated(value: ir.Value | None) -> ir.Value | None:
 # -- x / sqrt(mean(x * x) + epsilon) * scale -------------------------------------------------------
 
 
-def _root_mean_square(graph: ir.Graph, node: ir.Node) -> bool:
+def _root_mean_square(graph: ir.Graph, node: ir.Node, version: int) -> bool:
     for scale, normal in _either(node):
         if scale is None or scale.shape is None or len(scale.shape) != 1:
             continue
@@ -145,11 +164,14 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node) -> bool:
                 continue
             # Half precision is computed in single precision, if the model says so.
             widened = _made_by(x, "Cast", alone=False)
-            if widened is not None:
-                x = widened.inputs[0]
+            narrow = None if widened is None else widened.inputs[0]
             attrs = {"axis": -1, "epsilon": epsilon, "stash_type": int(ir.DataType.FLOAT)}
-            _put(graph, node, "RMSNormalization", [x, scale], attrs)
-            return True
+            for given in (narrow, x):
+                types = {scale.dtype, None if given is None else given.dtype}
+                if len(types) == 1 and _put(
+                    graph, node, "RMSNormalization", [given, scale], attrs, version
+                ):
+                    return True
     return False
 
 
@@ -196,9 +218,11 @@ class _Rotations:
     Args:
         graph: the graph they are in.
         names: those of the main graph, which holds new constants.
+        version: of the standard opset.
     """
 
-    def __init__(self, graph: ir.Graph, names: Names) -> None:
+    def __init__(self, graph: ir.Graph, names: Names, version: int) -> None:
+        self.version = version
         self.graph = graph
         self.names = names
         self.place: Any = None
@@ -249,8 +273,9 @@ class _Rotations:
             return False
         self.place = node
         caches = [self._table(kind, table, x) for kind in ("Cos", "Sin")]
-        _put(self.graph, node, "RotaryEmbedding", [x, *caches], {"interleaved": 0})
-        return True
+        return _put(
+            self.graph, node, "RotaryEmbedding", [x, *caches], {"interleaved": 0}, self.version
+        )
 
     def _table(self, kind: str, angles: ir.Value, x: ir.Value) -> ir.Value:
         """The cosines or sines of angles `[batch, length, half]`, for the batch of `x`."""

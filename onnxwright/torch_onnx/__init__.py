@@ -29,10 +29,8 @@ _OF_TORCH = (
     "errors",
     "ExportableModule",
     "InputObserver",
-    "testing",
-    "verification",
 )
-_MODULES = ("symbolic_helper", "utils")
+_MODULES = ("symbolic_helper", "testing", "utils", "verification")
 _SYMBOLIC = "lowerings are functions over `op`: see `custom_translation_table=`"
 _REPLACED = {
     "JitScalarType": "`onnxwright.DType` holds the element types",

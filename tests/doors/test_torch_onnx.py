@@ -217,3 +217,81 @@ def test_the_guide_has_every_argument() -> None:
     written = {name.strip(" `") for row in rows for name in row.split(",")}
     known = set(inspect.signature(torch.onnx.export).parameters)
     assert known - written == set()
+
+
+class Cached(torch.nn.Module):
+    """A cache stands before the mask, as in GPT-2, Falcon, Bloom and OPT."""
+
+    def forward(self, ids: Any, past: Any = None, mask: Any = None) -> Any:
+        y = ids * 2.0
+        if past is not None:
+            y = y + sum(k.sum() + v.sum() for k, v in past)
+        return y if mask is None else y * mask
+
+
+PAST = [(torch.ones(1, 2), torch.ones(1, 2))]
+SIZES = {"ids": {1: "n"}, "mask": {1: "n"}, "past_key": {0: "batch"}}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["ids", "mask", "past_key", "past_value"],  # as the inputs are given
+        ["ids", "past_key", "past_value", "mask"],  # as the parameters stand
+    ],
+)
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_names_reach_their_inputs_where_a_cache_stands_before_the_mask(
+    names: list[str], as_dict: bool
+) -> None:
+    named = {"mask": torch.ones(1, 3), "past": PAST}
+    given = ((torch.ones(1, 3), named), {}) if as_dict else ((torch.ones(1, 3),), named)
+    made = torch_onnx.export(
+        Cached(), given[0], kwargs=given[1], input_names=names, dynamic_axes=SIZES
+    )
+    found = {v.name: [str(n) for n in v.shape] for v in made.model.graph.inputs}
+    assert found == {
+        "ids": ["1", "n"], "mask": ["1", "n"], "past_key": ["batch", "2"], "past_value": ["1", "2"],
+    }  # fmt: skip
+
+
+def test_names_that_are_new_follow_the_inputs_as_they_are_given() -> None:
+    named = {"mask": torch.ones(1, 4), "past": PAST}
+    made = torch_onnx.export(
+        Cached(), (torch.ones(1, 4),), kwargs=named, input_names=["a", "b", "c", "d"]
+    )
+    assert {v.name: v.shape[1] for v in made.model.graph.inputs} == {"a": 4, "b": 4, "c": 2, "d": 2}
+
+
+def test_inputs_that_are_none_may_be_named() -> None:
+    x = torch.ones(1, 3)
+    for names in (["ids", "past", "mask"], ["ids", "mask"]):
+        made = torch_onnx.export(
+            Cached(), (x, None, x), input_names=names, dynamic_axes=SIZES_OF_IDS
+        )
+        assert [v.name for v in made.model.graph.inputs] == ["ids", "mask"]
+
+
+SIZES_OF_IDS = {"ids": {1: "n"}, "mask": {1: "n"}}
+
+
+def test_the_name_of_another_input_is_an_error() -> None:
+    x = torch.ones(1, 3)
+    with pytest.raises(ow.errors.ExportValueError, match="`mask` is given to the input `ids`"):
+        torch_onnx.export(Cached(), (x, None, x), input_names=["mask", "ids"])
+
+
+@pytest.mark.parametrize(
+    ("key", "names"), [("maks", None), ("past", None), ("ids", ["x"]), ("y", None), ("x", ["a"])]
+)
+def test_axes_of_no_input_are_an_error(key: str, names: Any) -> None:
+    args = (torch.ones(1, 3), PAST)
+    call = {"input_names": names, "dynamic_axes": {key: {1: "n"}}}
+    if key == "ids":  # the parameter still has its name
+        made = torch_onnx.export(Cached(), args, **call)
+        assert str(made.model.graph.inputs[0].shape[1]) == "n"
+        return
+    with pytest.raises(ow.errors.ExportValueError, match=f"`{key}` is not the name of an input"):
+        torch_onnx.export(Cached(), args, **call)
+    if key == "y":
+        assert torch_onnx.export(Cached(), args, output_names="y", **call)

@@ -209,3 +209,60 @@ def test_an_operator_without_a_function_is_told_by_its_name() -> None:
 def test_an_error_in_the_function_is_told() -> None:
     with pytest.raises(ExportError, match=r"onnxwright_users::exchange\) cannot be translated"):
         _export({"onnxwright_users::exchange": lambda op, x, y, z: op.Nothing(x)})
+
+
+# -- several functions for one operator ------------------------------------------------------------
+
+
+def for_integers(op: Any, x: ow.INT64 | ow.INT32) -> Any:
+    return op.Add(x, x)
+
+
+def for_floats(op: Any, x: ow.FLOAT) -> Any:
+    return op.Mul(x, 3.0)
+
+
+def without_op(x: ow.FLOAT16) -> Any:
+    return ow.opset18.Neg(x)
+
+
+@pytest.mark.parametrize(
+    ("x", "kinds"),
+    [
+        (torch.ones(2), ["Mul"]),
+        (torch.ones(2, dtype=torch.int64), ["Add"]),
+        (torch.ones(2, dtype=torch.int32), ["Add"]),
+        (torch.ones(2, dtype=torch.float16), ["Neg"]),
+        (torch.ones(2, dtype=torch.float64), ["Sqrt"]),
+    ],
+)
+def test_the_annotations_decide_which_function_builds_a_call(x: Any, kinds: list[str]) -> None:
+    functions = [for_integers, for_floats, without_op, lambda op, x: op.Sqrt(x)]
+    table = {"aten::relu": functions}
+    program = ow.export(torch.nn.ReLU(), (x,), custom_translation_table=table)
+    assert [n.op_type for n in program.model.graph] == kinds
+
+
+def any_tensor(op: Any, x: ow.Tensor) -> Any:
+    return op.Sqrt(x)
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        [lambda op, x: op.Neg(x), for_floats],
+        [any_tensor, for_floats],
+        [for_integers, lambda op, x: op.Neg(x), lambda op, self: op.Sqrt(self)],
+    ],
+)
+def test_functions_that_nothing_tells_apart_are_refused(functions: Any) -> None:
+    table = {"aten::relu": functions}
+    with pytest.raises(ow.errors.ExportValueError, match="both take a call of `aten::relu`"):
+        ow.export(torch.nn.ReLU(), (torch.ones(2),), custom_translation_table=table)
+
+
+def test_the_number_of_parameters_tells_functions_apart() -> None:
+    table = {"aten::gelu": [lambda op, x: op.Neg(x), lambda op, x, approximate: op.Sqrt(x)]}
+    model = torch.nn.GELU(approximate="tanh")
+    program = ow.export(model, (torch.ones(2),), custom_translation_table=table)
+    assert [n.op_type for n in program.model.graph] == ["Sqrt"]

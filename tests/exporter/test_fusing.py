@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx
+import onnx_ir as ir
 import pytest
 
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
@@ -11,6 +13,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch import nn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
+from onnxwright.optimizer.checked_types import is_typed  # noqa: E402
 from tests.exporter.programs import operators  # noqa: E402
 
 B, S = "batch", "length"
@@ -131,3 +134,83 @@ def test_a_convolution_pads_with_zeros_itself(pad, count: int) -> None:
     program = ow.export(model, (torch.randn(1, 2, 6, 6),), verify=True)
     assert operators(program)["Conv"] == 1
     assert len(program.model.graph) == 1 + count
+
+
+# -- types of what is written ----------------------------------------------------------------------
+
+
+class WideScale(nn.Module):
+    """As Gemma's: normalized and scaled in single precision, whatever the weights are."""
+
+    def __init__(self, plus: float, order: str) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8))
+        self.plus, self.order = plus, order
+
+    def forward(self, x):
+        y = x.float()
+        y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)
+        if self.order == "scale first":
+            return (y * (self.plus + self.weight.float())).type_as(x)
+        if self.order == "in single precision":
+            return y * self.weight.float()
+        return y.type_as(x) * self.weight
+
+
+@pytest.mark.parametrize("order", ["scale first", "in single precision", "cast first"])
+@pytest.mark.parametrize("plus", [0.0, 1.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_norm_of_mixed_types_loads(dtype: Any, plus: float, order: str) -> None:
+    model, x = WideScale(plus, order).to(dtype).eval(), torch.randn(2, 3, 8).to(dtype)
+    program = ow.export(model, (x,), dynamic_shapes=({0: B, 1: S},), verify=True)
+    if dtype is not torch.bfloat16 or order != "cast first":  # the runtime's Mul has no bfloat16
+        assert operators(program)["RMSNormalization"] == 1
+    plain = ow.export(model, (x,), target="any").model_proto
+    onnx.checker.check_model(plain, full_check=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gemma3_in_half_precision_loads(dtype: Any) -> None:
+    transformers = pytest.importorskip("transformers", reason="Gemma is of transformers")
+    config = transformers.Gemma3TextConfig(
+        vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, head_dim=8,
+        num_attention_heads=2, num_key_value_heads=1, sliding_window=4, use_cache=False,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.Gemma3ForCausalLM(config).to(dtype).eval()
+    inputs = {
+        "input_ids": torch.tensor([[3, 9, 4, 7, 1]]),
+        "attention_mask": torch.ones(1, 5).long(),
+    }
+    program = ow.export(model, kwargs=inputs, opset_version=23)
+    assert operators(program)["RMSNormalization"] >= 8
+    wanted = model(**inputs).logits.float()
+    torch.testing.assert_close(program(**inputs)["logits"].float(), wanted, rtol=0.05, atol=0.05)
+
+
+TYPES = {
+    "RMSNormalization": [("FLOAT16 FLOAT16", "FLOAT16", True), ("FLOAT16 FLOAT", "FLOAT", False),
+                         ("FLOAT16 FLOAT", "FLOAT16", False), ("FLOAT FLOAT", "FLOAT16", False),
+                         ("INT64 INT64", "INT64", False), ("FLOAT ?", "FLOAT", False)],
+    "Add": [("INT64 INT64", "INT64", True), ("INT64 FLOAT", "FLOAT", False)],
+    "CastLike": [("INT64 FLOAT", "FLOAT", True), ("INT64 FLOAT", "INT64", False)],
+    "Concat": [("FLOAT FLOAT FLOAT", "FLOAT", True), ("FLOAT FLOAT DOUBLE", "FLOAT", False)],
+    "Where": [("BOOL FLOAT FLOAT", "FLOAT", True), ("INT64 FLOAT FLOAT", "FLOAT", False)],
+    "NoSuchOperator": [("FLOAT", "FLOAT", False)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "output", "wanted"),
+    [(kind, *case) for kind, found in TYPES.items() for case in found],
+)
+def test_what_a_fusion_writes_has_the_types_of_its_operator(
+    kind: str, inputs: str, output: str, wanted: bool
+) -> None:
+    values = []
+    for word in inputs.split():
+        dtype = None if word == "?" else ir.TensorType(ir.DataType[word])
+        values.append(ir.Value(name="v", type=dtype, shape=ir.Shape([2])))
+    attrs = [ir.AttrInt64("axis", 0)] if kind == "Concat" else []
+    node = ir.Node("", kind, values, attrs)
+    assert is_typed(node, ir.DataType[output], 23) is wanted

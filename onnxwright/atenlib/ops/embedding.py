@@ -173,11 +173,15 @@ def embedding_bag_core(
 
 
 def _bags(op: Op, indices: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
-    """The number of the bag that each index is in, and how many bags there are."""
+    """The number of the bag that each index is in, and how many bags there are.
+
+    Indices behind the last offset of `include_last`, or of no bag at all, have the number of one
+    more bag, or -1.
+    """
     starts = cast(op, offsets, DType.INT64)
     count = size(op, offsets, 0)
     if include_last:
-        starts, count = op.Slice(starts, [0], [-1], [0]), arithmetic(op, "Sub", count, 1)
+        count = arithmetic(op, "Sub", count, 1)
     length = size(op, indices, 0)
     # Bags may be empty, so that several start at one place, maybe behind the last index.
     marks = full(op, [arithmetic(op, "Add", length, 1)], 0, DType.INT64)
@@ -194,11 +198,11 @@ def _pooled(
     dtype = rows.onnx_dtype
     if weights is not None:
         rows = op.Mul(rows, op.Unsqueeze(weights, [1]))
+    # Rows that do not count, or are in no bag, go to one more bag, which is dropped.
     if kept is not None:
-        # Rows that do not count go to one more bag, which is dropped.
         number = op.Where(kept, number, scalar(op, count, DType.INT64))
     places = op.Unsqueeze(flat(op, number), [1])
-    bins = count if kept is None else arithmetic(op, "Add", count, 1)
+    bins = arithmetic(op, "Add", count, 1)
     lowest = -np.inf if mode == _MAX else 0
     start = full(op, [bins, size(op, rows, 1)], lowest, dtype)
     found = scatter_nd(op, start, places, rows, "max" if mode == _MAX else "add")
@@ -210,7 +214,6 @@ def _pooled(
             found = op.Div(found, cast(op, op.Max(column, 1), dtype))
         else:
             found = op.Where(op.Equal(column, 0), scalar(op, 0, dtype), found)
-    if kept is not None:
-        found = op.Slice(found, [0], [-1], [0])
+    found = op.Slice(found, [0], [-1], [0])
     # What follows in torch are notes for the gradient.
     return found, None, None, None

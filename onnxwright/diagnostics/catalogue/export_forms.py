@@ -23,6 +23,25 @@ class QuantizedResult(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotDecided(Diagnostic):
+    """Only made-up inputs show a difference, or PyTorch does not take those that were tried.
+
+    `verify` makes inputs of other sizes from the examples. Numbers that were sorted, a permutation,
+    offsets or lengths stay so; what else a module asks of integers is not known.
+    """
+
+    code: ClassVar[str] = "OW899"
+    title: ClassVar[str] = "`verify` did not decide whether the model is right: {reason}"
+    label: ClassVar[str] = "verified here"
+    help: ClassVar[str] = (
+        "give inputs that the module takes, of other sizes: `verify=[(x, y), ...]`, or "
+        "`program.verify(args)` later"
+    )
+    severity: ClassVar[str] = "warning"
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ObserversOn(Diagnostic):
     """Fake quantization still observes: its scales change with each call in PyTorch."""
 

@@ -9,6 +9,7 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.strategies import NAMED, STRATEGIES, Source, Strategy
+from onnxwright.exporter.shown import shown
 
 
 class Way(NamedTuple):
@@ -46,7 +47,7 @@ def ways(wanted: Wanted, how: str | Strategy) -> list[Way]:
         known = ", ".join(repr(n) for n in ("auto", *NAMED))
         checks.raise_bad_argument(
             "capture",
-            f"unknown strategy {how!r}",
+            f"unknown strategy {shown(how)}",
             f"choose one of {known}, or give a function",
         )
     found: list[Way] = []

@@ -1,7 +1,7 @@
 """Inputs that take other branches of a program that decides by values.
 
 What the user gave is changed: signs, sizes of numbers, order, all true, all false.  Integers stay
-between the least and the largest that were given, as they may be indices.
+between the least and the largest that were given, as they may be indices; sorted ones stay sorted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.source.observing import Answers, Branch, ValueDecisions
+from onnxwright.exporter.program.resizing import is_integer, is_sorted
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -37,7 +38,9 @@ def _shuffled(x: torch.Tensor) -> torch.Tensor:
 
 
 def _rolled(x: torch.Tensor, steps: int) -> torch.Tensor:
-    """The elements at other places: another one is the largest."""
+    """The elements at other places: another one is the largest; sorted integers stay."""
+    if is_integer(x) and is_sorted(x):
+        return x
     return x.flatten().roll(steps).reshape(x.shape)
 
 
@@ -53,6 +56,10 @@ _FLOATS = (
 _WHOLE = (
     _shuffled, lambda x: x.min().expand(x.shape), lambda x: x.max().expand(x.shape),
     lambda x: x.max() + x.min() - x, lambda x: x.flip(-1) if x.ndim else x,
+)  # fmt: skip
+_SORTED = (
+    lambda x: x.min().expand(x.shape), lambda x: x.max().expand(x.shape),
+    lambda x: (x.max() + x.min() - x).flip(-1),
 )  # fmt: skip
 _TRUTHS = (lambda x: ~x, _filled(0), _filled(1), _shuffled)
 
@@ -90,7 +97,8 @@ def _changed(value: torch.Tensor, step: int) -> torch.Tensor:
     if value.dtype == torch.bool:
         rules = _TRUTHS
     elif not value.is_floating_point() and not value.is_complex():
-        rules = _WHOLE
+        # Some kernels read past the end of an array for offsets that are not sorted.
+        rules = _SORTED if is_sorted(value) else _WHOLE
     return rules[step % len(rules)](value.detach()).to(value.dtype).clone()
 
 

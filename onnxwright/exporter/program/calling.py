@@ -18,6 +18,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.capture.assumptions.branches import BranchedSizes
 from onnxwright.exporter.capture.assumptions.guards import Sizes
 from onnxwright.exporter.capture.inputs.sliding import check_sliding
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import ProgramInput
 
 
@@ -189,7 +190,7 @@ def _call_of(spec: pytree.TreeSpec, words: Sequence[str]) -> str:
 
 
 def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    words = [*(repr(a) for a in args), *(f"{k}={v!r}" for k, v in kwargs.items())]
+    words = [*(shown(a) for a in args), *(f"{k}={shown(v)}" for k, v in kwargs.items())]
     return f"program({', '.join(words)})"
 
 
@@ -346,7 +347,8 @@ def check_constant(name: str, known: Any, value: Any) -> None:
         return
     fail(
         messages.BadProgramInput(
-            reason=f"`{name}` was {known!r} when the program was exported, and is {value!r} now",
+            reason=f"`{name}` was {shown(known)} when the program was exported, "
+            f"and is {shown(value)} now",
             hint="the value is part of the model; export again with the other one",
             span=user_span(),
         )

@@ -16,11 +16,13 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import Captured
+from onnxwright.exporter.further_inputs import Inputs
 from onnxwright.exporter.program import renaming, saving
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.runnable import RunnableProgram
 from onnxwright.exporter.program.running import hollow
-from onnxwright.exporter.program.verify import Verification, verify
+from onnxwright.exporter.program.verification import Verification
+from onnxwright.exporter.program.verify import verify
 from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
 
     from onnxwright.exporter.report.export_report import Report
     from onnxwright.viz.showing import Shown
+
+
+# Our ways of capture by the names that torch.onnx has for its own.
+_STRATEGIES = {
+    "non-strict": "TorchExportNonStrictStrategy",
+    "strict": "TorchExportStrictStrategy",
+    "draft": "TorchExportDraftExportStrategy",
+}
 
 
 class ONNXProgram(RunnableProgram):
@@ -48,6 +58,8 @@ class ONNXProgram(RunnableProgram):
         examples: sizes on both sides of decisions by sizes that `verify` runs, by (flattened
             input, axis).
         report: what happened, step by step.
+        further_inputs: inputs of the user beside the examples, by position and by name, which
+            `verify` runs too where it is given no others.
         providers: the execution providers of ONNX Runtime that it runs on; None for the CPU.
 
     Source:
@@ -76,6 +88,7 @@ class ONNXProgram(RunnableProgram):
         self.report = report
         # Where `save` puts weights by default.
         self.external_data: bool | str | None = None
+        self.further_inputs: list[Inputs] = []
 
     def __repr__(self) -> str:
         graph = self.model.graph
@@ -96,6 +109,7 @@ class ONNXProgram(RunnableProgram):
         made = type(self)(built, self._captured, self.report, self._settings)
         made.external_data = self.external_data
         made.providers = self.providers
+        made.further_inputs = self.further_inputs
         return made
 
     def __copy__(self) -> Self:
@@ -112,6 +126,12 @@ class ONNXProgram(RunnableProgram):
         )
 
     @property
+    def _capture_strategy(self) -> str | None:
+        """How it was captured; `torch.onnx.testing.assert_onnx_program` asks."""
+        names = [o.strategy for o in self.report.captures if not o.error]
+        return _STRATEGIES.get(names[-1], names[-1]) if names else None
+
+    @property
     def model_proto(self) -> onnx.ModelProto:
         """The model as a ModelProto, weights included."""
         self._check_weights()
@@ -125,6 +145,7 @@ class ONNXProgram(RunnableProgram):
         args: Sequence[Any] | None = None,
         kwargs: dict[str, Any] | None = None,
         *,
+        more: Sequence[Inputs] | None = None,
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Verification:
@@ -135,6 +156,8 @@ class ONNXProgram(RunnableProgram):
 
         Args:
             args, kwargs: inputs of the module; those of the export if none are given.
+            more: further inputs, each by position and by name: `((x, y), {})`; those of the export
+                where `args` and `kwargs` are not given.
             rtol, atol: tolerances; by dtype if None.
 
         Returns:
@@ -148,7 +171,9 @@ class ONNXProgram(RunnableProgram):
             True
         """
         self._check_weights()
-        return verify(self, *self._examples(args, kwargs), rtol=rtol, atol=atol)
+        if more is None:
+            more = self.further_inputs if args is None and kwargs is None else ()
+        return verify(self, *self._examples(args, kwargs), more=more, rtol=rtol, atol=atol)
 
     def first_divergence(
         self,
@@ -203,13 +228,20 @@ class ONNXProgram(RunnableProgram):
         made.release()
         return made
 
-    def optimize(self) -> None:
+    def optimize(self, *, weights: bool = True) -> None:
         """Remove repeated nodes, what nothing reads, and what is computed from weights alone.
 
         Initializers that are made of several weights follow these in `apply_weights`.
+
+        Args:
+            weights: False leaves weights as they are, with their names in the module: for models
+                that are written without their data.
         """
+        fixed = () if weights else tuple(self.model.graph.initializers)
         written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
-        optimize_traced(self.model, frozenset(self._built.weights.get(n, n) for n in written))
+        optimize_traced(
+            self.model, frozenset([*fixed, *(self._built.weights.get(n, n) for n in written)])
+        )
         dequantize_weights(self.model, self._built.inner_weights)
         self.release()
 
@@ -372,7 +404,9 @@ class ONNXProgram(RunnableProgram):
                 beside it where the model would be larger than 1.5 GB.
             location: the name of the data file beside the model, for `external_data=True`.
             threshold: weights of fewer bytes stay in the model.
-            include_initializers: write the weights at all.
+            include_initializers: write the weights at all; without them they are inputs, by
+                their names in the module after `export(..., optimize=False)` and
+                `optimize(weights=False)`.
             keep_initializers_as_inputs: list weights as inputs too.
 
         Returns:

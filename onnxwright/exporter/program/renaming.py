@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.shown import shown
 from onnxwright.types import dims
 
 _ARGUMENT = "rename_mapping"
@@ -38,7 +39,9 @@ def checked(model: ir.Model, mapping: Mapping[Any, str]) -> dict[str, str]:
             )
         if not isinstance(new, str) or not new.isidentifier():
             hint = "give a name of letters, digits and underscores"
-            checks.raise_bad_argument(_ARGUMENT, f"{new!r} cannot be the name of a dimension", hint)
+            checks.raise_bad_argument(
+                _ARGUMENT, f"{shown(new)} cannot be the name of a dimension", hint
+            )
         found[str(old)] = new
     return found
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
@@ -20,13 +21,11 @@ from onnxwright.exporter.capture.pipeline import Captured
 from onnxwright.exporter.program import calling, values
 from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.program.sessions import session_of
+from onnxwright.exporter.program.torch_tools import called_by_torch_onnx
 from onnxwright.exporter.signature import MUTATIONS, ProgramInput
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
-
-if TYPE_CHECKING:
-    import torch
 
 
 class RunnableProgram:
@@ -62,7 +61,46 @@ class RunnableProgram:
             ExportTypeError: the inputs do not fit.
             EagerError: the runtime failed.
         """
+        if called_by_torch_onnx():
+            args = self._as_nested(args, kwargs)
+            return self.flat_results(self._arrays(args, kwargs))
         return self.nested(self._arrays(args, kwargs))
+
+    def is_flat(self, args: Sequence[Any]) -> bool:
+        """Whether positional arguments are the flattened inputs themselves.
+
+        Args:
+            args: arguments of a call.
+        """
+        leaf = all(pytree.tree_structure(a).is_leaf() for a in args)
+        return leaf and len(args) == len(self.user_inputs())
+
+    def _as_nested(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments that may be flat, as the module takes them; those by keyword are put in."""
+        if kwargs or not self.is_flat(args):
+            return tuple(args)
+        spec = self.exported_program.call_spec.in_spec
+        given, named = pytree.tree_unflatten(args, spec)
+        kwargs.update(named)
+        return tuple(given)
+
+    def flat_results(self, arrays: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        """The outputs of the module as a flat tuple, complex ones as pairs of real numbers.
+
+        Args:
+            arrays: the outputs in the model's order.
+        """
+        by_name = {v.name: a for v, a in zip(self.model.graph.outputs, arrays, strict=True)}
+        found = []
+        for entry, name in self._built.outputs:
+            if entry.kind is not OutputKind.USER_OUTPUT:
+                continue
+            if entry.constant:
+                if entry.value is not None:
+                    found.append(torch.as_tensor(entry.value))
+            elif name is not None:
+                found.append(to_torch(by_name[name]))
+        return tuple(found)
 
     def _arrays(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         feeds = self.feeds(args, kwargs)
@@ -126,7 +164,8 @@ class RunnableProgram:
         """
         feeds = self.feeds(args, kwargs)
         self._check_weights()
-        return self.nested(values.reference_outputs(self.model, feeds))
+        arrays = values.reference_outputs(self.model, feeds)
+        return self.flat_results(arrays) if called_by_torch_onnx() else self.nested(arrays)
 
     def compute_values(
         self,
@@ -157,7 +196,10 @@ class RunnableProgram:
             >>> program.compute_values(["add"], (torch.tensor([-3.0, 3.0]),))
             (tensor([-2.,  4.]),)
         """
-        feeds = self.feeds(args, kwargs)
+        given = dict(kwargs or {})
+        if called_by_torch_onnx():
+            args = self._as_nested(args, given)
+        feeds = self.feeds(args, given)
         self._check_weights()
         found = values.computed(
             self.model, value_names, feeds, self._settings.target, self.providers

@@ -11,6 +11,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.shown import shown
 from onnxwright.ir.writing import Save, data_of
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
@@ -80,14 +81,14 @@ def _check_location(location: Any, external_data: Any) -> None:
     if external_data in (False, "per_tensor"):
         checks.raise_bad_argument(
             "location",
-            f"it names one data file, and `external_data` is {external_data!r}",
+            f"it names one data file, and `external_data` is {shown(external_data)}",
             "leave one of the two out",
         )
     plain = isinstance(location, str) and Path(location).name == location != ""
     if not plain or "\\" in location:
         checks.raise_bad_argument(
             "location",
-            f"{location!r} is not the name of a file",
+            f"{shown(location)} is not the name of a file",
             "give a name without folders: the data file stands beside the model",
         )
 
@@ -123,14 +124,14 @@ def save(
     if external_data not in (None, True, False, "per_tensor"):
         checks.raise_bad_argument(
             "external_data",
-            f"{external_data!r} is not a way to write weights",
+            f"{shown(external_data)} is not a way to write weights",
             _CHOICES,
         )
     if type(threshold) is not int or threshold < 0:
         hint = "give the bytes from which on a weight is written beside the model: 1024"
         checks.raise_bad_argument(
             "threshold",
-            f"{threshold!r} is not a number of bytes",
+            f"{shown(threshold)} is not a number of bytes",
             hint,
         )
     _check_location(location, external_data)
@@ -164,10 +165,11 @@ def save(
 
 
 def _leave_out(model: ir.Model) -> None:
-    """Initializers become inputs of the graph, without numbers."""
-    for value in list(model.graph.initializers.values()):
-        model.graph.inputs.append(value)
-    model.graph.initializers.clear()
+    """Weights become inputs of the graph, without numbers; constants of the code stay."""
+    for name, value in list(model.graph.initializers.items()):
+        if type(value.const_value) is not ir.Tensor:
+            model.graph.inputs.append(value)
+            del model.graph.initializers[name]
 
 
 def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) -> None:

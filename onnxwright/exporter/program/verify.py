@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,83 +13,20 @@ import onnx
 import torch
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves, resized
+from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
+from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.held_state import held_state_kept
-from onnxwright.exporter.capture.source.observing import Branch, ValueDecisions
-from onnxwright.exporter.program.branch_inputs import BranchSearch
+from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.torchscript.graphs import Scripted
+from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
+from onnxwright.exporter.program.causes import cause_of
+from onnxwright.exporter.program.other_sizes import other_sizes
 from onnxwright.exporter.program.output_checks import OutputCheck, compare
 from onnxwright.exporter.program.random_values import compared_without_values, random_outputs
+from onnxwright.exporter.program.resizing import invented, is_integer, with_shapes
 from onnxwright.exporter.program.running import hollow
+from onnxwright.exporter.program.verification import Verification
 from onnxwright.exporter.torch_types import has_no_numbers
-
-_STEPS = {
-    "capture": "the program that PyTorch captured differs from the module",
-    "translation": "the model differs from the program that PyTorch captured",
-}
-
-
-@dataclass
-class Verification:
-    """What a verification found.
-
-    Fields:
-        outputs: each output of each run.
-        problems: what else is wrong: the checker, the runtime.
-        notes: what was not verified, and why.
-        step: where a difference comes from: "capture" (PyTorch's program differs from the module)
-            or "translation" (the model differs from PyTorch's program); empty without one.
-        branches: decisions by values, and which of their sides were run.
-        random: outputs whose values differ by random numbers; types and shapes are compared.
-    """
-
-    outputs: list[OutputCheck] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    step: str = ""
-    branches: list[Branch] = field(default_factory=list)
-    random: list[str] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems and not any(o.problem for o in self.outputs)
-
-    def summary(self) -> str:
-        """One sentence."""
-        wrong = [*self.problems, *(f"{o.name}: {o.problem}" for o in self.outputs if o.problem)]
-        if wrong:
-            first = wrong[0] if len(wrong) == 1 else f"{wrong[0]} (and {len(wrong) - 1} more)"
-            return f"{first}; {_STEPS[self.step]}" if self.step else first
-        worst = max((o.max_abs for o in self.outputs), default=0.0)
-        count = len(self.outputs)
-        if not count:
-            return "there was nothing to compare"
-        agree = "1 output agrees" if count == 1 else f"{count} outputs agree"
-        text = f"{agree}, largest difference {worst:.3g}"
-        items = [branch for branch in self.branches if branch.kind == "Item"]
-        others = [branch for branch in self.branches if branch.kind != "Item"]
-        if others:
-            text += f"; {_ran(others)} sides of decisions by values were run"
-        if items:
-            text += f"; {_ran(items)} items chosen by values were run"
-        if self.random:
-            text += "; the model draws random numbers: values not compared of "
-            text += ", ".join(self.random)
-        return text
-
-    def __str__(self) -> str:
-        lines = [self.summary()]
-        lines += [
-            f"  {o.run}: {o.name}: max abs {o.max_abs:.3g}, max rel {o.max_rel:.3g}"
-            + (f": {o.problem}" if o.problem else "")
-            for o in self.outputs
-        ]
-        return "\n".join([*lines, *(f"  note: {n}" for n in self.notes)])
-
-
-def _ran(branches: Sequence[Branch]) -> str:
-    """How many of their sides ran."""
-    return f"{sum(len(b.ran) for b in branches)} of {sum(b.sides for b in branches)}"
 
 
 def check_model(model: Any) -> str:
@@ -126,6 +63,7 @@ def verify(
     args: Sequence[Any],
     kwargs: dict[str, Any],
     *,
+    more: Sequence[Inputs] = (),
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
@@ -134,6 +72,7 @@ def verify(
     Args:
         program: an `ONNXProgram`.
         args, kwargs: inputs of the module.
+        more: further inputs of the user.
         rtol, atol: tolerances; by dtype if None.
 
     Returns:
@@ -144,38 +83,63 @@ def verify(
     if problem:
         found.problems.append(problem)
     check = _Check(program, found, rtol, atol, random_outputs(program))
-    reason = check.run("given", args, kwargs)
-    if reason:
-        found.problems.append(f"PyTorch does not run the program on given inputs: {reason}")
+    for number, inputs in enumerate([(tuple(args), kwargs), *more]):
+        run = f"further inputs {number}" if number else "given"
+        reason = check.run(run, *inputs)
+        if reason:
+            found.problems.append(f"PyTorch does not run the program on {run} inputs: {reason}")
+    check.given = program.flat_inputs(tuple(args), dict(kwargs))
     found.notes += [
         f"not verified: sizes where `{guard.text}` does not hold"
         for guard in program.sizes.decisions()
     ]
-    tried = ""
-    for others in other_sizes(program, args, kwargs):
-        tried = check.run("other sizes", *others)
-        if not tried:
-            break
-    for others in other_sizes(program, args, kwargs, (lambda n: 1,)):
-        check.run(
-            "smallest sizes", *others
-        )  # sizes that the module itself does not take say nothing
+    _run_sizes(check, args, kwargs, is_shown=bool(more))
+    _run_branches(check, args, kwargs)
+    return found
+
+
+def _run_sizes(
+    check: _Check, args: Sequence[Any], kwargs: dict[str, Any], *, is_shown: bool
+) -> None:
+    """Compare at other sizes: those of one symbol and another, and both sides of decisions.
+
+    Args:
+        check: the comparison.
+        args, kwargs: inputs of the module.
+        is_shown: whether the user gave inputs of other sizes.
+    """
+    program, found = check.program, check.found
+    tried = check.first_of("other sizes", other_sizes(program, args, kwargs))
+    # Sizes of 1 that the module does not take say nothing.
+    check.first_of("smallest sizes", other_sizes(program, args, kwargs, (lambda n: 1,)))
     for leaf in leaves(program.tree) if program.tree is not None else ():
         if leaf.example:
-            flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), leaf.example)
-            spec = program.exported_program.call_spec.in_spec
-            reason = check.run(_sizes_text(leaf), *pytree.tree_unflatten(flat, spec))
+            sizes = _sizes_text(leaf)
+            reason = check.first_of(sizes, _at_places(check, leaf.example))
             if reason:
-                found.problems.append(f"PyTorch does not run at {_sizes_text(leaf)}: {reason}")
-    for sizes in program.examples[:_MOST_EXAMPLES]:
-        flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), sizes)
-        spec = program.exported_program.call_spec.in_spec
-        check.run("sizes of both sides", *pytree.tree_unflatten(flat, spec))
-    _run_branches(check, args, kwargs)
-    if tried:
-        # None of these sizes is refused by a guard, and the module runs with none of them.
-        found.problems.append(f"PyTorch does not run the program on other sizes inputs: {tried}")
-    return found
+                found.undecided.append(f"PyTorch does not run at {sizes}: {reason}")
+    for places in program.examples[:_MOST_EXAMPLES]:
+        check.first_of("sizes of both sides", _at_places(check, places))
+    if not tried or is_shown:
+        return
+    # None of these sizes is refused by a guard, and the module runs with none of them.
+    reason = f"PyTorch does not run the program on other sizes inputs: {tried}"
+    if any(isinstance(x, torch.Tensor) and is_integer(x) for x in check.given):
+        found.undecided.append(reason)
+    else:
+        found.refused = reason
+
+
+def _at_places(check: _Check, sizes: Mapping[Place, int]) -> Iterator[Inputs]:
+    """The given inputs with other sizes, by (flattened input, axis)."""
+    shapes: dict[int, list[int]] = {}
+    for (n, axis), size in sizes.items():
+        if axis is not None and check.given[n].shape[axis]:
+            shapes.setdefault(n, list(check.given[n].shape))[axis] = size
+    numbers = {n: size for (n, axis), size in sizes.items() if axis is None}
+    spec = check.program.exported_program.call_spec.in_spec
+    for flat in with_shapes(check.given, shapes, numbers):
+        yield pytree.tree_unflatten(flat, spec)
 
 
 def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
@@ -221,6 +185,7 @@ class _Check:
         found: what is found is added here.
         rtol, atol: tolerances; by dtype if None.
         random: outputs that random numbers are in, as `random_outputs` gives them.
+        given: the flattened inputs of the user that others are made from.
     """
 
     program: Any
@@ -228,6 +193,16 @@ class _Check:
     rtol: float | None
     atol: float | None
     random: Mapping[str, Sequence[bool]]
+    given: list[Any] = field(default_factory=list)
+
+    def first_of(self, run: str, made: Iterator[Inputs]) -> str:
+        """Compare on the first inputs that the module takes; why it takes none, else empty."""
+        reason = ""
+        for inputs in made:
+            reason = self.run(run, *inputs)
+            if not reason:
+                break
+        return reason
 
     def run(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """Compare one run; why the module does not run on these inputs, else empty."""
@@ -235,17 +210,68 @@ class _Check:
             wanted, written = self._values(_reference(self.program), args, kwargs)
         except Exception as error:  # noqa: BLE001 - whatever PyTorch raises is reported
             return _line(error)
-        try:
-            got, new_values = self.program.run_with_new_values(args, kwargs)
-        except Exception as error:  # noqa: BLE001 - as above
-            self.found.problems.append(f"the model fails on {run} inputs: {_line(error)}")
+        problem, checks = self._model_checks(run, args, kwargs, wanted, written)
+        places = self._invented(args, kwargs)
+        if places and (problem or any(c.problem for c in checks)):
+            with_given = self._with_given(args, kwargs, places)
+            if with_given is not None:
+                self.run(run, *with_given)
+            if not self.found.wrong:
+                what = problem or next(f"{c.name}: {c.problem}" for c in checks if c.problem)
+                self.found.undecided.append(f"{_made_up(self.program, places)} ({run}): {what}")
             return ""
-        ours = dict(enumerate(pytree.tree_leaves(got)))
-        checks = self._compared(run, ours, new_values, wanted, written)
+        if problem:
+            self.found.problems.append(problem)
         self.found.outputs += checks
         if any(c.problem for c in checks) and not self.found.step:
             self.found.step = self._step(run, args, kwargs, wanted, written)
+            if self.found.step == "capture":
+                self.found.cause = cause_of(lambda: self._agrees(run, args, kwargs))
         return ""
+
+    def _agrees(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether the module, as PyTorch runs it now, gives what the model gives."""
+        try:
+            wanted, written = self._values(_reference(self.program), args, kwargs)
+        except Exception:  # noqa: BLE001 - in this state the module does not take the inputs
+            return False
+        problem, checks = self._model_checks(run, args, kwargs, wanted, written)
+        return not problem and not any(c.problem for c in checks)
+
+    def _model_checks(
+        self,
+        run: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        wanted: dict[int, Any],
+        written: dict[str, Any],
+    ) -> tuple[str, list[OutputCheck]]:
+        """What the model gives, compared; or why it fails."""
+        try:
+            got, new_values = self.program.run_with_new_values(args, kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever the runtime raises is reported
+            return f"the model fails on {run} inputs: {_line(error)}", []
+        ours = dict(enumerate(pytree.tree_leaves(got)))
+        return "", self._compared(run, ours, new_values, wanted, written)
+
+    def _invented(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int]:
+        """The inputs whose numbers were made up, and may not be what the module takes."""
+        if not self.given:  # the inputs of the user themselves
+            return []
+        return invented(self.given, self.program.flat_inputs(tuple(args), dict(kwargs)))
+
+    def _with_given(
+        self, args: Sequence[Any], kwargs: dict[str, Any], places: Sequence[int]
+    ) -> Inputs | None:
+        """The inputs with the user's numbers in place of made-up ones; None if sizes differ."""
+        flat = list(self.program.flat_inputs(tuple(args), dict(kwargs)))
+        if any(flat[n].shape != self.given[n].shape for n in places):
+            return None
+        for n in places:
+            flat[n] = self.given[n]
+        spec = self.program.exported_program.call_spec.in_spec
+        inputs: Inputs = pytree.tree_unflatten(flat, spec)
+        return inputs
 
     def _values(
         self, module: Any, args: Sequence[Any], kwargs: dict[str, Any]
@@ -309,6 +335,13 @@ class _Check:
         return "capture" if any(c.problem for c in checks) else "translation"
 
 
+def _made_up(program: Any, places: Sequence[int]) -> str:
+    """Which inputs have made-up numbers."""
+    entries = program.user_inputs()
+    names = [f"`{entries[n][1] or entries[n][0].node.name}`" for n in places]
+    return f"a difference with made-up numbers in {', '.join(names)}"
+
+
 def _copied(inputs: Any) -> Any:
     """Inputs that a run may write into."""
     try:
@@ -329,6 +362,8 @@ def _reference(program: Any) -> Any:
     What was captured, where there is no module, or none with numbers.
     """
     module = program.module
+    if isinstance(module, Scripted):  # what the exporter runs of TorchScript is not what users run
+        module = _OfScript(module.script[0])
     if module is None or any(has_no_numbers(t) for t in _state(module)):
         return _captured(program)
     shared = {id(p): p for p in module.parameters()}
@@ -338,6 +373,23 @@ def _reference(program: Any) -> Any:
         return copy.deepcopy(module, shared)
     except Exception:  # noqa: BLE001 - some hold what cannot be copied, such as a lock
         return module
+
+
+class _OfScript(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
+    """A TorchScript module or function as it was given, with the names of its state."""
+
+    def __init__(self, script: Any) -> None:
+        super().__init__()
+        self.script = script
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the script returns."""
+        return self.script(*args, **kwargs)
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, torch.Tensor]]:
+        """The buffers by the names that they have in the script."""
+        if isinstance(self.script, torch.nn.Module):
+            yield from self.script.named_buffers(*args, **kwargs)
 
 
 def _state(module: torch.nn.Module) -> list[torch.Tensor]:
@@ -351,78 +403,3 @@ def _line(error: Exception) -> str:
 
 # How many sizes are run of decisions by sizes of which one side is exported for all sizes.
 _MOST_EXAMPLES = 6
-
-# From the size of the given inputs to others, in the order in which they are tried.
-_OTHERS: tuple[Callable[[int], int], ...] = (
-    lambda n: n + 1,
-    lambda n: 2 * n,
-    lambda n: n + 2,
-    lambda n: n - 1,
-    lambda n: n // 2,
-    lambda n: 3 * n,
-)
-
-
-def other_sizes(
-    program: Any,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    others: Sequence[Callable[[int], int]] = _OTHERS,
-) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The inputs with other dynamic sizes, for which the program was captured.
-
-    Args:
-        program: an `ONNXProgram`.
-        args, kwargs: inputs of the module.
-        others: from the size of the given inputs to another one.
-
-    Returns:
-        Inputs of the module; none where no size is dynamic.
-    """
-    flat = program.flat_inputs(tuple(args), dict(kwargs))
-    fakes = [entry.node.meta.get("val") for entry, _ in program.user_inputs()]
-    tensors = [
-        (n, x, fake)
-        for n, (x, fake) in enumerate(zip(flat, fakes, strict=True))
-        if isinstance(x, torch.Tensor) and isinstance(fake, torch.Tensor)
-    ]
-    now = {
-        size.node.expr: int(n)
-        for _, x, fake in tensors
-        for n, size in zip(x.shape, fake.shape, strict=True)
-        if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and n > 0
-    }
-    seen: list[dict[Any, int]] = [now]
-    for other in others if now else ():
-        chosen = {s: _within(other(n), program.sizes.ranges.get(str(s))) for s, n in now.items()}
-        if chosen in seen or min(chosen.values()) < 1:
-            continue
-        seen.append(chosen)
-        found = _resized(program, flat, tensors, chosen)
-        values = program.flat_inputs(*found)
-        known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
-        if not program.sizes.check(known):
-            yield found
-
-
-def _within(size: int, found: tuple[int, int | None] | None) -> int:
-    """The size of a range that is nearest."""
-    low, high = found or (0, None)
-    size = max(size, low)
-    return size if high is None else min(size, high)
-
-
-def _resized(
-    program: Any, flat: list[Any], tensors: list[tuple[int, Any, Any]], sizes: dict[Any, int]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs with given sizes of torch's symbols; elements are repeated."""
-    values = list(flat)
-    for n, x, fake in tensors:
-        for axis, size in enumerate(fake.shape):
-            wanted = size.node.expr.subs(sizes) if isinstance(size, torch.SymInt) else size
-            if int(x.shape[axis]) not in (0, wanted) and wanted.is_number:
-                x = x.index_select(axis, torch.arange(int(wanted)) % x.shape[axis])
-        values[n] = x
-    spec = program.exported_program.call_spec.in_spec
-    new_args, new_kwargs = pytree.tree_unflatten(values, spec)
-    return new_args, new_kwargs

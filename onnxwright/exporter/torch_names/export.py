@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import sys
@@ -19,6 +20,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import api
 from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
 from onnxwright.exporter.torch_names.symbolics import registered, symbolic_table
 
@@ -116,12 +118,14 @@ def export(
     opset_version = opset_version or instead.get("opset_version")
     _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
     arguments, named = _inputs(model, args, kwargs)
-    input_names = _names_of_given(model, arguments, named, input_names)
+    input_names = _names_in_order(model, arguments, named, input_names)
     if dynamic_axes:
         if dynamic_shapes is not None:
             hint = "give `dynamic_shapes`, which says more"
             raise_bad_argument("dynamic_axes", "`dynamic_shapes` is given as well", hint)
-        dynamic_shapes = shapes_of_axes(model, arguments, named, dynamic_axes, input_names)
+        dynamic_shapes = shapes_of_axes(
+            model, arguments, named, dynamic_axes, input_names, output_names
+        )
     options: dict[str, Any] = {} if opset_version is None else {"opset_version": opset_version}
     folder = Path(artifacts_dir)
     if report or profile or dump_exported_program:
@@ -141,10 +145,12 @@ def export(
             output_names=output_names,
             custom_translation_table=table or None,
             export_modules_as_functions=export_modules_as_functions,
-            optimize=optimize and do_constant_folding,
+            optimize=optimize and do_constant_folding and export_params,
             verify=verify,
             **options,
         )
+    if not export_params and optimize and do_constant_folding:
+        made.optimize(weights=False)  # whoever reads the file knows the weights of the module
     program = TorchONNXProgram.of(made)
     if dump_exported_program:
         torch.export.save(program.exported_program, folder / "onnxwright_export.pt2")
@@ -200,19 +206,51 @@ def _are_names(model: Any, args: tuple[Any, ...]) -> bool:
     return True
 
 
-def _names_of_given(
+def _names_in_order(
     model: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     names: Sequence[str] | None,
 ) -> Sequence[str] | None:
-    """The names of inputs that are given; call sites also name those that are None."""
-    if not names or not any(leaf is None for leaf in pytree.tree_leaves((args, kwargs))):
+    """The names of inputs in the order of the parameters.
+
+    torch.onnx counts inputs in the order in which they are given; its older exporter, in that of
+    the parameters, which is taken where the other gives an input the name of another parameter.
+    Call sites also name inputs that are None.
+    """
+    if not names or isinstance(names, str):
         return names
-    leaves = pytree.tree_leaves(_by_parameter(model, args, kwargs))
-    if len(names) != len(leaves):
+    bound = _by_parameter(model, args, kwargs)
+    order = [key for key in bound if key not in kwargs] + [key for key in kwargs if key in bound]
+    if len(order) != len(bound):  # `**kwargs` of the model's own
+        order = list(bound)
+    counts = {key: pytree.tree_leaves(bound[key]) for key in bound}
+    for keys in (order, list(bound)):
+        leaves = [(key, n) for key in keys for n in range(len(counts[key]))]
+        present = [(key, n) for key, n in leaves if counts[key][n] is not None]
+        places = leaves if len(names) == len(leaves) else present
+        by_place = dict(zip(places, names, strict=False))
+        found = [
+            by_place.get((key, n))
+            for key in bound
+            for n in range(len(counts[key]))
+            if counts[key][n] is not None
+        ]
+        wrong = [
+            (key, name) for (key, _), name in by_place.items() if name in bound and name != key
+        ]
+        if not wrong:
+            break
+    else:
+        key, name = wrong[0]
+        raise_bad_argument(
+            "input_names",
+            f"`{name}` is given to the input `{key}`, and another input has that name",
+            f"the inputs are, in this order: {', '.join(_leaf_names(bound))}",
+        )
+    if len(names) > len(places) or None in found[: len(names)]:
         return names
-    return [name for name, leaf in zip(names, leaves, strict=True) if leaf is not None]
+    return [name for name in found if name is not None]
 
 
 def shapes_of_axes(
@@ -221,6 +259,7 @@ def shapes_of_axes(
     kwargs: Mapping[str, Any],
     axes: Mapping[str, Any],
     input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
 ) -> Any:
     """`dynamic_axes` as `dynamic_shapes`.
 
@@ -228,25 +267,43 @@ def shapes_of_axes(
         model: the module or function.
         args, kwargs: the example inputs.
         axes: input name -> {axis: name}, or a list of axes; entries of outputs are passed over.
-        input_names: names of the flattened inputs, the first ones at least.
+        input_names: names of the flattened inputs that are not None, the first ones at least.
+        output_names: names of outputs.
 
     Returns:
         A dict from parameters to specifications of the same structure as their values.
 
     Raises:
-        ExportValueError: an entry is neither a dict nor a list of axes (OW825).
+        ExportValueError: an entry is neither a dict nor a list of axes, or is not of an input or
+            output (OW825).
 
     Source:
         torch.onnx.export: names of axes that are given as a list follow its older exporter.
     """
     bound = _by_parameter(model, args, kwargs)
     leaves, structure = pytree.tree_flatten(bound)
-    names = _leaf_names(bound, input_names)
-    found = [_axes_of(name, axes) for name in names]
-    specs = [
-        spec if isinstance(leaf, torch.Tensor) and spec else None
-        for leaf, spec in zip(leaves, found, strict=True)
+    own = _leaf_names(bound)
+    given = iter(input_names or ())
+    names = [
+        name if leaf is None else next(given, name) for name, leaf in zip(own, leaves, strict=True)
     ]
+    known = {
+        *names,
+        *own,
+        *([output_names] if isinstance(output_names, str) else output_names or ()),
+    }
+    for key in axes:
+        if key not in known:
+            raise_bad_argument(
+                "dynamic_axes",
+                f"`{key}` is not the name of an input or output",
+                f"the inputs are {', '.join(names)}; an output needs its name in `output_names`",
+            )
+    specs = []
+    for leaf, name, plain in zip(leaves, names, own, strict=True):
+        key = name if name in axes or plain in names else plain
+        spec = _axes_of(key, axes)
+        specs.append(spec if isinstance(leaf, torch.Tensor) and spec else None)
     return pytree.tree_unflatten(specs, structure)
 
 
@@ -259,14 +316,13 @@ def _by_parameter(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     return dict(bound.arguments)
 
 
-def _leaf_names(bound: Mapping[str, Any], input_names: Sequence[str] | None) -> list[str]:
-    """The name of each flattened input: as given, else that of its parameter."""
+def _leaf_names(bound: Mapping[str, Any]) -> list[str]:
+    """The name of each flattened input: that of its parameter, numbered if it has several."""
     names = []
     for parameter, value in bound.items():
         count = len(pytree.tree_leaves(value))
         names += [parameter] if count == 1 else [f"{parameter}_{n}" for n in range(count)]
-    given = list(input_names or ())
-    return [*given[: len(names)], *names[len(given) :]]
+    return names
 
 
 def _axes_of(name: str, axes: Mapping[str, Any]) -> dict[int, str] | None:
@@ -278,7 +334,7 @@ def _axes_of(name: str, axes: Mapping[str, Any]) -> dict[int, str] | None:
     if isinstance(given, (list, tuple)):
         return {int(axis): f"{name}_dynamic_axes_{n}" for n, axis in enumerate(given, 1)}
     hint = "give a dict from axes to names, or a list of axes"
-    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {given!r}", hint)
+    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {shown(given)}", hint)
 
 
 @contextmanager
@@ -307,7 +363,7 @@ def _mode(model: Any, training: Any, dynamo: bool) -> Iterator[None]:
         word = "PRESERVE" if dynamo else "EVAL"
     if word not in ("EVAL", "TRAINING", "PRESERVE"):
         hint = "give a `torch.onnx.TrainingMode`, or None"
-        raise_bad_argument("training", f"{training!r} is not a mode", hint)
+        raise_bad_argument("training", f"{shown(training)} is not a mode", hint)
     if word == "PRESERVE" or not isinstance(model, torch.nn.Module):
         yield
         return
@@ -329,7 +385,7 @@ def _write(
 ) -> None:
     options: dict[str, Any] = {
         "include_initializers": export_params,
-        "keep_initializers_as_inputs": as_inputs or not export_params,
+        "keep_initializers_as_inputs": as_inputs,
     }
     if not hasattr(f, "write"):
         options["external_data"] = external_data
@@ -345,6 +401,8 @@ def of_torch(name: str) -> Any:
     Returns:
         The object.
     """
+    if name in ("testing", "verification"):  # modules that `import torch` does not load
+        return importlib.import_module(f"torch.onnx.{name}")
     return getattr(torch.onnx, name)
 
 

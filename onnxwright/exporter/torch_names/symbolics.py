@@ -18,6 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.checks import raise_bad_argument
+from onnxwright.exporter.shown import shown
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
 
@@ -68,7 +69,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
     """
     if not callable(symbolic_fn):
         hint = "give a function of `g` and the operator's arguments"
-        raise_bad_argument("symbolic_fn", f"{symbolic_fn!r} is not a function", hint)
+        raise_bad_argument("symbolic_fn", f"{shown(symbolic_fn)} is not a function", hint)
     name = _full_name(symbolic_name)
     _WARNED.discard(name)
     _REGISTERED[name] = _Registered(symbolic_fn, opset_version)

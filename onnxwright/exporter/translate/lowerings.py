@@ -10,6 +10,7 @@ import torch
 from onnxwright.atenlib.load import functions
 from onnxwright.exporter import checks
 from onnxwright.exporter.places import target_name
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.translate.custom_functions import lowering_of
 
 Lowering = Callable[..., Any]
@@ -54,11 +55,11 @@ class Lowerings:
                 if not callable(function):
                     checks.raise_bad_argument(
                         _TABLE,
-                        f"the value of {key} is not a function, but {function!r}",
+                        f"the value of {key} is not a function, but {shown(function)}",
                         "give functions, or lists of functions",
                     )
             for name in _names(key):
-                self.custom[name] = lowering_of(overloads)
+                self.custom[name] = lowering_of(overloads, name)
         self.fallback = fallback
         self._table = functions()
 
@@ -76,7 +77,7 @@ class Lowerings:
         if name in self._table:
             return Found(self._table[name], LIBRARY)
         found = self.fallback(name) if self.fallback is not None else None
-        return Found(lowering_of([found]), FALLBACK) if found is not None else None
+        return Found(lowering_of([found], name), FALLBACK) if found is not None else None
 
     @property
     def ways(self) -> list[str]:
@@ -136,7 +137,7 @@ def _is_on_sizes(key: Any) -> bool:
 
 def _shown(key: Any) -> str:
     name = getattr(key, "__qualname__", None)
-    return f"the function `{name}`" if callable(key) and name else repr(key)
+    return f"the function `{name}`" if callable(key) and name else shown(key)
 
 
 def _check_kinds(custom: Any, fallback: Any) -> None:
@@ -149,7 +150,7 @@ def _check_kinds(custom: Any, fallback: Any) -> None:
     if fallback is not None and not callable(fallback):
         checks.raise_bad_argument(
             "fallback",
-            f"{fallback!r} is not a function",
+            f"{shown(fallback)} is not a function",
             "give a function from the full name of an operator to a lowering or None",
         )
 

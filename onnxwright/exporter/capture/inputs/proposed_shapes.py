@@ -12,6 +12,7 @@ from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.shown import shown
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def written_out(
         if isinstance(given, str) and given != "auto":
             checks.raise_bad_argument(
                 "dynamic_shapes",
-                f"{given!r} is not the name of a way to find them",
+                f"{shown(given)} is not the name of a way to find them",
                 'give "auto", True, or the shapes by argument name or by position',
             )
         register_caches()

@@ -19,6 +19,8 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
+from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import inputs_of
 
 # torch's named dimensions, derived ones too.
@@ -237,6 +239,13 @@ def _spread(value: Any, spec: Any) -> Any:
         if isinstance(spec, (list, tuple)) and len(spec) == len(value):
             return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
         return spec
+    if is_dataclass_object(value) and type(value) in pytree.SUPPORTED_NODES:
+        parts, spec = (
+            pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0],
+            by_field(value, spec),
+        )
+        if isinstance(spec, (list, tuple)) and len(spec) == len(parts):
+            return [_spread(v, s) for v, s in zip(parts, spec, strict=True)]
     if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
         if len(spec) == len(value):
             return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
@@ -273,7 +282,7 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
     if not isinstance(shapes, (Mapping, list, tuple)):
         checks.raise_bad_argument(
             "dynamic_shapes",
-            f"{shapes!r} is not a list, tuple or dict",
+            f"{shown(shapes)} is not a list, tuple or dict",
             f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
         )
     if isinstance(shapes, Mapping):
@@ -313,10 +322,12 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
         return {}
     if not isinstance(leaf, torch.Tensor):
         if not isinstance(spec, (int, _DimHint)):
-            raise TypeError(f"{spec!r} for {leaf!r}, where None or `Dim.DYNAMIC` is expected")
+            raise TypeError(
+                f"{shown(spec)} for {shown(leaf)}, where None or `Dim.DYNAMIC` is expected"
+            )
         return {}
     if not isinstance(spec, (Mapping, list, tuple)):
-        raise TypeError(f"{spec!r} for a tensor, where a dict or list of its axes is expected")
+        raise TypeError(f"{shown(spec)} for a tensor, where a dict or list of its axes is expected")
     if not isinstance(spec, Mapping) and len(spec) != leaf.ndim:
         raise ValueError(f"{len(spec)} entries for a tensor of rank {leaf.ndim}")
     items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
@@ -346,7 +357,7 @@ def _check_dimension(dim: Any, size: int) -> None:
         if dim != size:
             raise ValueError(f"the size {dim}, where the example input has {size}")
     elif not (dim is None or isinstance(dim, (_DimHint, *_DIMS)) or (isinstance(dim, str) and dim)):
-        raise TypeError(f"{dim!r} for a dimension, which is a name, a `Dim`, an int or None")
+        raise TypeError(f"{shown(dim)} for a dimension, which is a name, a `Dim`, an int or None")
 
 
 def _for_torch(spec: Any, named: dict[str, Any]) -> Any:

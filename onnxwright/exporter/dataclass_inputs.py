@@ -1,0 +1,60 @@
+"""Dataclasses as inputs: those that PyTorch does not know are refused; shapes by their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from torch.utils import _pytree as pytree
+
+from onnxwright.exporter import checks
+
+
+def is_dataclass_object(value: Any) -> bool:
+    """Whether something is an object of a dataclass, not the class."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def check_registered(args: Any, kwargs: Any) -> None:
+    """Refuse dataclasses that PyTorch cannot take apart.
+
+    Args:
+        args, kwargs: example inputs.
+
+    Raises:
+        ExportValueError: an object of an unregistered dataclass is among them (OW825).
+    """
+    for name, value in (("args", args), ("kwargs", kwargs)):
+        for leaf in pytree.tree_leaves(value):
+            if is_dataclass_object(leaf):
+                word = type(leaf).__name__
+                checks.raise_bad_argument(
+                    name,
+                    f"PyTorch does not know the fields of the dataclass `{word}`",
+                    f"register it before the export: `torch.export.register_dataclass({word})`",
+                )
+
+
+def by_field(value: Any, spec: Any) -> Any:
+    """The dynamic shapes of an object of a registered dataclass, in the order of its parts.
+
+    Args:
+        value: the object.
+        spec: by field, as a dict or as another object of the class; other forms stay.
+
+    Returns:
+        A list with a spec for each part; fields that are None have no part.
+
+    Source:
+        torch.export.register_dataclass, whose parts are the fields that are not None.
+    """
+    fields = [f.name for f in dataclasses.fields(value)]
+    if type(spec) is type(value):
+        spec = {name: getattr(spec, name) for name in fields}
+    if not isinstance(spec, Mapping) or not set(spec) <= set(fields):
+        return spec
+    return [spec.get(name) for name in fields if getattr(value, name, None) is not None]
+
+
+__all__ = ["by_field", "check_registered", "is_dataclass_object"]

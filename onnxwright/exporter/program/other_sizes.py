@@ -1,0 +1,93 @@
+"""Inputs of other dynamic sizes than the given ones, for which a program was captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.program.resizing import with_shapes
+
+# From the size of the given inputs to others, in the order in which they are tried.
+_OTHERS: tuple[Callable[[int], int], ...] = (
+    lambda n: n + 1,
+    lambda n: 2 * n,
+    lambda n: n + 2,
+    lambda n: n - 1,
+    lambda n: n // 2,
+    lambda n: 3 * n,
+)
+
+
+def other_sizes(
+    program: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    others: Sequence[Callable[[int], int]] = _OTHERS,
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The inputs with other dynamic sizes, for which the program was captured.
+
+    Args:
+        program: an `ONNXProgram`.
+        args, kwargs: inputs of the module.
+        others: from the size of the given inputs to another one.
+
+    Yields:
+        Inputs of the module, for one size in one way after another; none where no size is dynamic.
+    """
+    flat = program.flat_inputs(tuple(args), dict(kwargs))
+    fakes = [entry.node.meta.get("val") for entry, _ in program.user_inputs()]
+    tensors = [
+        (n, x, fake)
+        for n, (x, fake) in enumerate(zip(flat, fakes, strict=True))
+        if isinstance(x, torch.Tensor) and isinstance(fake, torch.Tensor)
+    ]
+    now = {
+        size.node.expr: int(n)
+        for _, x, fake in tensors
+        for n, size in zip(x.shape, fake.shape, strict=True)
+        if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and n > 0
+    }
+    seen: list[dict[Any, int]] = [now]
+    for other in others if now else ():
+        chosen = {s: _within(other(n), program.sizes.ranges.get(str(s))) for s, n in now.items()}
+        if chosen in seen or min(chosen.values()) < 1:
+            continue
+        seen.append(chosen)
+        for found in _resized(program, flat, tensors, chosen):
+            values = program.flat_inputs(*found)
+            known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
+            if not program.sizes.check(known):
+                yield found
+
+
+def _within(size: int, found: tuple[int, int | None] | None) -> int:
+    """The size of a range that is nearest."""
+    low, high = found or (0, None)
+    size = max(size, low)
+    return size if high is None else min(size, high)
+
+
+def _resized(
+    program: Any, flat: list[Any], tensors: list[tuple[int, Any, Any]], sizes: dict[Any, int]
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The inputs with given sizes of torch's symbols."""
+    shapes = {}
+    for n, x, fake in tensors:
+        wanted = [
+            size.node.expr.subs(sizes) if isinstance(size, torch.SymInt) else size
+            for size in fake.shape
+        ]
+        shapes[n] = [
+            int(new) if old != 0 and getattr(new, "is_number", True) else int(old)
+            for old, new in zip(x.shape, wanted, strict=True)
+        ]
+    spec = program.exported_program.call_spec.in_spec
+    for values in with_shapes(flat, shapes):
+        new_args, new_kwargs = pytree.tree_unflatten(values, spec)
+        yield new_args, new_kwargs
+
+
+__all__ = ["other_sizes"]

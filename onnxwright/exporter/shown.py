@@ -1,0 +1,43 @@
+"""Values that a user gave, as words of a message: short, on one line, tensors without numbers."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+import torch
+
+_LONGEST = 120
+
+
+class _Short(reprlib.Repr):
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, (torch.Tensor, np.ndarray)):
+            kind = "tensor" if isinstance(x, torch.Tensor) else "array"
+            return f"<{kind} {str(x.dtype).removeprefix('torch.')}{list(x.shape)}>"
+        return " ".join(super().repr1(x, level).split())
+
+
+_SHORT = _Short()
+_SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = _LONGEST
+_SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 12
+
+
+def shown(value: Any) -> str:
+    """A value as a word of a message.
+
+    Args:
+        value: any object.
+
+    Returns:
+        Its `repr`, cut where it is long; a tensor by its type and shape.
+
+    Example:
+        >>> shown([torch.ones(2, 3), "batch"])
+        "[<tensor float32[2, 3]>, 'batch']"
+    """
+    return _SHORT.repr(value)
+
+
+__all__ = ["shown"]
