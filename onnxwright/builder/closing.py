@@ -14,8 +14,8 @@ import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
-from onnxwright.ir.loading import raise_damage
 from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry

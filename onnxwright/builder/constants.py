@@ -16,7 +16,8 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.loading import checked_external, checked_value, raise_damage
+from onnxwright.ir.loading import checked_external, checked_value
+from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
