@@ -47,6 +47,7 @@ def test_any_number_of_parts(method: bool, dim: int, join: int) -> None:
         torch.testing.assert_close(torch.as_tensor(program(x, n)), model(x, n))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("named", [{"axis": 1}, {"dim": 1}, {}])
 def test_joining_others_by_any_name(named: dict[str, int]) -> None:
     """The capture by source has another function for `torch.cat`, with all its names."""

@@ -171,7 +171,7 @@ class Solved(nn.Module):
         return super().__call__(first, second)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "pair", "options"), METHODS)
 def test_torchdiffeq(method: str, pair: bool, options: dict[str, Any]) -> None:
     """Times that increase or decrease, of any number; values with other steps."""

@@ -183,7 +183,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.size}")
 def test_one_side_is_right_at_all_sizes(case: Case) -> None:
     """Without a warning (they are errors here), without a guard, and without an If."""
@@ -334,6 +334,7 @@ def partitions_one_by_one(x: Any) -> Any:
     return x
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("function", "sizes"),
     [(squares, (6, 8)), (squares, (5, 7)), (partitions, (9, 10)), (partitions_one_by_one, (9, 8))],

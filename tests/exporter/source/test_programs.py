@@ -61,7 +61,7 @@ ALL = {
 }  # fmt: skip
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
     module = programs.as_module(ALL[name])
@@ -90,7 +90,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
@@ -383,7 +383,7 @@ GROWING = (
 )  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("function", GROWING)
 def test_lists_that_grow_in_loops_of_run_time_length(function: Any) -> None:
     """They are rows of a tensor: joined, counted, indexed, gone through."""
