@@ -163,7 +163,7 @@ def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("kind", ["bool", "float"])
 @pytest.mark.parametrize("shape", MASKS, ids=str)
 def test_masks_of_every_shape_run(shape: tuple[int, ...], kind: str) -> None:

@@ -282,6 +282,7 @@ def test_every_opset_is_right(name: str, version: int) -> None:
     assert program.model.opset_imports[""] == version
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("version", [v for v in checks.OPSETS if v < 13])
 @pytest.mark.parametrize("name", OPSETS)
 def test_older_opsets_are_right_or_refused(name: str, version: int) -> None:

@@ -145,7 +145,7 @@ def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
     return program, [str(one.message) for one in found]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_decision_by_sizes_is_reported_and_enforced(name: str) -> None:
     case = CASES[name]
@@ -463,7 +463,7 @@ def test_numbers_that_a_module_keeps_as_tensors_are_known_beside_sizes() -> None
         assert torch.equal(program(x), Strides()(x))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", THROUGH_TENSORS)
 def test_a_number_that_passes_a_tensor_stays_a_size(name: str) -> None:
     function = THROUGH_TENSORS[name]
