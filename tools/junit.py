@@ -1,7 +1,7 @@
 """What a JUnit file of pytest says: how long each test took, and which were skipped and why.
 
-    python -m pytest -n 2 --junitxml=/tmp/times.xml
-    python -m tools.report --junit /tmp/times.xml
+python -m pytest -n 2 --junitxml=/tmp/times.xml
+python -m tools.report --junit /tmp/times.xml
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def _reason(skipped: ET.Element | None) -> str | None:
-    """Why a test was skipped; pytest writes the reason of a whole file as the text `Skipped: ...`."""
+    """Why a test was skipped; the reason of a whole file is in the text, after `Skipped: `."""
     if skipped is None:
         return None
     whole = re.search(r"Skipped: (.*?)['\"]\)?$", skipped.text or "")
@@ -98,7 +98,7 @@ def seconds_by_file(cases: Sequence[Case]) -> dict[str, float]:
 
 
 def summary_lines(cases: Sequence[Case], longest: int = 10) -> list[str]:
-    """The total, the tests that took longest, and the skipped tests by their reasons.
+    r"""The total, the tests that took longest, and the skipped tests by their reasons.
 
     Args:
         cases: the tests of a run.
@@ -109,7 +109,7 @@ def summary_lines(cases: Sequence[Case], longest: int = 10) -> list[str]:
 
     Example:
         >>> cases = [Case("a.py", "a.py::test_x", 1.5), Case("a.py", "a.py::test_y", 0.0, "no GPU")]
-        >>> print("\\n".join(summary_lines(cases)))
+        >>> print("\n".join(summary_lines(cases)))
         2 tests, 1.5 s
         the longest:
              1.5 s  a.py::test_x

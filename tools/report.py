@@ -323,7 +323,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", action="store_true", help="only tables of operator names")
-    parser.add_argument("--junit", type=Path, help="a file of `pytest --junitxml`: report its tests")
+    parser.add_argument(
+        "--junit", type=Path, help="report on the tests of this `pytest --junitxml` file"
+    )
     given = parser.parse_args(arguments)
     if given.junit is not None:
         print("\n".join(summary_lines(read_cases(given.junit))))

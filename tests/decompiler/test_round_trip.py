@@ -126,7 +126,7 @@ NO_MODELS = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, by=lambda path: path.parent)
 @pytest.mark.parametrize("path", _files(), ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_our_own_scripts_come_back(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""A JUnit file of pytest is read: times, the longest tests, and skipped tests with their reasons."""
+"""A JUnit file of pytest is read: times, the longest tests, skipped tests with their reasons."""
 
 from __future__ import annotations
 

@@ -52,16 +52,20 @@ def same(program: Any, module: Any, x: Any) -> None:
         )
 
 
-ALL = {
-    **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
-    **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
-    **programs_of_iterables.PROGRAMS, **programs_of_choices.PROGRAMS,
-    **programs_of_effects.PROGRAMS, **programs_of_numbers.PROGRAMS,
-    **programs_of_names.PROGRAMS, **programs_of_returns.PROGRAMS,
-}  # fmt: skip
+TABLES = (
+    programs, programs_of_objects, programs_of_loops, programs_of_constants, programs_of_lists,
+    programs_of_iterables, programs_of_choices, programs_of_effects, programs_of_numbers,
+    programs_of_names, programs_of_returns,
+)  # fmt: skip
+ALL = {name: program for table in TABLES for name, program in table.PROGRAMS.items()}
 
 
-@pytest.mark.share(10)
+def table_of(name: str) -> str:
+    """The file in which a program stands."""
+    return next(table.__name__ for table in TABLES if name in table.PROGRAMS)
+
+
+@pytest.mark.share(10, by=table_of)
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
     module = programs.as_module(ALL[name])
