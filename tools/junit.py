@@ -68,7 +68,8 @@ def _reason(skipped: ET.Element | None) -> str | None:
 
 def _split(owner: str) -> tuple[str, list[str]]:
     """The file of `tests.exporter.test_rnn` or of a class in it, and the class."""
-    parts, classes = owner.split("."), []
+    parts = owner.split(".")
+    classes: list[str] = []
     while parts:
         path = "/".join(parts) + ".py"
         if (ROOT / path).exists():
