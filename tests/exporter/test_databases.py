@@ -164,7 +164,7 @@ def _of_tensors(function: Any, given: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     return run, tuple(given[n] for n in places)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("info", hop_db, ids=lambda i: f"{i.name}-{i.variant_test_name}")
 def test_higher_order_operators_of_torch(info: Any) -> None:
     """Every sample."""

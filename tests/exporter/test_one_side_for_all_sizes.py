@@ -253,6 +253,7 @@ def later_by_value(x: Any) -> Any:
     return x.amax(0) + x.amin(0)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [pytest.param(8, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize(
     "function",
