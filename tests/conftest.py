@@ -98,16 +98,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _leave_shares(items: Sequence[pytest.Item]) -> None:
-    """Mark the cases of tests with `share(n)` as slow, but for one in n."""
-    counts: Counter[str] = Counter()
+    """Mark the cases of tests with `share(n)` as slow, but for one in n, or in n of each group.
+
+    `share(n, by=function)`: the function takes the parameters of a case and gives its group.
+    """
+    counts: Counter[tuple[str, Any]] = Counter()
     for item in items:
         share = item.get_closest_marker("share")
         if share is None:
             continue
-        name = item.nodeid.partition("[")[0]
-        if counts[name] % share.args[0]:
+        group_of = share.kwargs.get("by", lambda **_: None)
+        assert isinstance(item, pytest.Function)
+        group = item.nodeid.partition("[")[0], group_of(**item.callspec.params)
+        if counts[group] % share.args[0]:
             item.add_marker(pytest.mark.slow)
-        counts[name] += 1
+        counts[group] += 1
 
 
 FAST = "not slow and not full"

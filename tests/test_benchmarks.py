@@ -122,6 +122,7 @@ def test_the_page_of_benchmarks(run_loaded: Any, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "new.json").read_text(encoding="utf-8")) == data
 
 
+@pytest.mark.slow  # tests/atenlib/test_opinfo.py runs the same samples in the default run
 def test_opinfo_vs_torchlib_runs(run_loaded: Any, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the samples are torch's")
     pytest.importorskip("expecttest", reason="torch's OpInfos import it")

@@ -90,17 +90,42 @@ for again in range(2):
     print(hashlib.sha256(model).hexdigest(), hashlib.sha256(function).hexdigest())
 """
 
+# Runs each program named on the command line; the lines that a program prints begin with its name.
+RUN_ALL = """
+import builtins, functools, runpy, sys
+from pathlib import Path
+for path in map(Path, sys.argv[1:]):
+    printed = functools.partial(builtins.print, path.stem)
+    runpy.run_path(str(path), {"print": printed})
+"""
+
+
+def write(path: Path, what: str) -> Path:
+    path.write_text(HEAD + textwrap.dedent(PROGRAMS[what]) + TAIL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def digests(run_python: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The lines of each program under every seed; one process for each seed runs all programs."""
+    folder = tmp_path_factory.mktemp("programs")
+    runner = folder / "run_all.py"
+    runner.write_text(RUN_ALL, encoding="utf-8")
+    paths = [str(write(folder / f"p{n}.py", what)) for n, what in enumerate(PROGRAMS)]
+    lines: dict[str, list[str]] = {what: [] for what in PROGRAMS}
+    for seed in SEEDS:
+        done = run_python(str(runner), *paths, env={"PYTHONHASHSEED": seed})
+        assert done.returncode == 0, done.stderr
+        for line in done.stdout.splitlines():
+            name, digest = line.split(" ", 1)
+            lines[list(PROGRAMS)[int(name[1:])]].append(digest)
+    return lines
+
 
 @pytest.mark.parametrize("what", PROGRAMS)
-def test_same_bytes_under_every_hash_seed(run_python: Any, tmp_path: Path, what: str) -> None:
-    path = tmp_path / "program.py"
-    path.write_text(HEAD + textwrap.dedent(PROGRAMS[what]) + TAIL, encoding="utf-8")
-    outputs = set()
-    for seed in SEEDS:
-        done = run_python(str(path), env={"PYTHONHASHSEED": seed})
-        assert done.returncode == 0, done.stderr
-        outputs.update(done.stdout.splitlines())
-    assert len(outputs) == 1, outputs
+def test_same_bytes_under_every_hash_seed(digests: dict[str, list[str]], what: str) -> None:
+    assert len(digests[what]) == 2 * len(SEEDS)
+    assert len(set(digests[what])) == 1, digests[what]
 
 
 def test_bytes_do_not_depend_on_the_folder(run_python: Any, tmp_path: Path) -> None:
@@ -109,8 +134,7 @@ def test_bytes_do_not_depend_on_the_folder(run_python: Any, tmp_path: Path) -> N
     for folder in ("here", "there/and/further"):
         path = tmp_path / folder / "program.py"
         path.parent.mkdir(parents=True)
-        text = HEAD + textwrap.dedent(PROGRAMS["functions and two domains"]) + TAIL
-        path.write_text(text, encoding="utf-8")
+        write(path, "functions and two domains")
         done = run_python("program.py", cwd=path.parent)
         assert done.returncode == 0, done.stderr
         outputs.update(done.stdout.splitlines())

@@ -11,42 +11,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import xml.etree.ElementTree as ET
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tools.junit import read_cases, seconds_by_file
+
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "full.txt"
-
-
-def seconds_of(report: Path) -> dict[str, float]:
-    """How long the tests of each file take.
-
-    Args:
-        report: a JUnit file of pytest.
-
-    Returns:
-        Seconds by path from the repository's root.
-    """
-    found: defaultdict[str, float] = defaultdict(float)
-    tree = ET.parse(report)  # noqa: S314 - written by the developer's own pytest
-    for case in tree.iter("testcase"):
-        path = _path(case.get("classname", ""))
-        if path is not None:
-            found[path] += float(case.get("time", 0))
-    return dict(found)
-
-
-def _path(name: str) -> str | None:
-    """The file of `tests.exporter.test_rnn` or of a class in it."""
-    parts = name.split(".")
-    while parts:
-        path = "/".join(parts) + ".py"
-        if (ROOT / path).exists():
-            return path
-        parts.pop()
-    return None
 
 
 def left_out(times: Mapping[str, float], seconds: float) -> list[str]:
@@ -84,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("report", type=Path)
     parser.add_argument("--seconds", type=float, default=50.0)
     given = parser.parse_args(arguments)
-    times = seconds_of(given.report)
+    times = seconds_by_file(read_cases(given.report))
     listed = left_out(times, given.seconds)
     LIST.write_text("".join(f"{path}\n" for path in listed), encoding="utf-8")
     print(f"{len(times) - len(listed)} files in the fast share, {len(listed)} left out")

@@ -1,7 +1,8 @@
 """Figures of the source: sizes of files and functions, shares of `Any`, tables of operators.
 
-python -m tools.report            # everything
-python -m tools.report --tables   # only tables of operator names outside `operators/`
+python -m tools.report               # everything
+python -m tools.report --tables      # only tables of operator names outside `operators/`
+python -m tools.report --junit FILE  # the longest and the skipped tests of a run of pytest
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onnxwright.operators import all_facts
+from tools.junit import read_cases, summary_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "onnxwright"
@@ -321,7 +323,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", action="store_true", help="only tables of operator names")
+    parser.add_argument(
+        "--junit", type=Path, help="report on the tests of this `pytest --junitxml` file"
+    )
     given = parser.parse_args(arguments)
+    if given.junit is not None:
+        print("\n".join(summary_lines(read_cases(given.junit))))
+        return 0
     sources = read_sources(ROOT / PACKAGE)
     if not given.tables:
         print("\n".join(size_lines(sources)))

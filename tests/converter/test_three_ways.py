@@ -7,7 +7,7 @@ import pytest
 from tests.harness.programs import Program, main, make_program, run_program, shrink
 
 DRAWN = 300
-SHARE = 150
+SHARE = 75
 CHUNK = 25
 
 

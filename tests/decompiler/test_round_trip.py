@@ -13,34 +13,30 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 import onnx
 import pytest
-from onnx.backend.test.case.node import collect_testcases
 
 from onnxwright.decompiler import to_script
 from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.dsl.function import ScriptFunction
 from onnxwright.errors import OnnxwrightError
 from onnxwright.testing import find_difference
+from tests.harness import node_cases
 from tests.harness.programs import load_program, make_program
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
-SHARE = 12
+SHARE = 24
 
 # Cases that cannot come back the same, with the one reason; the list only shrinks.
 LEFT_OUT: dict[str, str] = {}
 
 
-@cache
-def node_cases() -> list[tuple[str, onnx.ModelProto]]:
+def node_models() -> list[tuple[str, onnx.ModelProto]]:
     """The generated cases of every operator."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [(case.name, case.model) for case in collect_testcases(None)]
+    return [(case.name, case.model) for case in node_cases.node_cases()]
 
 
 def stored() -> list[Path]:
@@ -76,7 +72,7 @@ def stored_cases(paths: list[Path]) -> list[tuple[str, onnx.ModelProto]]:
 
 
 def test_a_share_of_the_node_cases_comes_back() -> None:
-    assert failures(node_cases()[::SHARE]) == {}
+    assert failures(node_models()[::SHARE]) == {}
 
 
 def test_a_share_of_the_stored_models_comes_back() -> None:
@@ -86,7 +82,7 @@ def test_a_share_of_the_stored_models_comes_back() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_every_node_case_comes_back(part: int) -> None:
-    assert set(failures(node_cases()[part::8])) <= set(LEFT_OUT)
+    assert set(failures(node_models()[part::8])) <= set(LEFT_OUT)
 
 
 @pytest.mark.slow
@@ -130,6 +126,7 @@ NO_MODELS = {
 }
 
 
+@pytest.mark.share(2, by=lambda path: path.parent)
 @pytest.mark.parametrize("path", _files(), ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_our_own_scripts_come_back(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,7 +179,7 @@ def random_failures(seeds: Iterable[int]) -> dict[int, str]:
 
 
 def test_random_programs_come_back() -> None:
-    assert random_failures(range(0, 100, 10)) == {}
+    assert random_failures(range(0, 100, 20)) == {}
 
 
 @pytest.mark.slow
@@ -194,7 +191,7 @@ def test_more_random_programs_come_back(first: int) -> None:
 def table() -> str:
     """How many models come back the same, by source."""
     rows = []
-    for name, cases in (("node cases", node_cases()), ("stored models", stored_cases(stored()))):
+    for name, cases in (("node cases", node_models()), ("stored models", stored_cases(stored()))):
         wrong = failures(cases)
         reasons = Counter(reason.splitlines()[0] for reason in wrong.values())
         rows.append(f"{name}: {len(cases) - len(wrong)} of {len(cases)}")

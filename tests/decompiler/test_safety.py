@@ -173,6 +173,7 @@ def everything(name: str) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_hostile_name_stays_data(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

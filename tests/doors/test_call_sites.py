@@ -90,6 +90,7 @@ def torch_names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 TORCH = sorted(p.stem for p in (SITES / "torch_onnx").glob("*.py") if p.stem != "nets")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TORCH)
 def test_a_call_site_of_torch_onnx(name: str, tmp_path: Path, torch_names: dict[str, Any]) -> None:
     run(SITES / "torch_onnx" / f"{name}.py", tmp_path, torch_names)

@@ -11,7 +11,7 @@ import pytest
 from onnxwright.eager.ort.sessions import newest_opset
 
 # Every n-th case runs by default; all of them with `-m slow`.
-SHARE = 9
+SHARE = 18
 
 
 def _load_helper() -> ModuleType:

@@ -154,7 +154,7 @@ def roberta() -> Made:
     return _text(hub.RobertaForMaskedLM(hub.RobertaConfig(**_SMALL, **_WORDS)))
 
 
-@_network("text encoder")
+@_network("text encoder", slow=True)
 def distilbert() -> Made:
     config = hub.DistilBertConfig(
         dim=32, n_layers=2, n_heads=4, hidden_dim=64, vocab_size=100, max_position_embeddings=64
@@ -191,7 +191,7 @@ def mpnet() -> Made:
     return _text(hub.MPNetModel(hub.MPNetConfig(**_SMALL, **_WORDS)))
 
 
-@_network("text encoder")
+@_network("text encoder", slow=True)
 def modernbert() -> Made:
     config = hub.ModernBertConfig(**_SMALL, **_WORDS, local_attention=4, **_ENDS_OF_TEXT)
     return _text(hub.ModernBertModel(config))
@@ -220,7 +220,7 @@ def qwen3() -> Made:
     return _text(hub.Qwen3ForCausalLM(hub.Qwen3Config(**_GROUPED)))
 
 
-@_network("decoder")
+@_network("decoder", slow=True)
 def gemma2() -> Made:
     return _text(hub.Gemma2ForCausalLM(hub.Gemma2Config(**_GROUPED, sliding_window=4)))
 
@@ -377,7 +377,7 @@ def _next_target(model: Any, heads: int) -> Made:
     )
 
 
-@_network("decoder with cache")
+@_network("decoder with cache", slow=True)
 def t5_cache() -> Made:
     config = hub.T5Config(d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, vocab_size=100)
     return _next_target(hub.T5ForConditionalGeneration(config), 4)
@@ -421,7 +421,7 @@ def vit() -> Made:
     return _image(hub.ViTForImageClassification(hub.ViTConfig(**_PICTURE)))
 
 
-@_network("vision")
+@_network("vision", slow=True)
 def swin() -> Made:
     config = hub.SwinConfig(
         image_size=32, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 2], window_size=4
@@ -435,7 +435,7 @@ def convnext() -> Made:
     return _image(hub.ConvNextModel(config))
 
 
-@_network("vision")
+@_network("vision", slow=True)
 def resnet() -> Made:
     config = hub.ResNetConfig(
         embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"

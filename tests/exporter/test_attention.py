@@ -138,6 +138,7 @@ class MultiHeadOfThree(nn.Module):
         return self.attention(q, k, v, key_padding_mask=padding, need_weights=False)[0]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_attention_gives_what_torch_gives(program: Program) -> None:
     """Values, types, shapes."""
@@ -162,6 +163,7 @@ def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("kind", ["bool", "float"])
 @pytest.mark.parametrize("shape", MASKS, ids=str)
 def test_masks_of_every_shape_run(shape: tuple[int, ...], kind: str) -> None:
@@ -173,6 +175,7 @@ def test_masks_of_every_shape_run(shape: tuple[int, ...], kind: str) -> None:
     assert operators(program).get("Attention", 0) <= 1
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("version", [18, 22, 23, 24, 26])
 def test_masks_run_at_every_opset(version: int) -> None:
     """With and without the operator."""

@@ -257,7 +257,7 @@ def cond_within_loop(x):
     return while_loop(lambda i, x: i < 4, body, (torch.tensor(0), x))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_control_flow_does_what_torch_does(program: Program) -> None:
     """Checker, runtime, values, types and shapes."""

@@ -180,6 +180,7 @@ def written_by_script(x):
     return y
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:
     run(program)

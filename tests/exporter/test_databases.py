@@ -109,7 +109,7 @@ def module_passes(info: Any, training: bool, count: int | None) -> None:
     assert n
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("info", "training"), _cases())
 def test_modules_of_torch(info: Any, training: bool) -> None:
     """The first samples of each."""
@@ -126,6 +126,7 @@ def test_modules_of_torch_in_full(info: Any, training: bool) -> None:
 EXAMPLES = all_examples()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_examples_of_torch_export(name: str) -> None:
     """With their dynamic shapes."""
@@ -163,6 +164,7 @@ def _of_tensors(function: Any, given: list[Any]) -> tuple[Any, tuple[Any, ...]]:
     return run, tuple(given[n] for n in places)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("info", hop_db, ids=lambda i: f"{i.name}-{i.variant_test_name}")
 def test_higher_order_operators_of_torch(info: Any) -> None:
     """Every sample."""

@@ -214,6 +214,7 @@ PROGRAMS.add(
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_every_output_has_the_type_of_torch(program: Program) -> None:
     """Values, element types and shapes."""
@@ -270,6 +271,7 @@ def captured(name: str) -> Any:
     return model, export(model, inputs(), dynamic_shapes=dynamic).exported_program
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("version", [v for v in checks.OPSETS if v >= 13])
 @pytest.mark.parametrize("name", OPSETS)
 def test_every_opset_is_right(name: str, version: int) -> None:
@@ -280,6 +282,7 @@ def test_every_opset_is_right(name: str, version: int) -> None:
     assert program.model.opset_imports[""] == version
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("version", [v for v in checks.OPSETS if v < 13])
 @pytest.mark.parametrize("name", OPSETS)
 def test_older_opsets_are_right_or_refused(name: str, version: int) -> None:

@@ -218,6 +218,7 @@ class KeywordsOfModule(nn.Module):
         return self.layer(x) * others["scale"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_a_dynamic_program_is_right_at_other_sizes(program: Program) -> None:
     """Larger ones, and 1."""

@@ -32,7 +32,7 @@ from onnxwright.testing.sweep_export_limits import KNOWN, Fails  # noqa: E402
 THEIRS = Path(__file__).parent.parent / "atenlib" / "torch_onnx_opinfos.json"
 """What torch.onnx exports right: float32, two samples of each OpInfo."""
 
-ONE_IN = {"float32": 4, "float16": 40, "int64": 30, "complex64": 40, "bool": 40, "bfloat16": 40}
+ONE_IN = {"float32": 8, "float16": 60, "int64": 45, "complex64": 60, "bool": 60, "bfloat16": 60}
 """The share of the default run."""
 
 UNITS = sweep_export.export_units()

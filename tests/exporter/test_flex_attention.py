@@ -180,7 +180,7 @@ def traced_by_dynamo(q, k, v):
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:
     run(program)

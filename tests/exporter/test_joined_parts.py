@@ -29,6 +29,7 @@ class Joined(torch.nn.Module):
         return torch.cat(parts, dim=self.join) * 2
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("method", [False, True])
 @pytest.mark.parametrize(("dim", "join"), [(0, 0), (1, 1), (1, -1), (-1, 1)])
 def test_any_number_of_parts(method: bool, dim: int, join: int) -> None:
@@ -47,6 +48,7 @@ def test_any_number_of_parts(method: bool, dim: int, join: int) -> None:
         torch.testing.assert_close(torch.as_tensor(program(x, n)), model(x, n))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("named", [{"axis": 1}, {"dim": 1}, {}])
 def test_joining_others_by_any_name(named: dict[str, int]) -> None:
     """The capture by source has another function for `torch.cat`, with all its names."""

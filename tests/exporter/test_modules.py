@@ -225,7 +225,7 @@ class ListsOfModules(nn.Module):
         return {name: head(x) for name, head in self.heads.items()}
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_a_module_exports_and_computes_what_torch_does(program: Program) -> None:
     """Checker, runtime, values, types and shapes, at other sizes too."""

@@ -293,6 +293,7 @@ PROGRAMS.add(
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_a_program_that_writes_gives_what_torch_gives(program: Program) -> None:
     """Results, and the new values of buffers and inputs as further outputs."""

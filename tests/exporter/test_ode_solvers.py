@@ -13,6 +13,7 @@ from torch import nn  # noqa: E402
 
 from onnxwright.exporter.capture.libraries.traced_loops import scan, while_loop  # noqa: E402
 from tests.exporter.programs import check, operators  # noqa: E402
+from tests.harness.forked import TORCH  # noqa: E402
 
 ROWS = {"x": {0: "b"}}
 
@@ -171,7 +172,7 @@ class Solved(nn.Module):
         return super().__call__(first, second)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "pair", "options"), METHODS)
 def test_torchdiffeq(method: str, pair: bool, options: dict[str, Any]) -> None:
     """Times that increase or decrease, of any number; values with other steps."""
@@ -191,7 +192,7 @@ def test_torchdiffeq(method: str, pair: bool, options: dict[str, Any]) -> None:
         torch.testing.assert_close(program(*given), model(*given), rtol=1e-6, atol=1e-7)
 
 
-def test_a_model_imports_torchdiffeq_itself(run_python: Any, tmp_path: Path) -> None:
+def test_a_model_imports_torchdiffeq_itself(run_loaded: Any, tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_text("""
 import torch, onnxwright as ow
@@ -204,5 +205,5 @@ program = ow.export(Model(), (x,))
 torch.testing.assert_close(program(x * 2), Model()(x * 2), rtol=1e-4, atol=1e-5)
 print("same")
 """)
-    done = run_python(str(script))
+    done = run_loaded(str(script), preload=TORCH)  # torchdiffeq is not among the loaded
     assert done.stdout == "same\n", done.stderr

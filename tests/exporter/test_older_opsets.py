@@ -135,7 +135,7 @@ ROWS: dict[str, Case] = {
 }  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", ROWS)
 def test_an_older_opset_is_what_torch_computes(name: str) -> None:
     make, inputs, versions = ROWS[name]

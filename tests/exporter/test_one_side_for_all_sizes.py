@@ -183,7 +183,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.size}")
 def test_one_side_is_right_at_all_sizes(case: Case) -> None:
     """Without a warning (they are errors here), without a guard, and without an If."""
@@ -253,6 +253,7 @@ def later_by_value(x: Any) -> Any:
     return x.amax(0) + x.amin(0)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [pytest.param(8, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize(
     "function",
@@ -334,6 +335,7 @@ def partitions_one_by_one(x: Any) -> Any:
     return x
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("function", "sizes"),
     [(squares, (6, 8)), (squares, (5, 7)), (partitions, (9, 10)), (partitions_one_by_one, (9, 8))],

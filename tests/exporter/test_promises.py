@@ -183,6 +183,7 @@ class StaticCache(nn.Module):
         return self.keys * 1
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_a_program_gives_what_torch_gives(program: Program) -> None:
     """Types, shapes and values; at other sizes too."""
@@ -192,6 +193,7 @@ def test_a_program_gives_what_torch_gives(program: Program) -> None:
 # -- opsets ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("version", [v for v in checks.OPSETS if v >= 9])  # Erf is of opset 9
 def test_the_opset_asked_for_is_the_opset_given(version: int) -> None:
     """Nothing is converted afterwards, and no operator is newer."""

@@ -154,6 +154,7 @@ def torchao_configs() -> dict[str, tuple[Callable[[Any], Any], str, float]]:
     }  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", torchao_configs())
 def test_torchao(name: str) -> None:
     """Weights stay in their type, whatever torchao does with the activations."""
@@ -311,6 +312,7 @@ STATIC: dict[str, tuple[Callable[[], Any], tuple[int, ...], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", STATIC)
 def test_eager_mode(name: str) -> None:
     """Modules of `torch.ao.nn.quantized`: Q and DQ, weights as INT8, and the module as it was."""

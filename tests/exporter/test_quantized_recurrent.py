@@ -68,6 +68,7 @@ CELLS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [torch.qint8, torch.float16])
 @pytest.mark.parametrize("name", CELLS)
 def test_cells(name: str, dtype: Any) -> None:

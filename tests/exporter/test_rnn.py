@@ -104,6 +104,7 @@ class OnlyTheStates(nn.Module):
         return self.gru(x)[1][0]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_a_recurrent_module_is_one_node(program: Program) -> None:
     """Sequence and states, at other sizes too."""

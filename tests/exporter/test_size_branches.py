@@ -20,6 +20,7 @@ def exported(function: Any, *sizes: int, **options: Any) -> Any:
     return ow.export(function, args, size_branches=True, strict=True, verify=True, **options)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [n for n in CASES if n not in ("unequal", "equal")])
 def test_both_sides_of_a_decision_are_exported(name: str) -> None:
     """Without a warning (they are errors here), and right on both sides."""

@@ -145,6 +145,7 @@ def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
     return program, [str(one.message) for one in found]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_decision_by_sizes_is_reported_and_enforced(name: str) -> None:
     case = CASES[name]
@@ -163,6 +164,7 @@ def test_a_decision_by_sizes_is_reported_and_enforced(name: str) -> None:
             program(*(torch.randn(n, 3) for n in sizes))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CASES)
 def test_strict_makes_it_an_error(name: str) -> None:
     with pytest.raises(ow.errors.ExportError, match="OW834"):
@@ -177,6 +179,7 @@ WITHOUT_A_FILE: dict[str, Callable[[str, dict[str, Any]], None]] = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("capture", ["non-strict", "strict"])
 @pytest.mark.parametrize("name", WITHOUT_A_FILE)
 def test_code_without_a_file_is_the_users(name: str, capture: str) -> None:
@@ -418,6 +421,7 @@ WRITTEN = (
 )  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("made", WRITTEN)
 def test_a_number_that_is_written_to_is_not_the_size_any_more(made: Any) -> None:
     def model() -> Any:
@@ -459,6 +463,7 @@ def test_numbers_that_a_module_keeps_as_tensors_are_known_beside_sizes() -> None
         assert torch.equal(program(x), Strides()(x))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", THROUGH_TENSORS)
 def test_a_number_that_passes_a_tensor_stays_a_size(name: str) -> None:
     function = THROUGH_TENSORS[name]

@@ -74,7 +74,7 @@ def beyond_the_end(x):
     return longer, torch.istft(found, 32, 8, window=window, length=x.shape[-1] // 2)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.filterwarnings("ignore:The length of signal is shorter")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:

@@ -126,6 +126,7 @@ class _Holds(torch.nn.Module):  # type: ignore[misc]
         return self.inner(input_ids=input_ids, past_key_values=self.cache).logits
 
 
+@pytest.mark.slow
 def test_a_cache_that_a_module_holds_goes_past_its_window() -> None:
     torch.manual_seed(0)
     module = _Holds()

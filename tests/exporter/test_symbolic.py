@@ -171,6 +171,7 @@ def sum_of_all_above(x):
     return (x > 0).sum(), x[x[:, 0] > 0].shape[0]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_numbers_are_those_of_torch(program: Program) -> None:
     """Values and Python types, at other sizes too."""

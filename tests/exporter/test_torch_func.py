@@ -147,6 +147,7 @@ def data_of_a_result(x):
     return (x * 2).data + 1
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:
     run(program)

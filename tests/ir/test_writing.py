@@ -75,6 +75,7 @@ print(count)
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("old", WAYS)

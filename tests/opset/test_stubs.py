@@ -58,6 +58,7 @@ def opsets() -> list[tuple[str, int]]:
     return [(d, v) for d in registry.domains() for v in range(1, registry.newest(d) + 1)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("domain", "version"), opsets())
 def test_every_signature_is_that_of_the_runtime(domain: str, version: int) -> None:
     found = methods(domain, version, classes())

@@ -13,8 +13,8 @@ def test_a_provider_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_sessions_are_made_on_the_provider(capfd: pytest.CaptureFixture[str]) -> None:
-    line = ["--provider", "CPUExecutionProvider", "tests/eager/test_providers.py"]
-    assert gpu_check.main(line) == 0
+    one = "tests/eager/test_providers.py::test_sessions_of_a_model_are_kept_by_provider"
+    assert gpu_check.main(["--provider", "CPUExecutionProvider", one]) == 0
     out = capfd.readouterr().out
     assert "sessions on CPUExecutionProvider: " in out
     assert out.rstrip().endswith("CPUExecutionProvider: passed")

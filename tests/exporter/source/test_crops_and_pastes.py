@@ -312,7 +312,7 @@ def inputs(count: int, seed: int) -> tuple[Any, Any]:
     return image, torch.cat([first, first + size], dim=1)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "function",
     [*QUICK, *(pytest.param(f, marks=pytest.mark.slow) for f in SLOW)],

@@ -193,7 +193,7 @@ def detections(count: int, seed: int, least: float = 0.0, most: float = 1.0) -> 
     return boxes, torch.rand(count, 2, generator=made) * (most - least) + least
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_numbers_of_boxes_are_of_run_time(function: Callable[..., Any]) -> None:
     shapes = ({0: DYNAMIC}, {0: DYNAMIC})

@@ -78,6 +78,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_a_line_that_needs_a_number_has_a_copy_for_each(function: Callable[..., Any]) -> None:
     model = as_module(function).eval()

@@ -277,7 +277,7 @@ def differs(program: Any, module: Any, x: Any) -> bool:
     return any(a.shape != b.shape or not torch.allclose(a, b, atol=1e-5) for a, b in pairs)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_a_loop_over_a_dynamic_size(function: Callable[..., Any]) -> None:
     module = programs.as_module(function)

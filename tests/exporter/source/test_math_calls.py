@@ -62,6 +62,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_functions_are_those_of_python(function: Callable[..., Any]) -> None:
     model = as_module(function).eval()

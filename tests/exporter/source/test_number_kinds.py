@@ -118,6 +118,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_a_number_of_run_time_has_the_kind_that_it_has_in_python(
     function: Callable[..., Any],

@@ -52,16 +52,20 @@ def same(program: Any, module: Any, x: Any) -> None:
         )
 
 
-ALL = {
-    **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
-    **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
-    **programs_of_iterables.PROGRAMS, **programs_of_choices.PROGRAMS,
-    **programs_of_effects.PROGRAMS, **programs_of_numbers.PROGRAMS,
-    **programs_of_names.PROGRAMS, **programs_of_returns.PROGRAMS,
-}  # fmt: skip
+TABLES = (
+    programs, programs_of_objects, programs_of_loops, programs_of_constants, programs_of_lists,
+    programs_of_iterables, programs_of_choices, programs_of_effects, programs_of_numbers,
+    programs_of_names, programs_of_returns,
+)  # fmt: skip
+ALL = {name: program for table in TABLES for name, program in table.PROGRAMS.items()}
 
 
-@pytest.mark.share(4)
+def table_of(name: str) -> str:
+    """The file in which a program stands."""
+    return next(table.__name__ for table in TABLES if name in table.PROGRAMS)
+
+
+@pytest.mark.share(10, by=table_of)
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
     module = programs.as_module(ALL[name])
@@ -90,7 +94,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
@@ -383,7 +387,7 @@ GROWING = (
 )  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("function", GROWING)
 def test_lists_that_grow_in_loops_of_run_time_length(function: Any) -> None:
     """They are rows of a tensor: joined, counted, indexed, gone through."""

@@ -147,6 +147,7 @@ def _model(case: Case, name: str, check: str = "") -> Any:
     return space["forward"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_what_is_proposed_can_be_pasted(case: Case) -> None:
     place = f"proposed{CASES.index(case)}.py"

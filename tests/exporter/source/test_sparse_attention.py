@@ -58,9 +58,8 @@ def masks() -> list[tuple[Any, Any]]:
     return [(full, first), (full, none), (padded, none), (padded, first), (full, some)]
 
 
-@pytest.mark.parametrize(
-    "make", [longformer, pytest.param(led, marks=pytest.mark.slow)], ids=["longformer", "led"]
-)
+@pytest.mark.slow  # large networks; `test_networks.py` has decisions by values in the default run
+@pytest.mark.parametrize("make", [longformer, led], ids=["longformer", "led"])
 def test_both_outcomes_of_global_attention(make: Any) -> None:
     torch.manual_seed(0)
     module = Hidden(make()).eval()

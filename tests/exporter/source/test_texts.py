@@ -118,7 +118,7 @@ BODIES = (
 )  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
 def test_a_text_is_that_of_the_number(body: Callable[..., Any]) -> None:
     model = Heads(body).eval()

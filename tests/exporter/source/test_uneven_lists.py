@@ -112,7 +112,7 @@ def sample(n: int) -> Any:
     return torch.randn(n, 3, generator=torch.Generator().manual_seed(n))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_items_of_different_sizes(function: Callable[..., Any]) -> None:
     how: Any = "auto" if function in (chunks, split) else "source"

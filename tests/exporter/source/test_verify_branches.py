@@ -34,6 +34,7 @@ NAMES = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_sides_that_exist_are_run(name: str) -> None:
     module = programs.as_module(programs.PROGRAMS[name])
