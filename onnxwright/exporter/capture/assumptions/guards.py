@@ -22,15 +22,16 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils._sympy.printers import PythonPrinter
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.assumptions.decisions import Decision
+from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
-from onnxwright.exporter.places import HOME, frames_of, is_of_user, line_of
+from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
 
 # Names in a model's metadata.
@@ -340,10 +341,10 @@ def _guards(
         span: Span | None
         if is_of_user(file):
             span = line_of(file, int(frame.lineno))
-        elif "/torch/_dynamo/" in file.replace("\\", "/") and user:
+        elif is_strict(file) and user:
             files = _files(program) if files is None else files
             span = _user_line(str(user), files)
-        elif file.startswith(HOME) and is_fixed_value(guard):
+        elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
             span = None  # a loop of rewritten Python that is unrolled, for example
         else:
             continue
