@@ -42,6 +42,7 @@ from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_ca
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
 from onnxwright.exporter.capture.one_side.covering import covered
+from onnxwright.exporter.capture.one_side.small_sizes import without_harmless
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
@@ -157,6 +158,7 @@ def capture_model(
         ranges = shapes.declared_ranges(program, wanted)
         squeezed = squeezed_apart(module, program, wanted)
         sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
+        sizes = without_harmless(module, program, wanted, sizes)
         tree: Tree | None = None
         if size_branches:
             tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
@@ -195,6 +197,7 @@ def _both_sides(
         ranges = shapes.declared_ranges(program, wanted)
         squeezed = squeezed_apart(module, program, given)
         known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
+        known = without_harmless(module, program, given, known)
         # A size of 1 is a constant for torch.
         constant = {p: n for p, n in sizes.items() if p not in known.places}
         return Leaf(program, names, known.with_constants(constant, called), sizes)

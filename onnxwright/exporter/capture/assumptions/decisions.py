@@ -61,6 +61,7 @@ class Decision:
         demand: whether other sizes are refused there.
         answer: what Python was told; the condition is the negated one if that is False.
         by_operator: whether an operator of torch in C++ asked.
+        asked: the line of torch's Python that asked, where it is not the user's.
     """
 
     expression: Any
@@ -69,6 +70,7 @@ class Decision:
     demand: bool = False
     answer: bool = True
     by_operator: bool = False
+    asked: tuple[str, int] | None = None
 
 
 @contextmanager
@@ -88,12 +90,12 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
         answer: bool = guard(self, file, line)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
-            place = asking_line()
+            place, asked = deciding_line()
             if place is not None and (expression, *place) not in seen:
                 seen.add((expression, *place))
                 expression = expression if answer else ~expression
                 demand = not place[0]
-                found.append(Decision(expression, *place, demand, answer, by_operator=bool(file)))
+                found.append(Decision(expression, *place, demand, answer, bool(file), asked))
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:
@@ -213,12 +215,15 @@ def _is_of_machinery(frame: FrameType | None) -> bool:
     return False
 
 
-def asking_line() -> tuple[str, int] | None:
+def asking_line(depth: int = 2) -> tuple[str, int] | None:
     """The line that asks, if it is the user's; None for decisions within torch.
 
     Guards of a program that was captured before are code that torch generated: they have no file.
+
+    Args:
+        depth: how many frames further out to begin.
     """
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None and (
         _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
     ):
@@ -238,6 +243,34 @@ def asking_line() -> tuple[str, int] | None:
         file, line = stack[-1].filename, stack[-1].lineno or 1
     # Code of the user that `exec` made has this name, too.
     return (file, line) if file == _EXEC or is_of_user(file) else None
+
+
+def deciding_line() -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
+    """The line that decides by a size, also where it calls Python of torch that does.
+
+    What torch asks inside of an operator (`__torch_dispatch__`) is about the layout, the type and
+    the shape of a result: the graph has the operator itself, whatever the answer.  A layer or a
+    function of torch in Python decides as one of the user's does.
+
+    Returns:
+        The line of the user's, None for a question within an operator; and the line of torch that
+        asked, None where the user's did.
+    """
+    direct = asking_line(3)
+    if direct is not None:
+        return direct, None
+    frame = outside_of_torch(sys._getframe(2))
+    if frame is None or path_in_torch(frame.f_code.co_filename) is None:
+        return None, None
+    asked = frame.f_code.co_filename, frame.f_lineno
+    while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
+        file = frame.f_code.co_filename
+        if is_strict(file):
+            return None, None
+        if is_of_user(file):
+            return (file, frame.f_lineno), asked
+        frame = frame.f_back
+    return None, None
 
 
 def is_strict(file: str) -> bool:

@@ -357,13 +357,12 @@ def _guards(
         text = guard_text(expression, names)
         if not {str(s) for s in expression.free_symbols} <= known or text in found:
             continue
-        one = SizeGuard(expression, text, span, decision.demand or _is_demand(span))
+        asked = span if decision.asked is None else line_of(*decision.asked)
+        one = SizeGuard(expression, text, span, decision.demand or _is_demand(asked))
         others = list(found.values())
         if excludes_larger(one, ranges, [*others, *demands]):
             found[text] = one
-        elif decision.demand or "site-packages" in decision.file:
-            continue  # `verify` runs the model at a size of 1
-        elif excludes_small(one, ranges, others):
+        elif not decision.demand and excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
 
