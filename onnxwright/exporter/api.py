@@ -11,6 +11,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
+from onnxwright.exporter.asked_sizes import warn_lost_sizes
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.program.onnx_program import ONNXProgram
@@ -167,6 +168,8 @@ def export(
         recorded.torch_ops.update(recording.operators(captured.program))
         built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
+        with recording.warnings_recorded(recorded):
+            warn_lost_sizes(captured, built)
         result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         result.providers = providers

@@ -35,6 +35,7 @@ from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs.examples import check_example
 from onnxwright.exporter.capture.inputs.imports import import_what_forward_imports
 from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
@@ -65,6 +66,9 @@ class Captured:
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
         examples: sizes on both sides of decisions of which one side is right at all sizes.
+        asked: the sizes of inputs that were captured as dynamic, with the names written for them.
+        wanted: the example inputs, and which dimensions were asked to be dynamic.
+        called: the module that takes these inputs; `module`, or one around it.
     """
 
     program: ExportedProgram
@@ -74,6 +78,9 @@ class Captured:
     tree: Tree | None = None
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     examples: tuple[Mapping[Place, int], ...] = ()
+    asked: Mapping[Place, str] = field(default_factory=dict)
+    wanted: shapes.Wanted | None = None
+    called: torch.nn.Module | None = None
 
 
 def capture_model(
@@ -110,14 +117,7 @@ def capture_model(
     if isinstance(model, (str, Path)):
         model = load_program(model)
     if isinstance(model, ExportedProgram):
-        checks.captured_already(dynamic_shapes, how)
-        _report_draft(model, report)
-        sizes = sizes_of(model, {}, {}, {}, captured_before=True)
-        with recording.warnings_recorded(report):
-            warn_training_program(model)
-            check_sparse(model)
-            _report_decisions(Leaf(model, {}, sizes), None, strict)
-        return Captured(model, sizes=sizes)
+        return _given(model, dynamic_shapes, how, report, strict)
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     import_what_forward_imports(module)
@@ -143,6 +143,7 @@ def capture_model(
         found, wanted = both.capture, both.wanted
         report.covered += both.decisions
     program = found.program
+    asked = shapes.dynamic_places(program, wanted)
     _report_draft(program, report)
     proposed.verify(program)
     relaxed = wanted.relaxed() if found.relaxed else None
@@ -166,8 +167,29 @@ def capture_model(
             _report_decisions(leaf, tree, strict)
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
+    check_example(
+        branched,
+        wanted.axes,
+        pytree.tree_leaves((tuple(args), shapes.in_signature_order(module, kwargs))),
+    )
     examples = () if both is None else both.examples
-    return Captured(program, names, branched, own, tree, found.by_values, examples)
+    return Captured(
+        program, names, branched, own, tree, found.by_values, examples, asked, wanted, module
+    )
+
+
+def _given(
+    program: ExportedProgram, dynamic_shapes: Any, how: Any, report: Report, strict: bool
+) -> Captured:
+    """A program that was captured before."""
+    checks.captured_already(dynamic_shapes, how)
+    _report_draft(program, report)
+    sizes = sizes_of(program, {}, {}, {}, captured_before=True)
+    with recording.warnings_recorded(report):
+        warn_training_program(program)
+        check_sparse(program)
+        _report_decisions(Leaf(program, {}, sizes), None, strict)
+    return Captured(program, sizes=sizes, asked=dict.fromkeys(sizes.places, ""))
 
 
 def _both_sides(

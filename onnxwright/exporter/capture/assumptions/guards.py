@@ -20,13 +20,13 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.utils._sympy.printers import PythonPrinter
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
+from onnxwright.exporter.capture.assumptions.guard_text import by_names, guard_text, holds_within
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
@@ -173,7 +173,8 @@ class Sizes:
         Args:
             guard: one of these.
         """
-        found = interval_of(guard.expression) if moduli_of(guard.expression) else None
+        divided = moduli_of(guard.expression) and re.search("//|%", guard.text)
+        found = interval_of(guard.expression) if divided else None
         if found is None:
             return ()
         (symbol,) = guard.expression.free_symbols
@@ -348,6 +349,8 @@ def _guards(
             span = None  # a loop of rewritten Python that is unrolled, for example
         else:
             continue
+        if _is_certain(guard.expr, names, ranges):
+            continue
         text = guard_text(guard.expr, names)
         found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
     demands = [d for d in _equalities(program, known, larger=True) if not is_multiple(d)]
@@ -357,6 +360,8 @@ def _guards(
         text = guard_text(expression, names)
         if not {str(s) for s in expression.free_symbols} <= known or text in found:
             continue
+        if _is_certain(expression, names, ranges):
+            continue
         asked = span if decision.asked is None else line_of(*decision.asked)
         one = SizeGuard(expression, text, span, decision.demand or _is_demand(asked))
         others = list(found.values())
@@ -365,6 +370,16 @@ def _guards(
         elif not decision.demand and excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
+
+
+def _is_certain(expression: Any, names: Mapping[str, str], ranges: Mapping[str, Range]) -> bool:
+    """Whether a condition holds at all sizes that calls may have, by names and declared ranges."""
+    by_name: dict[str, Range] = {}
+    for symbol, (low, high) in ranges.items():
+        before = by_name.get(names.get(symbol, symbol), (0, None))
+        highs = [h for h in (before[1], high) if h is not None]
+        by_name[names.get(symbol, symbol)] = max(low, before[0]), min(highs, default=None)
+    return holds_within(by_names(expression, names), by_name)
 
 
 def is_multiple(demand: SizeGuard) -> bool:
@@ -436,24 +451,6 @@ def _equalities(
                 continue
             if not is_of_user(file):
                 yield SizeGuard(guard.expr, str(guard.expr), None, demand=True)
-
-
-def guard_text(expression: Any, names: Mapping[str, str]) -> str:
-    """A condition as Python, with the user's names.
-
-    Args:
-        expression: a sympy expression of torch's symbols.
-        names: torch's symbol -> name.
-
-    Returns:
-        `n % 4 != 0`, for example.
-    """
-    words = str(PythonPrinter().doprint(expression))
-    for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
-        words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
-    words = words.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
-    words = re.sub(r"(\.\d+?)0+\b", r"\1", words)  # sympy writes all digits of a float
-    return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
 
 
 def _files(program: ExportedProgram) -> list[str]:

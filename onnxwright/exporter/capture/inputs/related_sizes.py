@@ -8,7 +8,10 @@ becomes 7 where the 1 becomes 2.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
 
 # How many sizes may follow, and how many combinations of them are looked at.
 _FOLLOWING, _LOOKED_AT = 8, 4_000
@@ -66,7 +69,7 @@ def _relations(now: Mapping[str, int], fixed: tuple[int, ...]) -> Relations:
     found: Relations = []
     for name, size in now.items():
         others = [n for n in now if n != name]
-        sums = [*((n,) for n in others), *itertools.combinations(others, 2)]
+        sums = [*((n,) for n in others), *itertools.combinations_with_replacement(others, 2)]
         for parts in sums:
             found.append((name, parts, 0, _sign(size - sum(now[p] for p in parts))))
         found += [(name, (), number, _sign(size - number)) for number in dict.fromkeys(fixed)]
@@ -93,4 +96,56 @@ def _sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-__all__ = ["related"]
+def enlarged(leaves: Sequence[Any], axes: Sequence[Mapping[int, Any]], unused: int) -> list[Any]:
+    """Example inputs without dynamic sizes of 1, which torch takes as fixed.
+
+    Args:
+        leaves: the flattened inputs.
+        axes: for each, the axes that are dynamic, with what was written for them.
+        unused: the size in place of 1.
+
+    Returns:
+        The inputs; sizes that belong to those that were 1 follow.
+    """
+    now: dict[str, int] = {}
+    changed: dict[str, int] = {}
+    ranges: dict[str, tuple[int, int | None]] = {}
+    fixed: dict[int, None] = {}
+    for leaf, dynamic in zip(leaves, axes, strict=True):
+        for axis, size in enumerate(leaf.shape) if isinstance(leaf, torch.Tensor) else ():
+            if axis not in dynamic:
+                fixed.setdefault(int(size))
+                continue
+            name = _group(dynamic[axis], int(size))
+            low, high = (getattr(dynamic[axis], side, None) for side in ("min", "max"))
+            now[name], ranges[name] = int(size), (low or 0, high)
+            if size == 1:
+                changed[name] = min(unused, high or unused)
+    if not changed:
+        return list(leaves)
+    sizes = related(now, changed, tuple(fixed), ranges)
+    return [_resized(leaf, dynamic, sizes) for leaf, dynamic in zip(leaves, axes, strict=True)]
+
+
+def _group(dim: Any, size: int) -> str:
+    """The name of a size; those without one belong together where they are equal.
+
+    A name may be written for two sizes, which are different ones.
+    """
+    name = dim if isinstance(dim, str) else getattr(dim, "__name__", "")
+    return f"{name} {size}"
+
+
+def _resized(leaf: Any, dynamic: Mapping[int, Any], sizes: Mapping[str, int]) -> Any:
+    """An input with other sizes; elements are repeated."""
+    for axis, dim in dynamic.items() if isinstance(leaf, torch.Tensor) else ():
+        old = int(leaf.shape[axis])
+        new = sizes[_group(dim, old)]
+        if new != old and old:
+            rows = torch.arange(new, device=leaf.device) % old
+            with torch.no_grad():
+                leaf = leaf.detach().index_select(axis, rows)
+    return leaf
+
+
+__all__ = ["enlarged", "related"]

@@ -18,7 +18,8 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
-from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Sizes, guard_text
+from onnxwright.exporter.capture.assumptions.guard_text import guard_text
+from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Sizes
 from onnxwright.exporter.capture.assumptions.squeezes import keep_squeezed
 from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
