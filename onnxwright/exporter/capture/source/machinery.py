@@ -12,6 +12,7 @@ _OF_TORCH = (
     # `layers[n]` is decided where the model asks for the layer, not in `ModuleList.__getitem__`.
     "nn/modules/container.py",
 )  # fmt: skip
+_MAKING = ("torch", "sympy", "onnxwright")
 _GENERATED = ("<string>", "<frozen", "<eval_with_key>")
 
 
@@ -29,6 +30,21 @@ def is_machinery(file: str) -> bool:
     return owner_of(file) is Owner.ONNXWRIGHT
 
 
+def is_frame_of_machinery(frame: FrameType) -> bool:
+    """Whether a frame is of torch's machinery or of this package.
+
+    Code that torch and sympy make of a text is called `<string>`, as that of `python -c` and of
+    `exec` is: the module that it belongs to tells them apart.
+
+    Args:
+        frame: a frame.
+    """
+    if frame.f_code.co_filename == "<string>":
+        module = str(frame.f_globals.get("__name__", ""))
+        return module.partition(".")[0] in _MAKING or module.startswith("namedtuple_")
+    return is_machinery(frame.f_code.co_filename)
+
+
 def model_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the model's Python.
 
@@ -38,6 +54,6 @@ def model_frame(frame: FrameType | None) -> FrameType | None:
     Returns:
         It, or the first one around it that is not of torch's machinery or of this package.
     """
-    while frame is not None and is_machinery(frame.f_code.co_filename):
+    while frame is not None and is_frame_of_machinery(frame):
         frame = frame.f_back
     return frame

@@ -10,7 +10,7 @@ from types import FrameType
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.source.machinery import is_machinery
+from onnxwright.exporter.capture.source.machinery import is_frame_of_machinery
 
 _NOT_FOUND = (KeyError, AttributeError)
 # A symbol for a number that is not known, in a text.
@@ -88,7 +88,7 @@ def deciding_frame(error: BaseException) -> FrameType | None:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     # A name or key that does not exist was made by who asks for it, not by the module.
     inner = isinstance(error, _NOT_FOUND)
-    own = [f for f in frames if not _is_passed(f.f_code.co_filename, inner)]
+    own = [f for f in frames if not _is_passed(f, inner)]
     if not own:
         return None
     # A generator's frame does not say who asked for its next item.
@@ -101,8 +101,10 @@ def deciding_frame(error: BaseException) -> FrameType | None:
     return found
 
 
-def _is_passed(file: str, all_of_torch: bool) -> bool:
-    return is_machinery(file) or (all_of_torch and owner_of(file) is Owner.TORCH)
+def _is_passed(frame: FrameType, all_of_torch: bool) -> bool:
+    if is_frame_of_machinery(frame):
+        return True
+    return all_of_torch and owner_of(frame.f_code.co_filename) is Owner.TORCH
 
 
 def deciding_lines(error: BaseException | None) -> list[tuple[FrameType, int]]:
@@ -117,7 +119,7 @@ def deciding_lines(error: BaseException | None) -> list[tuple[FrameType, int]]:
     if error is None:
         return []
     frames = list(traceback.walk_tb(error.__traceback__))[::-1]
-    return [(f, line) for f, line in frames if not is_machinery(f.f_code.co_filename)]
+    return [(f, line) for f, line in frames if not is_frame_of_machinery(f)]
 
 
 def has_deciding_frame(error: BaseException, of_assert: bool = True) -> bool:
