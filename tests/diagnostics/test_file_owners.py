@@ -49,7 +49,9 @@ def test_metadata_says_what_is_installed(tmp_path: Path) -> None:
     """Beside `main.py` of the user, as `pip install --target .` makes it."""
     record = tmp_path / "layers-1.0.dist-info" / "RECORD"
     record.parent.mkdir()
-    record.write_text("layers/__init__.py,sha256=x,10\nsingle.py,,\nlayers-1.0.dist-info/RECORD,,\n")
+    record.write_text(
+        "layers/__init__.py,sha256=x,10\nsingle.py,,\nlayers-1.0.dist-info/RECORD,,\n"
+    )
     assert owner_of(str(tmp_path / "layers" / "inner" / "a.py")) is Owner.INSTALLED
     assert owner_of(str(tmp_path / "single.py")) is Owner.INSTALLED
     assert owner_of(str(tmp_path / "main.py")) is Owner.USER

@@ -35,7 +35,7 @@ from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import shapes
-from onnxwright.exporter.capture.inputs.examples import check_example
+from onnxwright.exporter.capture.inputs.examples import check_example, check_sums
 from onnxwright.exporter.capture.inputs.imports import import_what_forward_imports
 from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
@@ -129,6 +129,8 @@ def capture_model(
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
+    example = pytree.tree_leaves((tuple(args), shapes.in_signature_order(module, kwargs)))
+    check_sums(wanted.axes, example)
     if proposed.quiet:
         wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
@@ -167,11 +169,7 @@ def capture_model(
             _report_decisions(leaf, tree, strict)
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
-    check_example(
-        branched,
-        wanted.axes,
-        pytree.tree_leaves((tuple(args), shapes.in_signature_order(module, kwargs))),
-    )
+    check_example(branched, wanted.axes, example)
     examples = () if both is None else both.examples
     return Captured(
         program, names, branched, own, tree, found.by_values, examples, asked, wanted, module

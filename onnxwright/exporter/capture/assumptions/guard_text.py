@@ -98,11 +98,9 @@ def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
 
 
 def _is_plain(side: Any) -> bool:
-    """Whether a side is one quotient or remainder of a size, or of a size and a number."""
+    """Whether a side is a quotient or a remainder of a size."""
     name = type(side).__name__
-    return name in _DIVISIONS and not any(
-        type(part).__name__ in _DIVISIONS for a in side.args for part in sympy.preorder_traversal(a)
-    )
+    return name in _DIVISIONS and all(a.is_Symbol or a.is_number for a in side.args)
 
 
 def by_names(expression: Any, names: Mapping[str, str]) -> Any:

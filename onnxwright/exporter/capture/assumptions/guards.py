@@ -52,6 +52,7 @@ class SizeGuard:
         demand: whether the module itself refuses other sizes there (`assert`, `raise`,
             `torch._check`), so that nothing else could have been captured.
         small: whether it excludes sizes of 0 and 1 only, which torch never takes for dynamic ones.
+        by_operator: whether an operator of torch in C++ asked, mostly for the layout of memory.
     """
 
     expression: Any
@@ -59,6 +60,7 @@ class SizeGuard:
     span: Span | None
     demand: bool = False
     small: bool = False
+    by_operator: bool = False
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
@@ -173,8 +175,7 @@ class Sizes:
         Args:
             guard: one of these.
         """
-        divided = moduli_of(guard.expression) and re.search("//|%", guard.text)
-        found = interval_of(guard.expression) if divided else None
+        found = interval_of(guard.expression) if moduli_of(guard.expression) else None
         if found is None:
             return ()
         (symbol,) = guard.expression.free_symbols
@@ -333,6 +334,9 @@ def _guards(
     environment = shape_environment(program)
     found: dict[str, SizeGuard] = {}
     files: list[str] | None = None
+    decisions = tuple(decisions)
+    of_operators = {(d.file, d.line) for d in decisions if d.by_operator}
+    of_operators -= {(d.file, d.line) for d in decisions if not d.by_operator}
     for guard in environment.guards if environment is not None else ():
         symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
         if not symbols or not symbols <= known or _is_one_name(guard.expr, names):
@@ -352,7 +356,9 @@ def _guards(
         if _is_certain(guard.expr, names, ranges):
             continue
         text = guard_text(guard.expr, names)
-        found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
+        inner = span is not None and (span.file, span.line) in of_operators
+        one = SizeGuard(guard.expr, text, span, _is_demand(span), by_operator=inner)
+        found.setdefault(text, one)
     demands = [d for d in _equalities(program, known, larger=True) if not is_multiple(d)]
     for decision in decisions:
         expression = decision.expression
@@ -363,7 +369,8 @@ def _guards(
         if _is_certain(expression, names, ranges):
             continue
         asked = span if decision.asked is None else line_of(*decision.asked)
-        one = SizeGuard(expression, text, span, decision.demand or _is_demand(asked))
+        demand = decision.demand or _is_demand(asked)
+        one = SizeGuard(expression, text, span, demand, by_operator=decision.by_operator)
         others = list(found.values())
         if excludes_larger(one, ranges, [*others, *demands]):
             found[text] = one

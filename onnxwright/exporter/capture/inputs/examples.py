@@ -28,18 +28,10 @@ def check_example(
         flat: the example inputs as they were given.
 
     Raises:
-        ExportValueError: it is not, or a name that is a sum of others has another size (OW825).
+        ExportValueError: it is not (OW825).
     """
     if len(flat) != len(axes):
         return  # nothing was asked for
-    reason = _sums_that_differ(axes, flat)
-    if reason:
-        checks.raise_bad_argument(
-            "dynamic_shapes",
-            reason,
-            "a name such as `past + seq` is the sum of the sizes with these names; write another "
-            "name for a size of its own",
-        )
     reason = sizes.check(flat)
     if reason:
         checks.raise_bad_argument(
@@ -47,6 +39,26 @@ def check_example(
             f"the program would refuse its own example: {reason}",
             "PyTorch takes a dynamic size for 2 or more: give example inputs with larger sizes, "
             "leave the size fixed, or export both sides with `size_branches=True`",
+        )
+
+
+def check_sums(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
+    """Check that names of dimensions such as `past + seq` are the sums of what they name.
+
+    Args:
+        axes: for each flattened input, what was written for its dynamic axes.
+        flat: the example inputs as they were given.
+
+    Raises:
+        ExportValueError: the size is not that sum in the example (OW825).
+    """
+    reason = _sums_that_differ(axes, flat)
+    if reason:
+        checks.raise_bad_argument(
+            "dynamic_shapes",
+            reason,
+            "a name such as `past + seq` is the sum of the sizes with these names; write another "
+            "name for a size of its own",
         )
 
 
@@ -68,4 +80,4 @@ def _sums_that_differ(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) ->
     return ""
 
 
-__all__ = ["check_example"]
+__all__ = ["check_example", "check_sums"]

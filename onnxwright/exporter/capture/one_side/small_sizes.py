@@ -8,6 +8,7 @@ both are equal, the decision makes no difference and excludes nothing.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,11 @@ from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Siz
 from onnxwright.exporter.capture.assumptions.squeezes import keep_squeezed
 from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
+from onnxwright.exporter.capture.one_side.class_sizes import fitting
 from onnxwright.exporter.capture.one_side.comparing import Compared, Comparison, compared
+
+# At how many sizes a program is compared where what an operator asked does not hold.
+_OF_OPERATORS = 4
 
 
 def without_harmless(
@@ -41,7 +46,7 @@ def without_harmless(
         The guards that matter.  One that matters for a size of 0 alone is `n >= 1`; it is a demand
         where the module itself refuses inputs without elements.
     """
-    small = [g for g in sizes.guards if g.small and not g.demand]
+    small = [g for g in sizes.guards if (g.small or g.by_operator) and not g.demand]
     weights = [*module.parameters(), *module.buffers()]
     if not small or any(isinstance(w, FakeTensor) for w in weights):
         return sizes
@@ -68,6 +73,8 @@ class _Trial:
 
     def judged(self, guard: SizeGuard) -> SizeGuard | None:
         """The guard, a weaker one, or None where it excludes nothing that matters."""
+        if not guard.small:
+            return self.of_operator(guard)
         symbols = sorted(map(str, guard.expression.free_symbols))
         excluded = [
             (symbol, size)
@@ -87,6 +94,45 @@ class _Trial:
         refused = all(found[one] is Compared.REFUSED for one in wrong)
         text = guard_text(least, self.sizes.names)
         return dataclasses.replace(guard, expression=least, text=text, demand=refused)
+
+    def of_operator(self, guard: SizeGuard) -> SizeGuard | None:
+        """What is left of a guard that an operator of torch asked for.
+
+        The operator computes the same at all sizes; the comparison is about what it was made of.
+        None where the program is right at sizes at which it does not hold; a demand where the
+        module refuses them.
+        """
+        head_of = {s: h for h, places in self.groups.items() for p in places
+                   if (s := self.sizes.places[p])}  # fmt: skip
+        renamed = {
+            s: sympy.Symbol(head_of[str(s)], integer=True, nonnegative=True)
+            for s in guard.expression.free_symbols
+            if str(s) in head_of
+        }
+        contrary = sympy.Not(guard.expression.xreplace(renamed))
+        results: list[Compared] = []
+        for sizes in itertools.islice(self._sizes_of(contrary), _OF_OPERATORS):
+            by_place = {p: sizes[h] for h, places in self.groups.items() for p in places}
+            results.append(self.comparison.run(resized(self.flat, by_place), self.spec))
+        if not results or Compared.DIFFERENT in results:
+            return guard
+        if Compared.EQUAL in results:
+            return None
+        return dataclasses.replace(guard, demand=True)
+
+    def _sizes_of(self, condition: Any) -> Iterator[Mapping[str, int]]:
+        """Sizes at which a condition holds: of each size alone, and of all together."""
+        ranges = {self.sizes.names.get(s, s): r for s, r in self.sizes.ranges.items()}
+        names = sorted(map(str, condition.free_symbols))
+        for changed in (*((n,) for n in names), *([tuple(names)] if len(names) > 1 else [])):
+            others = {n: self.now[n] for n in names if n not in changed}
+            part = condition.xreplace({
+                s: sympy.Integer(others[str(s)])
+                for s in condition.free_symbols if str(s) in others
+            })  # fmt: skip
+            found = fitting([part], self.now, ranges) if part.free_symbols else None
+            if found is not None:
+                yield found
 
     def at(self, symbol: str, size: int) -> Compared:
         """What the comparison gives where a size is 0 or 1, and others follow if they have to."""
