@@ -52,9 +52,9 @@ def warn_lost_sizes(captured: Captured, built: Built) -> None:
         dim = captured.asked[place]
         name = users[place[0]][1]
         shown = f"dimension {place[1]} of `{name}`" + (f" (`{dim}`)" if dim else "")
-        size = found[place]
-        assert size is not None
-        shown_size = size if isinstance(size, int) else f"`{size}`"
+        value = found[place]
+        assert value is not None
+        shown_size = value if isinstance(value, int) else f"`{value}`"
         warn(messages.FixedDimension(dimension=shown, size=shown_size, span=user_span()))
 
 

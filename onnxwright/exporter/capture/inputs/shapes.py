@@ -399,7 +399,7 @@ def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]
     ]
 
 
-def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, int], str]:
+def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, int | None], str]:
     """Where inputs have sizes that are not numbers.
 
     Args:
@@ -409,7 +409,7 @@ def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, 
     Returns:
         (flattened input, axis) -> what the user called it, or an empty text.
     """
-    found: dict[tuple[int, int], str] = {}
+    found: dict[tuple[int, int | None], str] = {}
     users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     for n, entry in enumerate(users):
         fake = entry.node.meta.get("val")

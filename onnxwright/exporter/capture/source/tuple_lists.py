@@ -40,7 +40,8 @@ class TupleList(RunTimeList):
         return TupleList(columns, self.like)
 
     def _tuple(self, values: Sequence[Any]) -> Record:
-        return tuple_like(self.like, values)
+        made: Record = tuple_like(self.like, values)
+        return made
 
     def _parts(self, item: Any) -> tuple[Any, ...]:
         """The parts of an item that is added."""
