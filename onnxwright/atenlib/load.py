@@ -107,6 +107,7 @@ MODULES = (
     "sampling",
     "discrete_sampling",
     "fft",
+    "pad_sequence",
     "stft",
 )
 

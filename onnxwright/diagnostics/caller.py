@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from types import CodeType, FrameType
 
 from onnxwright.diagnostics.span import Span, source_line
 
-_HOME = str(Path(__file__).resolve().parent.parent)
+_HOME = str(Path(__file__).parent.parent) + os.sep
 _PACKAGE = __name__.split(".", maxsplit=1)[0] + "."
 # A `with` statement calls through the standard library's own frames.
 _BETWEEN = contextlib.__file__

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Iterator
 
 from onnxwright.diagnostics.caller import is_internal
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.notebook import shown_file
 
 
@@ -39,7 +39,10 @@ def _user_frames(error: BaseException) -> Iterator[str]:
 
 
 def _is_library(file: str) -> bool:
-    return "site-packages" in file or file.startswith((sys.base_prefix, "<frozen"))
+    return file.startswith("<frozen") or owner_of(file) in _LIBRARIES
+
+
+_LIBRARIES = (Owner.TORCH, Owner.INSTALLED, Owner.PYTHON)
 
 
 __all__ = ["traceback_lines"]

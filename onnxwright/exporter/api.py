@@ -12,6 +12,7 @@ from onnxwright.diagnostics.catalogue.export_forms import NotDecided
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
+from onnxwright.exporter.asked_sizes import warn_lost_sizes
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.dataclass_inputs import check_registered
@@ -182,6 +183,8 @@ def export(
         recorded.torch_ops.update(recording.operators(captured.program))
         built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
+        with recording.warnings_recorded(recorded):
+            warn_lost_sizes(captured, built)
         result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         result.providers = providers

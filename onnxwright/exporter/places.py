@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import linecache
-import os
 import re
 import traceback
 from pathlib import Path
@@ -12,16 +11,14 @@ from typing import Any
 
 import torch
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 # Stands for the stack of nodes that torch adds by itself.
 _HOOK = "_empty_nn_module_stack_from_metadata_hook"
-TORCH = str(Path(torch.__file__).resolve().parent)
-HOME = str(Path(__file__).resolve().parent.parent)
-CAPTURE = str(Path(HOME) / "exporter" / "capture" / "attempt.py")
+CAPTURE = str(Path(__file__).parent / "capture" / "attempt.py")
 """The file whose frame is the outermost of a capture; further out are callers of the export."""
-STDLIB = (str(Path(os.__file__).resolve().parent), str(Path(os.__file__).parent))
 
 
 def frames_of(node: Any) -> list[tuple[str, int]]:
@@ -48,8 +45,8 @@ def span_of(node: Any) -> Span | None:
     """
     frames = frames_of(node)
     frames = [f for f in frames if not f[0].startswith("<")]
-    frames = [f for f in frames if not f[0].startswith(HOME)]
-    own = [f for f in frames if not f[0].startswith((TORCH, "torch/"))]
+    frames = [f for f in frames if owner_of(f[0]) is not Owner.ONNXWRIGHT]
+    own = [f for f in frames if owner_of(f[0]) is not Owner.TORCH]
     chosen = (own or frames)[-1:]
     return line_of(*chosen[0]) if chosen else None
 
@@ -83,10 +80,11 @@ def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
     own = [
         (file, line)
         for file, line in frames
-        if not file.startswith((TORCH, "torch/", "<", HOME)) and linecache.getline(file, line)
+        if owner_of(file) in (Owner.USER, Owner.INSTALLED)
+        and not file.startswith("<")
+        and linecache.getline(file, line)
     ]
-    outside = [f for f in own if not f[0].startswith(STDLIB)]
-    return line_of(*outside[-1]) if outside else None
+    return line_of(*own[-1]) if own else None
 
 
 def is_of_torch(error: BaseException) -> bool:
@@ -99,7 +97,7 @@ def is_of_torch(error: BaseException) -> bool:
         Whether the innermost frame is torch's, or there is none.
     """
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return not frames or frames[-1].startswith((TORCH, "<"))
+    return not frames or frames[-1].startswith("<") or owner_of(frames[-1]) is Owner.TORCH
 
 
 def is_of_user(file: str) -> bool:
@@ -112,13 +110,11 @@ def is_of_user(file: str) -> bool:
         Whether; files of other installed packages are the user's, too.
 
     Example:
-        >>> is_of_user("model.py"), is_of_user(os.__file__), is_of_user("<frozen os>")
+        >>> is_of_user("model.py"), is_of_user(re.__file__), is_of_user("<frozen os>")
         (True, False, False)
     """
-    if not file or file.startswith((TORCH, "torch/", "<", HOME)):
-        # NOTE: not "<string>": code that torch generates has that name.
-        return file.startswith(("<stdin>", "<ipython", "<doctest", "<console>"))
-    return "site-packages" in file or not file.startswith(STDLIB)
+    # NOTE: not "<string>": code that torch generates has that name.
+    return owner_of(file) in (Owner.USER, Owner.INSTALLED)
 
 
 def line_of(file: str, line: int) -> Span:

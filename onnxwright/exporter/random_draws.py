@@ -10,6 +10,7 @@ from torch.fx import GraphModule, Node
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.places import operator_text, span_of, target_name
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.program.random_values import Draws
@@ -32,7 +33,7 @@ def warn_random_draws(program: ExportedProgram, made: ONNXProgram) -> None:
     """
     if made.module is not None and made.module.training:
         return
-    nodes = [n for n in _draws(program) if "site-packages" in _file(n)]
+    nodes = [n for n in _draws(program) if owner_of(_file(n)) is Owner.INSTALLED]
     if nodes and Draws(made.model).any():
         places = dict.fromkeys(str(span.place) for n in nodes if (span := span_of(n)))
         warn(

@@ -16,8 +16,9 @@ from torch.nn import functional  # noqa: E402
 from torch.utils._sympy.functions import FloorDiv, PythonMod  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
+from onnxwright.exporter.capture.assumptions.demands import is_multiple  # noqa: E402
 from onnxwright.exporter.capture.assumptions.excluded import excludes_larger  # noqa: E402
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard, is_multiple  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
 from onnxwright.exporter.capture.assumptions.turning_points import turning_points  # noqa: E402
 from onnxwright.exporter.capture.one_side.class_sizes import fitting  # noqa: E402
 from onnxwright.exporter.capture.one_side.proving import Prover  # noqa: E402

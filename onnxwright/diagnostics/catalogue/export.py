@@ -114,7 +114,7 @@ class FixedDimension(Diagnostic):
     )
     severity: ClassVar[str] = "warning"
     dimension: str
-    size: float
+    size: float | str
 
 
 @dataclass(frozen=True, kw_only=True)

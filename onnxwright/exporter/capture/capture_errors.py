@@ -8,11 +8,12 @@ from typing import NoReturn
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.proposing import Proposal
-from onnxwright.exporter.places import HOME, is_of_torch, span_of_error
+from onnxwright.exporter.places import is_of_torch, span_of_error
 
 
 def raise_uncaptured(
@@ -166,9 +167,15 @@ _NOISE = re.compile(
 )
 
 
+def _is_own_frame(line: str) -> bool:
+    """Whether a line of a traceback names a file of this package."""
+    start, _, rest = line.strip().partition('"')
+    return start == "File " and owner_of(rest.partition('"')[0]) is Owner.ONNXWRIGHT
+
+
 def _shortly(text: str) -> str:
     """The first lines of a message of torch that say something about the program."""
     found = text.splitlines()
-    own = {n + 1 for n, line in enumerate(found) if line.strip().startswith(f'File "{HOME}')}
+    own = {n + 1 for n, line in enumerate(found) if _is_own_frame(line)}
     lines = [s.strip() for n, s in enumerate(found) if n not in own and not _NOISE.match(s)]
     return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])

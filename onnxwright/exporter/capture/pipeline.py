@@ -35,6 +35,7 @@ from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs.examples import check_example, check_sums
 from onnxwright.exporter.capture.inputs.imports import import_what_forward_imports
 from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
@@ -42,6 +43,7 @@ from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_ca
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
 from onnxwright.exporter.capture.one_side.covering import covered
+from onnxwright.exporter.capture.one_side.small_sizes import without_harmless
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
@@ -64,6 +66,9 @@ class Captured:
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
         examples: sizes on both sides of decisions of which one side is right at all sizes.
+        asked: the sizes of inputs that were captured as dynamic, with the names written for them.
+        wanted: the example inputs, and which dimensions were asked to be dynamic.
+        called: the module that takes these inputs; `module`, or one around it.
     """
 
     program: ExportedProgram
@@ -73,6 +78,9 @@ class Captured:
     tree: Tree | None = None
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     examples: tuple[Mapping[Place, int], ...] = ()
+    asked: Mapping[Place, str] = field(default_factory=dict)
+    wanted: shapes.Wanted | None = None
+    called: torch.nn.Module | None = None
 
 
 def capture_model(
@@ -109,14 +117,7 @@ def capture_model(
     if isinstance(model, (str, Path)):
         model = load_program(model)
     if isinstance(model, ExportedProgram):
-        checks.captured_already(dynamic_shapes, how)
-        _report_draft(model, report)
-        sizes = sizes_of(model, {}, {}, {}, captured_before=True)
-        with recording.warnings_recorded(report):
-            warn_training_program(model)
-            check_sparse(model)
-            _report_decisions(Leaf(model, {}, sizes), None, strict)
-        return Captured(model, sizes=sizes)
+        return _given(model, dynamic_shapes, how, report, strict)
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     import_what_forward_imports(module)
@@ -128,6 +129,8 @@ def capture_model(
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
+    example = pytree.tree_leaves((tuple(args), shapes.in_signature_order(module, kwargs)))
+    check_sums(wanted.axes, example)
     if proposed.quiet:
         wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
@@ -142,6 +145,7 @@ def capture_model(
         found, wanted = both.capture, both.wanted
         report.covered += both.decisions
     program = found.program
+    asked = shapes.dynamic_places(program, wanted)
     _report_draft(program, report)
     proposed.verify(program)
     relaxed = wanted.relaxed() if found.relaxed else None
@@ -157,6 +161,7 @@ def capture_model(
         ranges = shapes.declared_ranges(program, wanted)
         squeezed = squeezed_apart(module, program, wanted)
         sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
+        sizes = without_harmless(module, program, wanted, sizes)
         tree: Tree | None = None
         if size_branches:
             tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
@@ -164,8 +169,25 @@ def capture_model(
             _report_decisions(leaf, tree, strict)
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
+    check_example(branched, wanted.axes, example)
     examples = () if both is None else both.examples
-    return Captured(program, names, branched, own, tree, found.by_values, examples)
+    return Captured(
+        program, names, branched, own, tree, found.by_values, examples, asked, wanted, module
+    )
+
+
+def _given(
+    program: ExportedProgram, dynamic_shapes: Any, how: Any, report: Report, strict: bool
+) -> Captured:
+    """A program that was captured before."""
+    checks.captured_already(dynamic_shapes, how)
+    _report_draft(program, report)
+    sizes = sizes_of(program, {}, {}, {}, captured_before=True)
+    with recording.warnings_recorded(report):
+        warn_training_program(program)
+        check_sparse(program)
+        _report_decisions(Leaf(program, {}, sizes), None, strict)
+    return Captured(program, sizes=sizes, asked=dict.fromkeys(sizes.places, ""))
 
 
 def _both_sides(
@@ -195,6 +217,7 @@ def _both_sides(
         ranges = shapes.declared_ranges(program, wanted)
         squeezed = squeezed_apart(module, program, given)
         known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
+        known = without_harmless(module, program, given, known)
         # A size of 1 is a constant for torch.
         constant = {p: n for p, n in sizes.items() if p not in known.places}
         return Leaf(program, names, known.with_constants(constant, called), sizes)

@@ -12,7 +12,8 @@ from torch.fx import GraphModule, Node
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.places import TORCH, module_of, operator_text
+from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.places import module_of, operator_text
 
 _nn = torch.nn
 
@@ -107,7 +108,7 @@ def _reads_training(kind: type) -> bool:
         "training" in code.co_names
         for value in vars(kind).values()
         for code in _codes(getattr(value, "__code__", None))
-        if not code.co_filename.startswith(TORCH)
+        if owner_of(code.co_filename) is not Owner.TORCH
     )
 
 

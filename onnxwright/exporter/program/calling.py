@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.assumptions.guards import Sizes
 from onnxwright.exporter.capture.inputs.sliding import check_sliding
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import ProgramInput
+from onnxwright.types import dims
 
 
 class _Word:
@@ -260,7 +261,8 @@ def check_sizes(
         inputs: the inputs of the model by their names.
 
     Raises:
-        ExportTypeError: a name of the model has two sizes (OW826).
+        ExportTypeError: a name of the model has two sizes, or a size is not what an expression of
+            names says (OW826).
     """
     seen: dict[str, tuple[int, str]] = {}
     for name, array in arrays.items():
@@ -278,6 +280,17 @@ def check_sizes(
                         span=user_span(),
                     )
                 )
+    values = {word: size for word, (size, _) in seen.items()}
+    for word, (size, place) in seen.items():
+        wanted = dims.evaluate(word, values) if dims.names_in(word) != (word,) else None
+        if wanted is not None and wanted != size:
+            fail(
+                messages.BadProgramInput(
+                    reason=f"{place} is {size}, and `{word}` is {wanted}",
+                    hint="the size follows from the others in this program",
+                    span=user_span(),
+                )
+            )
 
 
 def check_guards(

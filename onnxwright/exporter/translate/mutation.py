@@ -23,7 +23,7 @@ from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.load import find
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
 from onnxwright.exporter.places import target_name
@@ -114,7 +114,6 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
             )
         except ExportError as failure:
             raise failure from error
-    _warn_lost_sizes(program, found)
     made = found.module_call_graph[0].signature if found.module_call_graph else None
     if made is not None:
         made.out_spec = program.module_call_graph[0].signature.out_spec
@@ -170,20 +169,6 @@ def _with_selects(program: ExportedProgram) -> ExportedProgram:
     made.meta = dict(program.graph_module.meta)
     updated: ExportedProgram = program._update(made, program.graph_signature)
     return updated
-
-
-def _warn_lost_sizes(before: ExportedProgram, after: ExportedProgram) -> None:
-    """Warn of dynamic sizes that functionalization made constants (OW827)."""
-    old, new = ([n for n in p.graph.nodes if n.op == "placeholder"] for p in (before, after))
-    for one, other in zip(old, new, strict=False):
-        was, now = one.meta.get("val"), other.meta.get("val")
-        if not isinstance(was, torch.Tensor) or not isinstance(now, torch.Tensor):
-            continue
-        for axis, (a, b) in enumerate(zip(was.shape, now.shape, strict=False)):
-            if isinstance(a, torch.SymInt) and (isinstance(b, int) or b.node.expr.is_number):
-                place = f"dimension {axis} of `{one.name}`"
-                size = int(b)
-                warn(messages.FixedDimension(dimension=place, size=size, span=user_span()))
 
 
 def _changes(node: Node) -> bool:

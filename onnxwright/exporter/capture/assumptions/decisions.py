@@ -9,10 +9,12 @@ import contextlib
 import functools
 import inspect
 import operator
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -21,20 +23,18 @@ from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
+from onnxwright.diagnostics.file_owners import path_in_torch
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.places import HOME, TORCH, is_of_user
+from onnxwright.exporter.places import is_of_user
 
-# The files between a decision of Python and torch's answer; those of wrappers are added.
-_BETWEEN = {
-    f"{TORCH}/__init__.py",
-    f"{TORCH}/fx/experimental/sym_node.py",
-    f"{TORCH}/fx/experimental/symbolic_shapes.py",
-    __file__,
-}
 # What calls the comparison of two numbers that Python of the user compares.
-_COMPARING = (f"{TORCH}/__init__.py", f"{TORCH}/fx/experimental/sym_node.py")
+_COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
+# The files of torch between a decision of Python and torch's answer.
+_ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
+# The others, those of wrappers.
+_BETWEEN = {__file__}
 # What rewritten code of a capture by source calls.
-_REWRITTEN = f"{HOME}/exporter/capture/source/"
+_REWRITTEN = str(Path(__file__).parent.parent / "source") + os.sep
 # The files of it that decide for the user, and its function that asks whether a loop goes on.
 _DECIDING = ("/deciding.py", "/operators.py")
 _TEST_OF_LOOP = "going"
@@ -44,7 +44,7 @@ _FOLLOWED = (
     "__torch_function__", "handle_torch_function", "_tensor_min_max", "_followed_attention"
 )  # fmt: skip
 # What interprets the user's code in a strict capture.
-_STRICT = f"{TORCH}/_dynamo"
+_STRICT = "_dynamo/"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
 _EXEC = "<string>"
 _GENERATED = ("<eval_with_key>", "<lambdifygenerated", "<frozen ", "<torch_package")
@@ -61,6 +61,7 @@ class Decision:
         demand: whether other sizes are refused there.
         answer: what Python was told; the condition is the negated one if that is False.
         by_operator: whether an operator of torch in C++ asked.
+        asked: the line of torch's Python that asked, where it is not the user's.
     """
 
     expression: Any
@@ -69,6 +70,7 @@ class Decision:
     demand: bool = False
     answer: bool = True
     by_operator: bool = False
+    asked: tuple[str, int] | None = None
 
 
 @contextmanager
@@ -88,12 +90,12 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
         answer: bool = guard(self, file, line)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
-            place = asking_line()
+            place, asked = deciding_line()
             if place is not None and (expression, *place) not in seen:
                 seen.add((expression, *place))
                 expression = expression if answer else ~expression
                 demand = not place[0]
-                found.append(Decision(expression, *place, demand, answer, by_operator=bool(file)))
+                found.append(Decision(expression, *place, demand, answer, bool(file), asked))
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:
@@ -106,7 +108,9 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 return made
             if current() is not None and _is_of_machinery(outside_of_torch(sys._getframe(1))):
                 return made
-            if sys._getframe(1).f_code.co_filename not in _COMPARING:  # an operator of torch asks
+            if (
+                path_in_torch(sys._getframe(1).f_code.co_filename) not in _COMPARING
+            ):  # an operator of torch asks
                 return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()
@@ -175,7 +179,10 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
 
 
 def _is_between(frame: FrameType) -> bool:
-    return frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name in _FOLLOWED
+    file = frame.f_code.co_filename
+    if file in _BETWEEN or frame.f_code.co_name in _FOLLOWED:
+        return True
+    return path_in_torch(file) in _ANSWERING
 
 
 def outside_of_torch(frame: FrameType | None) -> FrameType | None:
@@ -208,12 +215,15 @@ def _is_of_machinery(frame: FrameType | None) -> bool:
     return False
 
 
-def asking_line() -> tuple[str, int] | None:
+def asking_line(depth: int = 2) -> tuple[str, int] | None:
     """The line that asks, if it is the user's; None for decisions within torch.
 
     Guards of a program that was captured before are code that torch generated: they have no file.
+
+    Args:
+        depth: how many frames further out to begin.
     """
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None and (
         _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
     ):
@@ -225,7 +235,7 @@ def asking_line() -> tuple[str, int] | None:
         if symbolic_shapes.SYMPY_INTERP.keys() <= frame.f_globals.keys():
             return "", 0  # torch runs guards with the functions of sympy as globals
         return None if _is_generated(frame) else (file, line)
-    if file.startswith(_STRICT):
+    if is_strict(file):
         # A strict capture interprets the user's code: that code has no frame of its own.
         stack = TracingContext.extract_stack()
         if not stack:
@@ -235,11 +245,48 @@ def asking_line() -> tuple[str, int] | None:
     return (file, line) if file == _EXEC or is_of_user(file) else None
 
 
+def deciding_line() -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
+    """The line that decides by a size, also where it calls Python of torch that does.
+
+    What torch asks inside of an operator (`__torch_dispatch__`) is about the layout, the type and
+    the shape of a result: the graph has the operator itself, whatever the answer.  A layer or a
+    function of torch in Python decides as one of the user's does.
+
+    Returns:
+        The line of the user's, None for a question within an operator; and the line of torch that
+        asked, None where the user's did.
+    """
+    direct = asking_line(3)
+    if direct is not None:
+        return direct, None
+    frame = outside_of_torch(sys._getframe(2))
+    if frame is None or path_in_torch(frame.f_code.co_filename) is None:
+        return None, None
+    asked = frame.f_code.co_filename, frame.f_lineno
+    while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
+        file = frame.f_code.co_filename
+        if is_strict(file):
+            return None, None
+        if is_of_user(file):
+            return (file, frame.f_lineno), asked
+        frame = frame.f_back
+    return None, None
+
+
+def is_strict(file: str) -> bool:
+    """Whether a file of torch interprets the user's code, in a strict capture.
+
+    Args:
+        file: the `co_filename` of a code object.
+    """
+    return (path_in_torch(file) or "").startswith(_STRICT)
+
+
 def _is_generated(frame: FrameType) -> bool:
     """Whether code without a file is of torch, of sympy or of Python, not of a text of the user."""
     if frame.f_code.co_filename.startswith(_GENERATED):
         return True
     caller = frame.f_back
-    if caller is not None and caller.f_code.co_filename.startswith(_STRICT):
+    if caller is not None and is_strict(caller.f_code.co_filename):
         return True  # the guards of a compiled function
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("torch", "sympy")

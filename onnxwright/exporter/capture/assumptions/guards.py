@@ -6,31 +6,33 @@ program computes what the module computes only for sizes that fulfil all guards.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import functools
 import json
-import linecache
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sympy  # type: ignore[import-untyped]
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.utils._sympy.printers import PythonPrinter
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.assumptions.decisions import Decision
+from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
+from onnxwright.exporter.capture.assumptions.demands import (
+    is_multiple,
+    refuses_others,
+    user_line,
+)
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
+from onnxwright.exporter.capture.assumptions.guard_text import by_names, guard_text, holds_within
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
-from onnxwright.exporter.places import HOME, frames_of, is_of_user, line_of
+from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
 
 # Names in a model's metadata.
@@ -51,6 +53,7 @@ class SizeGuard:
         demand: whether the module itself refuses other sizes there (`assert`, `raise`,
             `torch._check`), so that nothing else could have been captured.
         small: whether it excludes sizes of 0 and 1 only, which torch never takes for dynamic ones.
+        by_operator: whether an operator of torch in C++ asked, mostly for the layout of memory.
     """
 
     expression: Any
@@ -58,6 +61,7 @@ class SizeGuard:
     span: Span | None
     demand: bool = False
     small: bool = False
+    by_operator: bool = False
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
@@ -331,6 +335,9 @@ def _guards(
     environment = shape_environment(program)
     found: dict[str, SizeGuard] = {}
     files: list[str] | None = None
+    decisions = tuple(decisions)
+    of_operators = {(d.file, d.line) for d in decisions if d.by_operator}
+    of_operators -= {(d.file, d.line) for d in decisions if not d.by_operator}
     for guard in environment.guards if environment is not None else ():
         symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
         if not symbols or not symbols <= known or _is_one_name(guard.expr, names):
@@ -340,15 +347,19 @@ def _guards(
         span: Span | None
         if is_of_user(file):
             span = line_of(file, int(frame.lineno))
-        elif "/torch/_dynamo/" in file.replace("\\", "/") and user:
+        elif is_strict(file) and user:
             files = _files(program) if files is None else files
-            span = _user_line(str(user), files)
-        elif file.startswith(HOME) and is_fixed_value(guard):
+            span = user_line(str(user), files)
+        elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
             span = None  # a loop of rewritten Python that is unrolled, for example
         else:
             continue
+        if _is_certain(guard.expr, names, ranges):
+            continue
         text = guard_text(guard.expr, names)
-        found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
+        inner = span is not None and (span.file, span.line) in of_operators
+        one = SizeGuard(guard.expr, text, span, refuses_others(span), by_operator=inner)
+        found.setdefault(text, one)
     demands = [d for d in _equalities(program, known, larger=True) if not is_multiple(d)]
     for decision in decisions:
         expression = decision.expression
@@ -356,41 +367,27 @@ def _guards(
         text = guard_text(expression, names)
         if not {str(s) for s in expression.free_symbols} <= known or text in found:
             continue
-        one = SizeGuard(expression, text, span, decision.demand or _is_demand(span))
+        if _is_certain(expression, names, ranges):
+            continue
+        asked = span if decision.asked is None else line_of(*decision.asked)
+        demand = decision.demand or refuses_others(asked)
+        one = SizeGuard(expression, text, span, demand, by_operator=decision.by_operator)
         others = list(found.values())
         if excludes_larger(one, ranges, [*others, *demands]):
             found[text] = one
-        elif decision.demand or "site-packages" in decision.file:
-            continue  # `verify` runs the model at a size of 1
-        elif excludes_small(one, ranges, others):
+        elif not decision.demand and excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
 
 
-def is_multiple(demand: SizeGuard) -> bool:
-    """Whether a size has to be a multiple; on the other side of a decision it may be padded.
-
-    Args:
-        demand: what an operator of torch demands.
-    """
-    expression = _of_one_row(demand.expression)
-    parts = sympy.preorder_traversal(expression)
-    divided = any(type(p).__name__ in ("FloorDiv", "Mod", "PythonMod", "CleanDiv") for p in parts)
-    return divided and len(expression.free_symbols) == 1
-
-
-def _of_one_row(equality: Any) -> Any:
-    """An equality without the sizes that are factors of both sides, such as that of the batch."""
-    sides = equality.args
-    if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):
-        sides = sides[0].args
-    factors = [
-        s
-        for s in equality.free_symbols
-        if all(sympy.Mul.make_args(side).count(s) == 1 for side in sides)
-        and not any(s in f.free_symbols for x in sides for f in sympy.Mul.make_args(x) if f != s)
-    ]
-    return equality.xreplace({s: sympy.Integer(1) for s in factors})
+def _is_certain(expression: Any, names: Mapping[str, str], ranges: Mapping[str, Range]) -> bool:
+    """Whether a condition holds at all sizes that calls may have, by names and declared ranges."""
+    by_name: dict[str, Range] = {}
+    for symbol, (low, high) in ranges.items():
+        before = by_name.get(names.get(symbol, symbol), (0, None))
+        highs = [h for h in (before[1], high) if h is not None]
+        by_name[names.get(symbol, symbol)] = max(low, before[0]), min(highs, default=None)
+    return holds_within(by_names(expression, names), by_name)
 
 
 def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:
@@ -438,74 +435,7 @@ def _equalities(
                 yield SizeGuard(guard.expr, str(guard.expr), None, demand=True)
 
 
-def guard_text(expression: Any, names: Mapping[str, str]) -> str:
-    """A condition as Python, with the user's names.
-
-    Args:
-        expression: a sympy expression of torch's symbols.
-        names: torch's symbol -> name.
-
-    Returns:
-        `n % 4 != 0`, for example.
-    """
-    words = str(PythonPrinter().doprint(expression))
-    for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
-        words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
-    words = words.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
-    words = re.sub(r"(\.\d+?)0+\b", r"\1", words)  # sympy writes all digits of a float
-    return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
-
-
 def _files(program: ExportedProgram) -> list[str]:
     """The files of Python that nodes of a program come from."""
     frames = (frame for node in program.graph.nodes for frame in frames_of(node))
     return list(dict.fromkeys(file for file, _ in frames if is_of_user(file)))
-
-
-_USER_LOC = re.compile(r"# (?P<tail>.*):(?P<line>\d+) in \S+\s*$")
-
-
-def _user_line(text: str, files: list[str]) -> Span | None:
-    """The line that torch names by the end of its path."""
-    found = _USER_LOC.search(text)
-    if found is None:
-        return None
-    file = next((f for f in files if f.endswith(found["tail"])), None)
-    return None if file is None else line_of(file, int(found["line"]))
-
-
-def _is_demand(span: Span | None) -> bool:
-    """Whether a line refuses what does not fulfil its condition."""
-    if span is None:
-        return False
-    inner: ast.stmt | None = None
-    for node in _statements("".join(linecache.getlines(span.file))):
-        if _head_covers(node, span.line):
-            if inner is None or node.lineno >= inner.lineno:
-                inner = node
-    if isinstance(inner, ast.Assert):
-        return True
-    if isinstance(inner, ast.If):
-        return isinstance(inner.body[-1], ast.Raise)
-    if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
-        return ast.unparse(inner.value.func).startswith(("torch._check", "torch._assert"))
-    return False
-
-
-@functools.lru_cache(maxsize=32)
-def _statements(text: str) -> tuple[ast.stmt, ...]:
-    """The statements of a file; none where it is not Python."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return ()
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt))
-
-
-def _head_covers(node: ast.stmt, line: int) -> bool:
-    """Whether a line is of a statement itself, not of its body."""
-    body = getattr(node, "body", None)
-    last = node.end_lineno or node.lineno
-    if isinstance(body, list) and body and not isinstance(node, ast.Expr):
-        last = max(node.lineno, body[0].lineno - 1)
-    return node.lineno <= line <= last

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,12 +15,12 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.file_owners import path_in_torch
 from onnxwright.exporter.dimensions import shape_environment
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of
 
-_TORCH = str(Path(torch.__file__).parent) + os.sep
 # Where torch.export takes the numbers that tensors are made of.
-_NUMBERS = str(Path("_export/non_strict_utils"))
+_NUMBERS = "_export/non_strict_utils"
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _is_of_split(frame: Any, guard: Any) -> bool:
 
     The size of the parts of `chunk` follows from the dynamic size: their number stays.
     """
-    path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
+    path = path_in_torch(str(getattr(frame, "filename", ""))) or ""
     operands = guard.expr.lhs.args
     is_split = path.startswith("_decomp") and frame.name == "split"
     return is_split and len(operands) == 2 and bool(operands[1].is_Integer)
@@ -127,7 +125,7 @@ def _is_of_split(frame: Any, guard: Any) -> bool:
 
 def _is_operator(frame: Any) -> bool:
     """Whether a line is of torch's operators, not of the user's Python or of modules."""
-    path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
+    path = path_in_torch(str(getattr(frame, "filename", ""))) or ""
     if path.startswith(("_dynamo", _NUMBERS)):
         return False
     return path.startswith(("_", "fx", "utils"))

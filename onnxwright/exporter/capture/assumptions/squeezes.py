@@ -31,14 +31,15 @@ def squeezed_sizes(program: ExportedProgram) -> list[Decision]:
         program: the program.
 
     Returns:
-        For each axis of a dynamic size that the user's Python squeezes, that it is not 1.
+        For each axis of a dynamic size that is squeezed, that it is not 1.
     """
     found: dict[Any, Decision] = {}
     for node in program.graph.nodes:
         for _, size in _kept_axes(node):
             span, condition = span_of(node), sympy.Ne(size, 1)
-            if span is not None and "site-packages" not in span.file and condition.free_symbols:
-                found.setdefault(condition, Decision(condition, span.file, span.line))
+            if condition.free_symbols:
+                place = ("", 0) if span is None else (span.file, span.line)
+                found.setdefault(condition, Decision(condition, *place))
     return list(found.values())
 
 

@@ -19,6 +19,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.capture.inputs.related_sizes import enlarged
 from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import inputs_of
@@ -173,15 +174,13 @@ def read(
     """
     register_caches()
     args, by_name = _apart(tuple(args), dict(kwargs))
-    given = _in_signature_order(module, by_name)
+    given = in_signature_order(module, by_name)
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
     combined = _combine_args(module, tuple(args), given)
     shapes = _by_name(combined, dynamic_shapes, inspect.signature(module.forward).parameters)
     axes: Axes = []
-    larger: list[Any] = []
-    kept: list[Any] = []
-    unused = _unused_size(combined)
+    leaves: list[Any] = []
     dimensions: dict[str, Any] = {}
     problems: list[tuple[Any, str]] = []
 
@@ -192,9 +191,7 @@ def read(
             problems.append((path, str(error)))
             return None
         axes.append(wanted)
-        larger.append(_enlarged(leaf, wanted, unused))
-        named = {n: d for n, d in wanted.items() if not _is_hint(d, "AUTO")}
-        kept.append(_enlarged(leaf, named, unused))
+        leaves.append(leaf)
         return _for_torch(_from_front(leaf, spec), dimensions)
 
     shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
@@ -210,8 +207,12 @@ def read(
     flat, spec = pytree.tree_flatten((tuple(args), given))
     if not isinstance(dynamic_shapes, Mapping):
         cleaned = tuple(cleaned.values())
-    if len(flat) != len(larger):
+    if len(flat) != len(leaves):
         return Wanted(tuple(args), given, cleaned, axes)
+    unused = _unused_size(combined)
+    larger = enlarged(leaves, axes, unused)
+    named = [{n: d for n, d in a.items() if not _is_hint(d, "AUTO")} for a in axes]
+    kept = enlarged(leaves, named, unused)
     same = all(a is b or a.shape == b.shape for a, b in zip(larger, kept, strict=True))
     broadcasting = None if same else pytree.tree_unflatten(kept, spec)
     new_args, new_kwargs = pytree.tree_unflatten(larger, spec)
@@ -267,8 +268,13 @@ def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return pytree.tree_unflatten(flat, spec)
 
 
-def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments in the order of the parameters, as torch flattens them."""
+def in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments in the order of the parameters, as torch flattens them.
+
+    Args:
+        module: the module.
+        kwargs: the arguments.
+    """
     order = list(inspect.signature(module.forward).parameters)
     known = [n for n in order if n in kwargs]
     return {n: kwargs[n] for n in [*known, *(k for k in kwargs if k not in order)]}
@@ -384,20 +390,6 @@ def _unused_size(inputs: Any) -> int:
     return next(n for n in range(2, len(taken) + 3) if n not in taken)
 
 
-def _enlarged(leaf: Any, axes: dict[int, Any], unused: int) -> Any:
-    """An example input whose dynamic sizes are not 1."""
-    if not axes or not isinstance(leaf, torch.Tensor):
-        return leaf
-    repeats = [1] * leaf.ndim
-    for n, dim in axes.items():
-        if leaf.shape[n] == 1:
-            repeats[n] = min(unused, getattr(dim, "max", None) or unused)
-    if all(r == 1 for r in repeats):
-        return leaf
-    with torch.no_grad():
-        return leaf.detach().repeat(repeats)
-
-
 def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]]:
     """The axes that were asked to be dynamic, and have one size.
 
@@ -416,6 +408,28 @@ def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]
         for axis in axes
         if _is_fixed(entry.node.meta["val"].shape[axis])
     ]
+
+
+def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, int | None], str]:
+    """Where inputs have sizes that are not numbers.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        (flattened input, axis) -> what the user called it, or an empty text.
+    """
+    found: dict[tuple[int, int | None], str] = {}
+    users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    for n, entry in enumerate(users):
+        fake = entry.node.meta.get("val")
+        axes = wanted.axes[n] if n < len(wanted.axes) else {}
+        for axis, size in enumerate(fake.shape) if isinstance(fake, torch.Tensor) else ():
+            if not _is_fixed(size):
+                dim = axes.get(axis, "")
+                found[n, axis] = dim if isinstance(dim, str) else getattr(dim, "__name__", "")
+    return found
 
 
 def _is_fixed(size: Any) -> bool:

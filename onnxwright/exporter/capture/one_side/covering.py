@@ -18,11 +18,11 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
+from onnxwright.exporter.capture.assumptions.guard_text import guard_text
 from onnxwright.exporter.capture.assumptions.guards import (
     Place,
     SizeGuard,
     Sizes,
-    guard_text,
     places_of,
     sizes_of,
 )

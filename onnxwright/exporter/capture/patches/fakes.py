@@ -98,6 +98,20 @@ def _recurrent(
     )
 
 
+def _inverse_of_spectrogram(
+    x: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Any = None, center: bool = True, normalized: bool = False,
+    onesided: bool | None = None, length: Any = None, return_complex: bool = False,
+) -> Any:  # fmt: skip
+    """As many samples as asked for, or as the frames have; torch adds up one frame at a time."""
+    hop = n_fft // 4 if hop_length is None else hop_length
+    if length is None:
+        length = n_fft + hop * (x.shape[-1] - 1) - (n_fft // 2 * 2 if center else 0)
+    return x.new_empty(
+        [*x.shape[:-2], length], dtype=x.dtype if return_complex else x.dtype.to_real()
+    )
+
+
 def _like_first(x: Any, *_: Any) -> Any:
     """A result of the same type and shape."""
     return torch.empty_like(x)
@@ -120,6 +134,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.fake_quantize_per_channel_affine.default: _like_first,
     aten.fake_quantize_per_tensor_affine.default: _like_first,
     aten.fake_quantize_per_tensor_affine.tensor_qparams: _like_first,
+    aten.istft.default: _inverse_of_spectrogram,
     aten.gru.input: _recurrent,
     aten.lstm.input: _recurrent,
     aten.rnn_relu.input: _recurrent,

@@ -71,6 +71,13 @@ class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a 
     lengths: Lengths
     dim: int
 
+    @classmethod
+    def of(cls, whole: Any, lengths: Lengths, dim: int) -> Parts:
+        """The parts of a tensor along an axis."""
+        made = cls((whole,))
+        made.whole, made.lengths, made.dim = whole, lengths, dim
+        return made
+
     def _as_list(self) -> Any:
         return torch.split(self.whole, self.lengths._as_list(), self.dim)
 
@@ -104,9 +111,7 @@ def _is_matrix(x: Any) -> bool:
 def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     if not isinstance(split_size_or_sections, Lengths):
         return torch.split(tensor, split_size_or_sections, dim)
-    made = Parts((tensor,))
-    made.whole, made.lengths, made.dim = tensor, split_size_or_sections, dim
-    return made
+    return Parts.of(tensor, split_size_or_sections, dim)
 
 
 def _method_split(self: Any, split_size: Any, dim: int = 0) -> Any:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from torch.fx.proxy import TracerBase
 
-from onnxwright.exporter.places import CAPTURE, HOME, STDLIB, TORCH
+from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
+from onnxwright.exporter.places import CAPTURE
 
-_LAYERS = str(Path(TORCH) / "nn" / "modules")
+_LAYERS = "nn/modules/"
 
 
 @contextlib.contextmanager
@@ -44,12 +44,12 @@ def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.Frame
         Those after the call of `torch.export`: the user's, and the `forward` of torch's layers.
 
     Example:
-        >>> import traceback
+        >>> import torch, traceback
         >>> stack = [
         ...     ("main.py", "main"),
         ...     (CAPTURE, "captured"),
         ...     ("model.py", "forward"),
-        ...     (TORCH + "/nn/functional.py", "relu"),
+        ...     (torch.nn.functional.__file__, "relu"),
         ... ]
         >>> found = own_frames([traceback.FrameSummary(f, 1, n, line="") for f, n in stack])
         >>> [frame.filename for frame in found]
@@ -62,8 +62,9 @@ def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.Frame
 
 def _is_of_the_model(frame: traceback.FrameSummary) -> bool:
     file = frame.filename
-    if file.startswith(_LAYERS):
-        return frame.name == "forward"
-    return not file.startswith((TORCH, HOME, "<frozen", "<string>")) and not (
-        file.startswith(STDLIB) and "site-packages" not in file
-    )
+    owner = owner_of(file)
+    if owner is Owner.TORCH:
+        return frame.name == "forward" and (path_in_torch(file) or "").startswith(_LAYERS)
+    if owner is Owner.GENERATED:
+        return not file.startswith(("<frozen", "<string>"))
+    return owner in (Owner.USER, Owner.INSTALLED)

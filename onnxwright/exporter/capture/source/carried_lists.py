@@ -29,7 +29,12 @@ from onnxwright.exporter.capture.source.lists import (
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, of_same_list
 from onnxwright.exporter.capture.source.state import Slot, State
-from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
+from onnxwright.exporter.capture.source.tuple_lists import (
+    begin_rows,
+    is_record,
+    parts_of,
+    sample_of,
+)
 from onnxwright.exporter.capture.source.uneven_lists import Uneven, begin_uneven, uneven_axis
 
 
@@ -128,12 +133,12 @@ class CarriedLists:
             lists = type(new) is list and len(old) != len(new)
             items = [*old, *new] if lists else []
             if not items or not all(
-                isinstance(x, (torch.Tensor, int, float, tuple)) for x in items
+                isinstance(x, (torch.Tensor, int, float, tuple)) or is_record(x) for x in items
             ):
                 return False
             sample = sample_of(items[-1])
         dim = new.dim if isinstance(new, Uneven) else None
-        if dim is None and not isinstance(sample, tuple):
+        if dim is None and not is_record(sample):
             dim = uneven_axis(sample, known)
         if dim is None and not _is_known(sample, known):
             return False
@@ -148,7 +153,7 @@ class CarriedLists:
             raise LoopChangeError(error.path, error.left, error.right) from None
         sample, known = sample_of(added[0]), known_symbols()
         head = list(before[found[0]])
-        if isinstance(sample, tuple):
+        if is_record(sample):
             if error.first or not _is_known(sample, known):
                 raise LoopChangeError("an item of the list", "of one size", "of another")
             self._begin_with(found[0], items, begin_rows(head, sample))
@@ -257,8 +262,8 @@ class CarriedLists:
 
 
 def _is_known(sample: Any, known: set[Any]) -> bool:
-    """Whether the sizes of a tensor, or of each in a tuple, exist outside of the iteration."""
-    if isinstance(sample, tuple):
-        return all(_is_known(part, known) for part in sample)
+    """Whether the sizes of a tensor, or of all in a record, exist outside of the iteration."""
+    if is_record(sample):
+        return all(_is_known(part, known) for part in parts_of(sample, sample))
     sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
     return all(free_unbacked_symbols(s) <= known for s in sizes)

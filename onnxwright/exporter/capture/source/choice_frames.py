@@ -18,24 +18,24 @@ import torch
 from torch.utils import _pytree as pytree
 from typing_extensions import Self
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.functions import Site
-from onnxwright.exporter.capture.source.machinery import MACHINERY
+from onnxwright.exporter.capture.source.machinery import is_machinery
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import Session, current
 from onnxwright.exporter.capture.source.texts import Text
-from onnxwright.exporter.places import STDLIB, TORCH
 
 # Objects that are looked at in the variables of a function.
 _MOST_HELD = 1000
 _WITHOUT_PARTS = (torch.Tensor, str, bytes, bool, int, float, complex, type(None), torch.SymInt)
 _CHOICES = (MaybeNone, OneOf, Text)
 # It hands its arguments on to `forward`.
-_PASSED = (f"{TORCH}/nn/modules/module.py",)
+_PASSED = "nn/modules/module.py"
 
 
 class ChoiceFrames:
@@ -95,8 +95,9 @@ def _may_ask(code: CodeType) -> bool:
     if is_rewritten(code):
         return False
     file = code.co_filename
-    own = "site-packages" in file or not file.startswith(STDLIB)
-    return own and not file.startswith((*MACHINERY, *_PASSED))
+    if owner_of(file) is Owner.PYTHON or is_machinery(file):
+        return False
+    return path_in_torch(file) != _PASSED
 
 
 def _has_choice(values: Iterable[Any]) -> bool:

@@ -16,7 +16,7 @@ import torch
 from torch.fx.experimental import symbolic_shapes
 
 from onnxwright.exporter.capture.source.expressions import MATH
-from onnxwright.exporter.capture.source.machinery import MACHINERY
+from onnxwright.exporter.capture.source.machinery import is_machinery
 
 _CONVERSIONS = (
     (torch.SymInt, "__int__"),
@@ -48,7 +48,7 @@ def conversions_recorded(*others: str) -> Iterator[Conversions]:
             frame = sys._getframe(1)
             code = frame.f_code
             if self.node.constant is None and names.intersection(code.co_names):
-                if not code.co_filename.startswith(MACHINERY):
+                if not is_machinery(code.co_filename):
                     found.setdefault(code, frame)
             return method(self)
 

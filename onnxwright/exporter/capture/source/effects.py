@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError
 from onnxwright.exporter.capture.source.holding import (
     PLAIN,
@@ -30,7 +31,6 @@ from onnxwright.exporter.capture.source.holding import (
 from onnxwright.exporter.capture.source.iterators import Once, kind_of
 from onnxwright.exporter.capture.source.merging import is_leaf, parts_of
 from onnxwright.exporter.capture.source.state import Place, State
-from onnxwright.exporter.places import HOME, STDLIB, TORCH
 
 # How far objects are followed from a variable, and how many of them.
 _DEPTH = 3
@@ -260,10 +260,9 @@ def _model_frames() -> Iterator[FrameType]:
     """The frames of the model that run now, the innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "by_source":
-        if not frame.f_code.co_filename.startswith((HOME, TORCH, *STDLIB, "<frozen")) or (
-            "site-packages" in frame.f_code.co_filename
-            and not frame.f_code.co_filename.startswith(TORCH)
-        ):
+        file = frame.f_code.co_filename
+        own = owner_of(file) in (Owner.USER, Owner.INSTALLED)
+        if own or (file.startswith("<") and not file.startswith("<frozen")):
             yield frame
         frame = frame.f_back
 

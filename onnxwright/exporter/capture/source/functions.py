@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+import torch
+
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import (
@@ -18,7 +20,6 @@ from onnxwright.exporter.capture.source.rewriting import (
     names_read,
     rewritten,
 )
-from onnxwright.exporter.places import TORCH
 
 
 def _is_causal(mask: Any, is_causal: Any = None, size: Any = None) -> bool:
@@ -27,7 +28,7 @@ def _is_causal(mask: Any, is_causal: Any = None, size: Any = None) -> bool:
 
 
 EQUAL: dict[tuple[str, str], Any] = {
-    (f"{TORCH}/nn/modules/transformer.py", "_detect_is_causal_mask"): _is_causal,
+    (torch.nn.modules.transformer.__file__, "_detect_is_causal_mask"): _is_causal,
 }
 """Functions that choose between equal results by values -> what answers without a look."""
 

@@ -15,9 +15,10 @@ import torch
 from torch._subclasses.fake_tensor import is_fake
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.patches.joined_parts import Lengths, Parts
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
-from onnxwright.exporter.capture.source.tuple_lists import TupleList, tuple_like
+from onnxwright.exporter.capture.source.tuple_lists import Record, TupleList, tuple_like
 from onnxwright.exporter.capture.source.uneven_lists import Uneven
 
 
@@ -32,10 +33,24 @@ def _of_parts(leaves: Sequence[Any], dim: int) -> Any:
     return list(items.split(sizes.tolist(), dim)) if known else Uneven(items, sizes, dim)
 
 
-def _of_columns(columns: Sequence[Any], like: tuple[Any, ...]) -> Any:
+def _of_columns(columns: Sequence[Any], like: Record) -> Any:
     if any(isinstance(column, RunTimeList) for column in columns):
         return TupleList(columns, like)
     return [tuple_like(like, values) for values in zip(*columns)]
+
+
+def _of_split(leaves: Sequence[Any], dim: int) -> Any:
+    """The result of `torch.split` by sizes that are values."""
+    whole, sizes = leaves
+    if _is_known(whole) and _is_known(sizes):
+        return whole.split(sizes.tolist(), dim)
+    return Parts.of(whole, Lengths(sizes), dim)
+
+
+def _of_numbers(leaves: Sequence[Any], _: Any) -> Any:
+    """The result of `tolist()` of a tensor of a dynamic length."""
+    (numbers,) = leaves
+    return numbers.tolist() if _is_known(numbers) else Lengths(numbers)
 
 
 def _is_known(tensor: Any) -> bool:
@@ -47,8 +62,8 @@ def _length(rows: Any) -> Any:
     return rows.shape[0] if isinstance(rows, torch.Tensor) else 0
 
 
-def _columns_of(items: TupleList) -> tuple[list[Any], tuple[Any, ...]]:
-    """The columns, and a tuple of the same kind without tensors."""
+def _columns_of(items: TupleList) -> tuple[list[Any], Record]:
+    """The columns, and a tuple or dict of the same kind without tensors."""
     names = range(len(items.columns))
     return list(items.columns), tuple_like(items.like, names)
 
@@ -60,3 +75,5 @@ def register_lists() -> None:
     register(Grown, lambda items: ([items.whole("return")], None), _of_rows)
     register(Uneven, lambda items: ([items.items, items.sizes], items.dim), _of_parts)
     register(TupleList, _columns_of, _of_columns)
+    register(Parts, lambda items: ([items.whole, items.lengths.sizes], items.dim), _of_split)
+    register(Lengths, lambda numbers: ([numbers.sizes], None), _of_numbers)

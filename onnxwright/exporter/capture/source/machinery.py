@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import FrameType
 
-from onnxwright.exporter.places import HOME, TORCH
+from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
 _OF_TORCH = (
@@ -12,9 +12,37 @@ _OF_TORCH = (
     # `layers[n]` is decided where the model asks for the layer, not in `ModuleList.__getitem__`.
     "nn/modules/container.py",
 )  # fmt: skip
-MACHINERY = (
-    *(f"{TORCH}/{name}" for name in _OF_TORCH), HOME, "<string>", "<frozen", "<eval_with_key>"
-)  # fmt: skip
+_MAKING = ("torch", "sympy", "onnxwright")
+_GENERATED = ("<string>", "<frozen", "<eval_with_key>")
+
+
+def is_machinery(file: str) -> bool:
+    """Whether a file is of torch's machinery or of this package, not of the model's Python.
+
+    Args:
+        file: the `co_filename` of a code object.
+    """
+    if file.startswith("<"):
+        return file.startswith(_GENERATED)
+    inner = path_in_torch(file)
+    if inner is not None:
+        return inner.startswith(_OF_TORCH)
+    return owner_of(file) is Owner.ONNXWRIGHT
+
+
+def is_frame_of_machinery(frame: FrameType) -> bool:
+    """Whether a frame is of torch's machinery or of this package.
+
+    Code that torch and sympy make of a text is called `<string>`, as that of `python -c` and of
+    `exec` is: the module that it belongs to tells them apart.
+
+    Args:
+        frame: a frame.
+    """
+    if frame.f_code.co_filename == "<string>":
+        module = str(frame.f_globals.get("__name__", ""))
+        return module.partition(".")[0] in _MAKING or module.startswith("namedtuple_")
+    return is_machinery(frame.f_code.co_filename)
 
 
 def model_frame(frame: FrameType | None) -> FrameType | None:
@@ -26,6 +54,6 @@ def model_frame(frame: FrameType | None) -> FrameType | None:
     Returns:
         It, or the first one around it that is not of torch's machinery or of this package.
     """
-    while frame is not None and frame.f_code.co_filename.startswith(MACHINERY):
+    while frame is not None and is_frame_of_machinery(frame):
         frame = frame.f_back
     return frame

@@ -23,6 +23,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbol
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
 from onnxwright.exporter.capture.patches.number_kinds import (
     KINDS,
@@ -32,9 +33,9 @@ from onnxwright.exporter.capture.patches.number_kinds import (
 from onnxwright.exporter.capture.reached_functions import reached_functions
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.expressions import is_rewritten
-from onnxwright.exporter.capture.source.machinery import MACHINERY
+from onnxwright.exporter.capture.source.machinery import is_machinery
 from onnxwright.exporter.capture.source.text_uses import is_used
-from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
+from onnxwright.exporter.places import CAPTURE, is_of_user, line_of
 
 _NEW_NUMBERS = ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -133,7 +134,7 @@ def _is_number_of_run_time(number: torch.SymInt, file: str) -> bool:
         return False
     if free_unbacked_symbols(number):
         return True
-    return "site-packages" not in file and bool(number.node.expr.free_symbols)
+    return owner_of(file) is not Owner.INSTALLED and bool(number.node.expr.free_symbols)
 
 
 @contextmanager
@@ -234,5 +235,4 @@ def _asks_for_kind(code: CodeType, knows_kinds: bool) -> bool:
 
 
 def _is_of_a_library(file: str) -> bool:
-    own = file.startswith(STDLIB) and "site-packages" not in file
-    return own or file.startswith(MACHINERY)
+    return owner_of(file) is Owner.PYTHON or is_machinery(file)

@@ -20,6 +20,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.conditions import Condition, conditions_of, names_in
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.expressions import RUNTIME
@@ -27,7 +28,6 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.session import Noted, Seen, noting, observing
 from onnxwright.exporter.capture.source.value_errors import reads_value
-from onnxwright.exporter.places import HOME, is_of_user
 
 # How many captures are tried, and how long the one that failed may have taken, in seconds.
 _TRIES = 8
@@ -248,7 +248,7 @@ def _condition(error: BaseException) -> tuple[Condition | None, tuple[str, int] 
         return None, None
     for frame, line in reversed(list(traceback.walk_tb(cause.__traceback__))):
         file = frame.f_code.co_filename
-        if not is_of_user(file) or "site-packages" in file:
+        if owner_of(file) is not Owner.USER:
             continue
         if frame.f_globals.get("torch") is not torch:
             continue
@@ -264,7 +264,7 @@ def _decisions(error: BaseException) -> list[tuple[str, int]]:
     asking: tuple[str, int] | None = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
-        if not file.startswith(HOME):
+        if owner_of(file) is not Owner.ONNXWRIGHT:
             asking = file, line
             continue
         # Decisions that loops make of themselves have no answer.

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.truths import Truths
-from onnxwright.exporter.places import HOME, STDLIB, line_of
+from onnxwright.exporter.places import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -302,4 +303,4 @@ def refused_here() -> Iterator[None]:
 
 def _is_between(file: str) -> bool:
     """Whether a file is of this package or of Python itself."""
-    return file.startswith(HOME) or (file.startswith(STDLIB) and "site-packages" not in file)
+    return owner_of(file) in (Owner.ONNXWRIGHT, Owner.PYTHON)

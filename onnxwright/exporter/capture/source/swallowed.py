@@ -16,10 +16,10 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.expressions import RUNTIME
-from onnxwright.exporter.capture.source.machinery import MACHINERY
+from onnxwright.exporter.capture.source.machinery import is_machinery
 from onnxwright.exporter.capture.source.value_errors import SwallowedError
-from onnxwright.exporter.places import STDLIB, TORCH
 
 _OWN = str(Path(__file__).parent)
 _BROAD = ("Exception", "BaseException", "RuntimeError")
@@ -58,10 +58,9 @@ def _asking(frame: FrameType | None) -> FrameType | None:
         file = frame.f_code.co_filename
         if file.startswith(_OWN) and frame.f_code.co_name != "__torch_function__":
             return None  # what decides for rewritten code knows what to do
-        if not file.startswith(MACHINERY) and (
-            "site-packages" in file or not file.startswith(STDLIB)
-        ):
-            if asking is None and file.startswith(TORCH):
+        owner = owner_of(file)
+        if owner is not Owner.PYTHON and not is_machinery(file):
+            if asking is None and owner is Owner.TORCH:
                 return None  # a function of torch that knows what to do
             asking = asking or frame
             if _is_rewritten(asking):

@@ -1,4 +1,4 @@
-"""Lists of tuples that loops add to: a list of rows for each place of the tuple.
+"""Lists of tuples or dicts that loops add to: a list of rows for each place or key.
 
 `pairs.append((i, j))` in a loop of the model adds a row to each.
 """
@@ -16,16 +16,18 @@ from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.lists import Grown, allocate_rows, row_like
 from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, as_place, misused
 
+Record = tuple[Any, ...] | dict[str, Any]
+
 
 class TupleList(RunTimeList):
-    """A list whose items are tuples of tensors and numbers.
+    """A list whose items are tuples, or dicts of the same keys, of tensors and numbers.
 
     Args:
-        columns: for each place of a tuple, what the items have there.
-        like: a tuple of the same kind.
+        columns: for each place of a tuple or key of a dict, what the items have there.
+        like: a tuple or dict of the same kind.
     """
 
-    def __init__(self, columns: Sequence[RunTimeList], like: tuple[Any, ...]) -> None:
+    def __init__(self, columns: Sequence[RunTimeList], like: Record) -> None:
         super().__init__(columns[0].length, list.__getitem__(columns[0], 0))
         self.columns, self.like = list(columns), like
 
@@ -37,14 +39,15 @@ class TupleList(RunTimeList):
     def _of(self, columns: Sequence[RunTimeList]) -> TupleList:
         return TupleList(columns, self.like)
 
-    def _tuple(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple_like(self.like, values)
+    def _tuple(self, values: Sequence[Any]) -> Record:
+        made: Record = tuple_like(self.like, values)
+        return made
 
     def _parts(self, item: Any) -> tuple[Any, ...]:
         """The parts of an item that is added."""
-        if not isinstance(item, tuple) or len(item) != len(self.columns):
+        if not _is_alike(item, self.like):
             raise LoopChangeError("an item of the list", words(self.like), words(item))
-        return item
+        return parts_of(item, self.like)
 
     def sample(self) -> Any:
         """Tensors of the types and sizes of an item."""
@@ -69,6 +72,8 @@ class TupleList(RunTimeList):
 
     def order(self, *, reverse: bool) -> torch.Tensor | None:
         """The places in the order of the first parts, of equal ones that of the second, and on."""
+        if isinstance(self.like, dict):
+            raise misused("sort")
         found: torch.Tensor | None = None
         for column in reversed(self.columns):
             part = column if found is None else column.in_order(found)
@@ -108,7 +113,9 @@ class TupleList(RunTimeList):
         """The list, and the items of another one."""
         if not isinstance(other, TupleList):
             raise misused("+")
-        pairs = zip(self.columns, self._parts(tuple(other.columns)))
+        if not _is_alike(other.like, self.like):
+            raise LoopChangeError("an item of the list", words(self.like), words(other.like))
+        pairs = zip(self.columns, parts_of(tuple_like(other.like, other.columns), self.like))
         return self._of([one.joined_with(more) for one, more in pairs])
 
     def after(self, items: Sequence[Any]) -> TupleList:
@@ -116,7 +123,7 @@ class TupleList(RunTimeList):
         pairs = zip(self.columns, self._split(items))
         return self._of([column.__radd__(part) for column, part in pairs])
 
-    def at(self, place: Any) -> tuple[Any, ...]:
+    def at(self, place: Any) -> Record:
         """The item at a place of run time."""
         return self._tuple([column[place] for column in self.columns])
 
@@ -137,30 +144,60 @@ class TupleList(RunTimeList):
         return torch.stack([column.to(options.get("dtype") or dtype) for column in made], 1)
 
 
-def tuple_like(like: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
-    """Values in a tuple of the same kind as another, which may have names for its places."""
+def is_record(item: Any) -> bool:
+    """Whether an item has parts: a tuple that is not empty, or a dict of texts."""
+    if type(item) is dict:
+        return bool(item) and all(isinstance(key, str) for key in item)
+    return isinstance(item, tuple) and bool(item)
+
+
+def _is_alike(item: Any, like: Record) -> bool:
+    """Whether an item has the places or the keys of another."""
+    if isinstance(like, dict):
+        return type(item) is dict and item.keys() == like.keys()
+    return isinstance(item, tuple) and len(item) == len(like)
+
+
+def parts_of(item: Record, like: Record) -> tuple[Any, ...]:
+    """The parts of an item.
+
+    Args:
+        item: a tuple, or a dict of the same keys as `like`.
+        like: a dict whose order of keys counts.
+    """
+    return tuple(item[key] for key in like) if isinstance(item, dict) else item
+
+
+def tuple_like(like: Record, values: Sequence[Any]) -> Any:
+    """Values in a tuple or dict of the same kind as another; a tuple may have names."""
+    if isinstance(like, dict):
+        return dict(zip(like, values))
     return type(like)(*values) if hasattr(like, "_fields") else tuple(values)
 
 
 def sample_of(item: Any) -> Any:
-    """A tensor of the type and sizes of an item of a list; a tuple of such for a tuple."""
-    if isinstance(item, tuple) and item:
-        return tuple_like(item, [sample_of(part) for part in item])
+    """A tensor of the type and sizes of an item of a list; of each part of a tuple or dict."""
+    if is_record(item):
+        return tuple_like(item, [sample_of(part) for part in parts_of(item, item)])
     return row_like(item)
 
 
 def begin_rows(head: Sequence[Any], sample: Any) -> RunTimeList:
-    """A list of rows, in each of its columns if the items are tuples.
+    """A list of rows, in each of its columns if the items are tuples or dicts.
 
     Args:
         head: the items that it has.
         sample: an item that is added, as of `sample_of`.
     """
-    if not isinstance(sample, tuple):
+    if not is_record(sample):
         rows = allocate_rows(head, sample, 0, 0)
         return Grown(rows, rows.shape[0])
     for item in head:
-        if not isinstance(item, tuple) or len(item) != len(sample):
+        if not _is_alike(item, sample):
             raise LoopChangeError("an item of the list", words(item), words(sample))
-    columns = [begin_rows([item[n] for item in head], part) for n, part in enumerate(sample)]
+    parts = [parts_of(item, sample) for item in head]
+    columns = [
+        begin_rows([part[n] for part in parts], one)
+        for n, one in enumerate(parts_of(sample, sample))
+    ]
     return TupleList(columns, sample)

@@ -9,8 +9,8 @@ from types import FrameType
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxwright.exporter.capture.source.machinery import MACHINERY
-from onnxwright.exporter.places import TORCH
+from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.source.machinery import is_frame_of_machinery
 
 _NOT_FOUND = (KeyError, AttributeError)
 # A symbol for a number that is not known, in a text.
@@ -87,8 +87,8 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         return error.frame
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     # A name or key that does not exist was made by who asks for it, not by the module.
-    others = (*MACHINERY, TORCH) if isinstance(error, _NOT_FOUND) else MACHINERY
-    own = [f for f in frames if not f.f_code.co_filename.startswith(others)]
+    inner = isinstance(error, _NOT_FOUND)
+    own = [f for f in frames if not _is_passed(f, inner)]
     if not own:
         return None
     # A generator's frame does not say who asked for its next item.
@@ -99,6 +99,12 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         if found.f_code in outer.f_code.co_consts:
             found = outer
     return found
+
+
+def _is_passed(frame: FrameType, all_of_torch: bool) -> bool:
+    if is_frame_of_machinery(frame):
+        return True
+    return all_of_torch and owner_of(frame.f_code.co_filename) is Owner.TORCH
 
 
 def deciding_lines(error: BaseException | None) -> list[tuple[FrameType, int]]:
@@ -113,7 +119,7 @@ def deciding_lines(error: BaseException | None) -> list[tuple[FrameType, int]]:
     if error is None:
         return []
     frames = list(traceback.walk_tb(error.__traceback__))[::-1]
-    return [(f, line) for f, line in frames if not f.f_code.co_filename.startswith(MACHINERY)]
+    return [(f, line) for f, line in frames if not is_frame_of_machinery(f)]
 
 
 def has_deciding_frame(error: BaseException, of_assert: bool = True) -> bool:

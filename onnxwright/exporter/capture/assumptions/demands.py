@@ -1,0 +1,98 @@
+"""What is demanded of sizes: by operators, and by lines that refuse other sizes."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import re
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.assumptions.excluded import Condition
+from onnxwright.exporter.places import line_of
+
+_USER_LOC = re.compile(r"# (?P<tail>.*):(?P<line>\d+) in \S+\s*$")
+
+
+def user_line(text: str, files: list[str]) -> Span | None:
+    """The line that torch names by the end of its path.
+
+    Args:
+        text: what torch says of it.
+        files: the files that it may be in.
+    """
+    found = _USER_LOC.search(text)
+    if found is None:
+        return None
+    file = next((f for f in files if f.endswith(found["tail"])), None)
+    return None if file is None else line_of(file, int(found["line"]))
+
+
+def refuses_others(span: Span | None) -> bool:
+    """Whether a line refuses what does not fulfil its condition.
+
+    Args:
+        span: the line; None where it is not known.
+    """
+    if span is None:
+        return False
+    inner: ast.stmt | None = None
+    for node in _statements("".join(linecache.getlines(span.file))):
+        if _head_covers(node, span.line):
+            if inner is None or node.lineno >= inner.lineno:
+                inner = node
+    if isinstance(inner, ast.Assert):
+        return True
+    if isinstance(inner, ast.If):
+        return isinstance(inner.body[-1], ast.Raise)
+    if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
+        return ast.unparse(inner.value.func).startswith(("torch._check", "torch._assert"))
+    return False
+
+
+@functools.lru_cache(maxsize=32)
+def _statements(text: str) -> tuple[ast.stmt, ...]:
+    """The statements of a file; none where it is not Python."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+
+
+def _head_covers(node: ast.stmt, line: int) -> bool:
+    """Whether a line is of a statement itself, not of its body."""
+    body = getattr(node, "body", None)
+    last = node.end_lineno or node.lineno
+    if isinstance(body, list) and body and not isinstance(node, ast.Expr):
+        last = max(node.lineno, body[0].lineno - 1)
+    return node.lineno <= line <= last
+
+
+def is_multiple(demand: Condition) -> bool:
+    """Whether a size has to be a multiple; on the other side of a decision it may be padded.
+
+    Args:
+        demand: what an operator of torch demands.
+    """
+    expression = _of_one_row(demand.expression)
+    parts = sympy.preorder_traversal(expression)
+    divided = any(type(p).__name__ in ("FloorDiv", "Mod", "PythonMod", "CleanDiv") for p in parts)
+    return divided and len(expression.free_symbols) == 1
+
+
+def _of_one_row(equality: Any) -> Any:
+    """An equality without the sizes that are factors of both sides, such as that of the batch."""
+    sides = equality.args
+    if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):
+        sides = sides[0].args
+    factors = [
+        s
+        for s in equality.free_symbols
+        if all(sympy.Mul.make_args(side).count(s) == 1 for side in sides)
+        and not any(s in f.free_symbols for x in sides for f in sympy.Mul.make_args(x) if f != s)
+    ]
+    return equality.xreplace({s: sympy.Integer(1) for s in factors})

@@ -1,0 +1,207 @@
+"""Conditions on sizes as users write them: `past + seq <= total`, `w > 32`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+from torch.utils._sympy.printers import PythonPrinter
+
+from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
+from onnxwright.types import dims
+
+_DIVISIONS = ("FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt")
+
+
+def guard_text(expression: Any, names: Mapping[str, str]) -> str:
+    """A condition as Python, with the user's names.
+
+    Args:
+        expression: a sympy expression of torch's symbols.
+        names: torch's symbol -> name.
+
+    Returns:
+        `n % 4 != 0`, for example.
+
+    Example:
+        >>> a, b = sympy.symbols("s1 s2", integer=True)
+        >>> guard_text(sympy.Le(a - b - 3, 0, evaluate=False), {"s1": "past", "s2": "total"})
+        'past <= total + 3'
+    """
+    found = _as_interval(expression, names)
+    if found is not None:
+        return found
+    words = str(_Printer().doprint(_without_minus(expression)))
+    for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
+        words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
+    words = words.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
+    words = re.sub(r"(\.\d+?)0+\b", r"\1", words)  # sympy writes all digits of a float
+    return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
+
+
+class _Printer(PythonPrinter):  # type: ignore[misc]
+    """Sums with `-` for what is subtracted, numbers last."""
+
+    def _print_Add(self, expr: Any, order: Any = None) -> str:  # noqa: N802 - named by sympy
+        terms = [t for t in expr.args if not t.is_number] + [t for t in expr.args if t.is_number]
+        plus = [t for t in terms if not t.could_extract_minus_sign()]
+        minus = [t for t in terms if t.could_extract_minus_sign()]
+        if not plus:
+            return str(super()._print_Add(expr, order))
+        words = " + ".join(self.parenthesize(t, 50) for t in plus)
+        return words + "".join(f" - {self.parenthesize(-t, 50)}" for t in minus)
+
+
+def _without_minus(expression: Any) -> Any:
+    """A comparison in which what is subtracted stands on the other side."""
+    if not isinstance(expression, sympy.core.relational.Relational):
+        return expression
+    left, right = expression.args
+    if not any(_is_less(t) for side in (left, right) for t in sympy.Add.make_args(side)):
+        return expression
+    moved = [[], []]  # type: list[list[Any]]
+    for n, side in enumerate((left, right)):
+        for term in sympy.Add.make_args(side):
+            if _is_less(term):
+                moved[1 - n].append(-term)
+            else:
+                moved[n].append(term)
+    sides = [sympy.Add(*terms) for terms in moved]
+    if not sides[0].free_symbols and sides[1].free_symbols:
+        return expression.reversed.func(*reversed(sides), evaluate=False)
+    return expression.func(*sides, evaluate=False)
+
+
+def _is_less(term: Any) -> bool:
+    return bool(term != 0 and term.could_extract_minus_sign())
+
+
+def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
+    """A range of one size, for a condition that divides it and is not written so by hand."""
+    if len(expression.free_symbols) != 1 or not moduli_of(expression):
+        return None
+    if isinstance(expression, sympy.core.relational.Relational):
+        left, right = expression.args
+        if right.is_number and _is_plain(left):
+            return None
+    found = interval_of(expression)
+    if found is None:
+        return None
+    (symbol,) = expression.free_symbols
+    name = names.get(str(symbol), str(symbol))
+    low, high = found
+    if high is None:
+        return f"{name} > {low - 1}"
+    return f"{name} <= {high}" if low <= 1 else f"{low} <= {name} <= {high}"
+
+
+def _is_plain(side: Any) -> bool:
+    """Whether a side is a quotient or a remainder of a size."""
+    name = type(side).__name__
+    return name in _DIVISIONS and all(a.is_Symbol or a.is_number for a in side.args)
+
+
+def by_names(expression: Any, names: Mapping[str, str]) -> Any:
+    """A condition in which sizes of one name are one, and `past + seq` is the sum of two.
+
+    Args:
+        expression: a sympy expression of torch's symbols.
+        names: torch's symbol -> name; calls check that sizes of one name are equal, and that those
+            with the name of a sum are that sum.
+
+    Returns:
+        The condition over names; `true` where they alone make it hold.
+
+    Example:
+        >>> a, b = sympy.symbols("s1 s2", integer=True)
+        >>> by_names(sympy.Le(a, b), {"s1": "n", "s2": "n"})
+        True
+    """
+    known = set(names.values())
+    found = {s: _named(names.get(str(s), str(s)), known) for s in expression.free_symbols}
+    return expression.xreplace(found)
+
+
+def _named(name: str, known: set[str]) -> Any:
+    """The symbol of a name, or the sum that it says."""
+    parts = sum_of(name, known)
+    if parts is None:
+        return _symbol(name)
+    terms = [factor * _symbol(part) for part, factor in parts[0].items()]
+    return sympy.Add(*terms, sympy.Integer(parts[1]))
+
+
+def _symbol(name: str) -> Any:
+    return sympy.Symbol(name, integer=True, nonnegative=True)
+
+
+def sum_of(name: str, known: set[str]) -> tuple[dict[str, int], int] | None:
+    """What the name of a dimension says about others: `past + seq`, `2*n`.
+
+    Args:
+        name: the name.
+        known: the names of all dimensions.
+
+    Returns:
+        The factor of each of them and the number that is added; None for a name by itself.
+
+    Example:
+        >>> sum_of("p+2*t", {"p", "t", "p+2*t"}), sum_of("seq-len", {"seq-len"})
+        (({'p': 1, 't': 2}, 0), None)
+    """
+    parts = dims.names_in(name)
+    if not parts or parts == (name,) or not set(parts) <= known:
+        return None
+    zero = dims.evaluate(name, dict.fromkeys(parts, 0))
+    ones = [dims.evaluate(name, {p: int(p == one) for p in parts}) for one in parts]
+    if zero is None or any(n is None for n in ones):
+        return None
+    factors = {p: n - zero for p, n in zip(parts, ones, strict=True) if n is not None}
+    for start in (3, 7):
+        values = {p: start + 5 * n * n for n, p in enumerate(parts)}
+        if dims.evaluate(name, values) != zero + sum(f * values[p] for p, f in factors.items()):
+            return None
+    return factors, zero
+
+
+def holds_within(condition: Any, ranges: Mapping[str, tuple[int, int | None]]) -> bool:
+    """Whether a comparison of sums holds at all sizes within ranges.
+
+    Args:
+        condition: a sympy expression over symbols.
+        ranges: symbol -> the smallest and the largest size, both included.
+
+    Returns:
+        True if that is sure.
+
+    Example:
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> holds_within(n <= 64, {"n": (0, 64)}), holds_within(n <= 64, {})
+        (True, False)
+    """
+    if condition == True:  # noqa: E712 - sympy's true is another object
+        return True
+    if not isinstance(condition, sympy.core.relational.Relational):
+        return False
+    difference = sympy.expand(condition.lhs - condition.rhs)
+    low: int | None = 0
+    high: int | None = 0
+    for term in sympy.Add.make_args(difference):
+        factor, rest = term.as_coeff_Mul()
+        if rest != 1 and not rest.is_Symbol:
+            return False
+        least, most = (1, 1) if rest == 1 else ranges.get(str(rest), (0, None))
+        ends = (least, most) if factor > 0 else (most, least)
+        low = None if low is None or ends[0] is None else low + factor * ends[0]
+        high = None if high is None or ends[1] is None else high + factor * ends[1]
+    return bool({
+        "<=": high is not None and high <= 0, "<": high is not None and high < 0,
+        ">=": low is not None and low >= 0, ">": low is not None and low > 0,
+        "==": low == high == 0,
+        "!=": (low is not None and low > 0) or (high is not None and high < 0),
+    }.get(condition.rel_op, False))  # fmt: skip
+
+
+__all__ = ["by_names", "guard_text", "holds_within", "sum_of"]

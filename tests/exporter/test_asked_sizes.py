@@ -1,0 +1,255 @@
+"""Sizes that were asked for: kept, related as in the example, and reported where they are lost."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import ExportTypeError, ExportValueError, OnnxwrightWarning  # noqa: E402
+
+pad_sequence = torch.nn.utils.rnn.pad_sequence
+
+
+class Returns(torch.nn.Module):
+    """A module that computes a function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.eval()
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def _exported(module: Any, args: Any, shapes: Any, **options: Any) -> tuple[Any, list[str]]:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        program = ow.export(module, args, dynamic_shapes=shapes, **options)
+    return program, [str(w.message) for w in said if isinstance(w.message, OnnxwrightWarning)]
+
+
+# -- pad_sequence ----------------------------------------------------------------------------------
+
+
+class Pad(torch.nn.Module):
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+
+    def forward(self, a: Any, b: Any, c: Any) -> Any:
+        return pad_sequence([a, b, c], **self.options)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"batch_first": True, "padding_value": -1.5}, {"padding_side": "left"}]
+)
+def test_pad_sequence_of_dynamic_lengths(options: dict[str, Any]) -> None:
+    args = (torch.randn(4, 2), torch.randn(3, 2), torch.randn(3, 2))
+    program, said = _exported(Pad(**options), args, ({0: "a"}, {0: "b"}, None), verify=True)
+    assert not said
+    for lengths in ((1, 6), (9, 2), (2, 2)):
+        given = (*(torch.randn(n, 2) for n in lengths), args[2])
+        assert torch.equal(program(*given), Pad(**options)(*given))
+
+
+class Filtered(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return pad_sequence([row[row > 0] for row in x], batch_first=True)
+
+
+def test_pad_sequence_of_rows_that_are_chosen() -> None:
+    program, said = _exported(Filtered(), (torch.randn(2, 5),), ({0: "b"},))
+    assert not said
+    for rows in (1, 2, 5):
+        x = torch.randn(rows, 5)
+        assert torch.equal(program(x), Filtered()(x))
+
+
+# -- sizes that are lost ---------------------------------------------------------------------------
+
+
+def test_a_size_that_is_lost_after_the_capture_is_reported() -> None:
+    """A lowering of the user's that looks at the size fixes it, whatever the capture kept."""
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.relu(x) * 2
+
+    captured = torch.export.export(
+        Doubled(), (torch.randn(3, 2),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    )
+
+    def relu(op: Any, self: Any) -> Any:
+        node = next(n for n in captured.graph.nodes if n.op == "placeholder")
+        assert int(node.meta["val"].shape[0]) == 3  # a decomposition may fix it just so
+        return op.Relu(self)
+
+    program, said = _exported(captured, (), None, custom_translation_table={"aten::relu": relu})
+    if program.model.graph.inputs[0].shape[0] == 3:
+        assert any("OW827" in text for text in said)
+
+
+class Sliding(torch.nn.Module):
+    """A mask of a fixed window: `kept + seq` has to be 7 in what is captured of 4 and 3."""
+
+    def forward(self, x: Any, kept: Any) -> Any:
+        every = torch.cat([kept, x], 1)
+        window = torch.ones(7)[-every.shape[1] :] if every.shape[1] < 7 else torch.ones(7)
+        return every[:, -7:] * window
+
+
+def test_a_size_that_becomes_an_expression_is_reported_and_checked() -> None:
+    args = (torch.randn(2, 3), torch.randn(2, 4))
+    program, said = _exported(Sliding(), args, ({1: "seq"}, {1: "kept"}))
+    shapes = [str(v.shape) for v in program.model.graph.inputs]
+    if shapes != ["[2,seq]", "[2,kept]"]:
+        assert any("OW827" in text for text in said)
+    for seq, kept in ((3, 4), (2, 3), (4, 1), (5, 6)):
+        given = (torch.randn(2, seq), torch.randn(2, kept))
+        try:
+            found = program(*given)
+        except ExportTypeError:
+            continue  # it says so
+        torch.testing.assert_close(found, Sliding()(*given))
+
+
+# -- relations of the example ----------------------------------------------------------------------
+
+
+class Step(torch.nn.Module):
+    def forward(self, x: Any, past: Any, mask: Any) -> Any:
+        if past.shape[1] + x.shape[1] > mask.shape[1]:
+            return torch.cat([past, x], 1) * 0
+        return torch.cat([past, x], 1) * mask
+
+
+@pytest.mark.parametrize("names", [("seq", "past", "total"), ("seq", "past", "past + seq")])
+def test_an_example_of_one_token_takes_its_own_side(names: tuple[str, str, str]) -> None:
+    args = (torch.ones(2, 1), torch.ones(2, 5), torch.ones(2, 6))
+    program, _ = _exported(Step(), args, tuple({1: n} for n in names), verify=True)
+    for seq, past in ((1, 5), (1, 9), (3, 2)):
+        given = (torch.randn(2, seq), torch.randn(2, past), torch.randn(2, seq + past))
+        torch.testing.assert_close(program(*given), Step()(*given))
+
+
+def test_relations_of_one_size_and_another() -> None:
+    """A larger mask stays larger, and a size that is the same stays the same."""
+
+    class Cut(torch.nn.Module):
+        def forward(self, x: Any, mask: Any) -> Any:
+            if mask.shape[1] > x.shape[1]:
+                return x - mask[:, : x.shape[1]]
+            return x
+
+    program, _ = _exported(Cut(), (torch.ones(2, 1), torch.ones(2, 2)), ({1: "n"}, {1: "m"}))
+    given = (torch.randn(2, 1), torch.randn(2, 2))
+    assert torch.equal(program(*given), Cut()(*given))
+
+
+def test_an_example_that_would_be_refused_is_an_error() -> None:
+    class One(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2 if x.shape[0] == 1 else x
+
+    with pytest.raises(ExportValueError, match="refuse its own example"):
+        _exported(One(), (torch.ones(1, 2),), ({0: "n"},))
+    program, _ = _exported(One(), (torch.ones(1, 2),), ({0: "n"},), size_branches=True)
+    for n in (1, 3):
+        assert torch.equal(program(torch.ones(n, 2)), One()(torch.ones(n, 2)))
+
+
+# -- guards that say nothing -----------------------------------------------------------------------
+
+
+def test_names_that_are_sums() -> None:
+    class Sum(torch.nn.Module):
+        def forward(self, x: Any, past: Any, mask: Any) -> Any:
+            if mask.shape[1] > past.shape[1] + x.shape[1]:
+                return x
+            return torch.cat([past, x], 1) * mask
+
+    args = (torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 7))
+    for name in ("past + seq", "past+seq"):
+        program, said = _exported(Sum(), args, ({1: "seq"}, {1: "past"}, {1: name}))
+        assert not said
+        with pytest.raises(ExportTypeError):
+            program(*args[:2], torch.randn(2, 8))
+    with pytest.raises(ExportValueError, match="the sum is 7"):
+        _exported(Sum(), (*args[:2], torch.randn(2, 6)), ({1: "seq"}, {1: "past"}, {1: name}))
+
+
+def test_sizes_of_one_name_are_equal() -> None:
+    class Cut(torch.nn.Module):
+        def forward(self, x: Any, mask: Any) -> Any:
+            n = x.shape[1]
+            return x * (mask[:, :n] * 0 if mask.shape[1] > n else mask)
+
+    _, said = _exported(Cut(), (torch.randn(2, 5), torch.randn(2, 5)), ({1: "n"}, {1: "n"}))
+    assert not said
+
+
+def test_a_bound_that_is_declared_is_not_reported() -> None:
+    class Bounded(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x if x.shape[0] <= 64 else x * 2
+
+    dim = torch.export.Dim("n", min=2, max=64)
+    _, said = _exported(Bounded(), (torch.randn(5),), ({0: dim},))
+    assert not said
+
+
+def test_conditions_are_written_as_by_hand() -> None:
+    class Tiles(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2 if (x.shape[0] + 31) // 32 != 1 else x
+
+    _, said = _exported(Tiles(), (torch.randn(40),), ({0: "w"},))
+    assert len(said) == 1
+    assert "`w > 32`" in said[0]
+
+
+# -- lists among results ---------------------------------------------------------------------------
+
+
+class Dicts(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return [{"m": row.max(), "i": row.argmax()} for row in x]
+
+
+class Nested(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        found = []
+        for row in x:
+            found.append({"twice": (row * 2, row.min()), "m": row.max()})
+        return {"all": found, "m": torch.stack([one["m"] for one in found])}
+
+
+@pytest.mark.parametrize("kind", [Dicts, Nested])
+def test_a_list_of_dicts_has_a_dynamic_length(kind: Any) -> None:
+    program, said = _exported(kind(), (torch.randn(2, 5),), ({0: "b"},))
+    assert not said
+    for rows in (1, 4):
+        x = torch.randn(rows, 5)
+        torch.testing.assert_close(program(x), kind()(x))
+
+
+class Split(torch.nn.Module):
+    def forward(self, x: Any, sizes: Any) -> Any:
+        return {"parts": x.split(sizes.tolist()), "sizes": sizes.tolist(), "twice": x * 2}
+
+
+def test_a_split_by_values_is_a_result() -> None:
+    dynamic = torch.export.Dim.DYNAMIC
+    args = (torch.randn(6, 2), torch.tensor([2, 4]))
+    program, _ = _exported(Split(), args, ({0: dynamic}, {0: dynamic}), capture="source")
+    x, sizes = torch.randn(9, 2), torch.tensor([4, 0, 5])
+    found, wanted = program(x, sizes), Split()(x, sizes)
+    assert found["sizes"] == wanted["sizes"]
+    assert len(found["parts"]) == 3
+    torch.testing.assert_close(found["parts"], wanted["parts"])
