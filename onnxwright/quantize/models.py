@@ -71,8 +71,10 @@ def raise_version(model: ir.Model, version: int) -> None:
     """
     from onnxwright.optimizer.versions.api import convert_in_place
 
-    if model.graph.opset_imports.get("", 1) < version:
-        convert_in_place(model, version)
+    owners = (model.graph, *model.functions.values())
+    versions = [owner.opset_imports.get("", version) for owner in owners]
+    if min(versions) < version:
+        convert_in_place(model, max(version, *versions))
 
 
 def use_microsoft_domain(model: ir.Model) -> None:

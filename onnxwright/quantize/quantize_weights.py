@@ -272,8 +272,7 @@ def _write(
             if options.runtime:
                 emit.gathered_block_quantized(write, weights, use)
             else:
-                version = _version_of(use.graph)
-                emit.gathered(write, weights, use, blocks=version >= _BLOCKS_SINCE)
+                emit.gathered(write, weights, use, blocks=use.opset >= _BLOCKS_SINCE)
         elif _is_call(use):
             _give_to_call(write, weights, use)
         elif options.runtime:
@@ -284,13 +283,6 @@ def _write(
             emit.product(write, weights, use, factor)
         else:
             emit.product(write, weights, use, emit.multiplied(write, weights, use))
-
-
-def _version_of(graph: ir.Graph) -> int:
-    """The opset version of a graph; bodies have that of the graph around them."""
-    while graph.parent_node is not None and graph.parent_node.graph is not None:
-        graph = graph.parent_node.graph
-    return int(graph.opset_imports.get("", 1))
 
 
 def _give_to_call(write: emit.Emitter, weights: emit.Weights, use: WeightUse) -> None:

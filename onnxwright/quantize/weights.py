@@ -89,6 +89,7 @@ class WeightUse:
         source: where it comes from.
         graph: the graph of the node.
         constants: whether new weights of the graph are Constant nodes: it is that of a function.
+        opset: the version of the default domain there.
         transposed: whether the operand has the shape (N, K), not (K, N).
         reason: why it stays what it is; empty where it can be quantized.
     """
@@ -98,6 +99,7 @@ class WeightUse:
     source: Source
     graph: ir.Graph
     constants: bool
+    opset: int
     transposed: bool = False
     reason: str = ""
 
@@ -164,15 +166,16 @@ def weight_uses(model: ir.Model, *, embeddings: bool) -> Iterator[WeightUse]:
     """
     params = _function_params(model)
     for root, is_function in root_graphs(model):
+        opset = int(root.opset_imports.get("", 1))
         for graph in all_graphs(root):
+            place = (graph, is_function and graph is root, opset)
             for node in graph:
-                yield from _uses(node, graph, is_function and graph is root, params, embeddings)
+                yield from _uses(node, place, params, embeddings)
 
 
 def _uses(
     node: ir.Node,
-    graph: ir.Graph,
-    constants: bool,
+    where: tuple[ir.Graph, bool, int],
     params: dict[Any, dict[int, tuple[bool, str]]],
     embeddings: bool,
 ) -> Iterator[WeightUse]:
@@ -182,7 +185,7 @@ def _uses(
             continue
         if source.dtype in FLOATS and len(source.shape) > 1:
             reason = reason or _reason(node, source)
-            yield WeightUse(node, place, source, graph, constants, transposed, reason)
+            yield WeightUse(node, place, source, *where, transposed, reason)
 
 
 def _operands(
