@@ -102,8 +102,8 @@ class Weights:
         name: the name of the weight.
         made: its integers and scales.
         kind: the element type of the operand.
-        copies: whether each reader has values of its own: ONNX Runtime fuses DequantizeLinear with a
-            product only where nothing else reads the integers.
+        copies: whether each reader has values of its own: ONNX Runtime fuses DequantizeLinear with
+            a product only where nothing else reads the integers.
     """
 
     def __init__(self, name: str, made: Rounded, kind: ir.DataType, *, copies: bool) -> None:
@@ -116,8 +116,8 @@ class Weights:
         """The value of one part, made at the first reader of a graph."""
         if part not in self._tensors:
             self._tensors[part] = make()
-        # NOTE: weights are in the graph that reads them: ONNX Runtime does not load a model in which
-        # a product of a body reads DequantizeLinear of a weight of the graph around it.
+        # NOTE: weights are in the graph that reads them: ONNX Runtime does not load a model in
+        # which a product of a body reads DequantizeLinear of a weight of the graph around it.
         key = (id(graph), part)
         if key in self._values and not self._copies:
             return self._values[key]
@@ -142,7 +142,9 @@ def dequantized(write: Emitter, weights: Weights, use: WeightUse) -> ir.Value:
     blocked = bool(made.block)
     scale = made.scale if blocked else made.scale.reshape(-1)
     inputs: list[ir.Value | None] = [
-        weights.value(write, "quantized", graph, lambda: weights.integers(made.values, made.signed)),
+        weights.value(
+            write, "quantized", graph, lambda: weights.integers(made.values, made.signed)
+        ),
         weights.value(write, "scale", graph, lambda: weights.floats(scale)),
     ]
     if made.zero is not None:
@@ -171,9 +173,7 @@ def product(write: Emitter, weights: Weights, use: WeightUse, factor: Any) -> No
     write.replace(result)
 
 
-def _scaled_sum(
-    write: Emitter, node: ir.Node, result: ir.Value, kind: ir.DataType
-) -> ir.Value:
+def _scaled_sum(write: Emitter, node: ir.Node, result: ir.Value, kind: ir.DataType) -> ir.Value:
     """What Gemm computes after the product: `alpha * result + beta * C`."""
     name = node.outputs[0].name
     alpha, beta = _attribute(node, "alpha", 1.0), _attribute(node, "beta", 1.0)

@@ -1,4 +1,4 @@
-"""Names and patterns by which users choose nodes and weights: `fnmatch`, each used at least once."""
+"""Names and patterns (`fnmatch`) by which users choose nodes and weights."""
 
 from __future__ import annotations
 

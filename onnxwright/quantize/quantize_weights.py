@@ -22,6 +22,7 @@ from onnxwright.quantize.models import (
     use_microsoft_domain,
 )
 from onnxwright.quantize.patterns import Patterns
+from onnxwright.quantize.relu_sums import write_sums
 from onnxwright.quantize.removing import remove_unread, stored_bytes
 from onnxwright.quantize.report import QuantizedWeight, QuantizeReport, Skipped
 from onnxwright.quantize.rounding import Method, Rounded, round_to_nearest, rounded_by
@@ -70,8 +71,8 @@ def quantize_weights(
     time, those in files too.  Inputs and outputs keep their names and types.
 
     Args:
-        model: a ModelProto, an `onnx_ir.Model`, a path, bytes, a file, an `ONNXProgram` or a script;
-            it is not changed.
+        model: a ModelProto, an `onnx_ir.Model`, a path, bytes, a file, an `ONNXProgram` or a
+            script; it is not changed.
         bits: 4 or 8.
         block: how many elements along the inner size share a scale, for four bits and for
             `target="onnxruntime"`; None for a whole column.  The last block may be shorter.
@@ -115,9 +116,7 @@ def quantize_weights(
         >>> [node.op_type for node in small.graph.node], done.bytes
         (['DequantizeLinear', 'MatMul'], (32, 12))
     """
-    options = _options(
-        bits, block, symmetric, embeddings, target, accuracy_level, dynamic, method
-    )
+    options = _options(bits, block, symmetric, embeddings, target, accuracy_level, dynamic, method)
     source = opened(model)
     made, patterns = source.model, Patterns("skip", skip)
     done = QuantizeReport(opset=(_version(made), _version(made)))
@@ -127,11 +126,15 @@ def quantize_weights(
         raise_version(made, _least_version(chosen, options))
         chosen = _chosen(made, options, patterns, done)
         _quantize(made, chosen, options, done)
+        if not options.runtime and not options.dynamic:
+            write_sums(made)
         if options.bits == 4 and not options.runtime:
             made.ir_version = max(made.ir_version, INT4_IR_VERSION)
     else:
         _chosen(made, options, patterns, done)
-    patterns.warn_unused(u.source.value.name or "" for u in weight_uses(made, embeddings=embeddings))
+    patterns.warn_unused(
+        u.source.value.name or "" for u in weight_uses(made, embeddings=embeddings)
+    )
     done.bytes = (before, stored_bytes(made))
     done.opset = (done.opset[0], _version(made))
     result = source.close(made)

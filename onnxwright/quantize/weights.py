@@ -1,6 +1,6 @@
 """The weights of products and tables: constants behind Transpose, Cast and Identity.
 
-What is found is a `WeightUse`: a node, the operand, and how the operand is computed from a constant.
+A `WeightUse` is a node, the operand, and how the operand is computed from a constant.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _reads_transposed(node: ir.Node) -> bool:
 def _reason(node: ir.Node, source: Source) -> str:
     """Why a weight stays what it is; empty where nothing speaks against it."""
     if source.value.is_graph_input():
-        return "it is an input of the model as well, which a caller may give (`inputs_to_initializers`)"
+        return "it is an input of the model as well: see `inputs_to_initializers`"
     if len(source.shape) != 2:
         return f"it has {len(source.shape)} axes, and blocks are written for matrices"
     if any(attribute.is_ref() for attribute in node.attributes.values()):

@@ -144,9 +144,7 @@ def test_a_weight_of_several_nodes_is_read_by_fused_products() -> None:
     text = "g (float[m,72] x) => (float[m,72] y) { a = MatMul(x, w) b = Neg(a) y = MatMul(b, w) }"
     made, report = ow.quantize_weights(model_of(text, w=square), report=True)
     matrix = rounded(square)
-    np.testing.assert_allclose(
-        run(made, {"x": X})[0], -(X @ matrix) @ matrix, rtol=1e-3, atol=1e-2
-    )
+    np.testing.assert_allclose(run(made, {"x": X})[0], -(X @ matrix) @ matrix, rtol=1e-3, atol=1e-2)
     assert len(report.weights) == 1
     assert len(report.weights[0].nodes) == 2
     assert kinds(made).count("DequantizeLinear") == 2
@@ -209,7 +207,13 @@ GATHER = "g (int64[a,b] i) => (float[a,b,c] y) { y = Gather(w, i) }"
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize(
     ("bits", "target", "opset"),
-    [(4, "any", 13), (8, "any", 13), (8, "any", 21), (4, "onnxruntime", 13), (8, "onnxruntime", 21)],
+    [
+        (4, "any", 13),
+        (8, "any", 13),
+        (8, "any", 21),
+        (4, "onnxruntime", 13),
+        (8, "onnxruntime", 21),
+    ],
 )
 def test_embeddings(bits: int, target: str, opset: int, symmetric: bool) -> None:
     table = np.ascontiguousarray(WEIGHT.T)

@@ -26,6 +26,7 @@ from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
 from onnxwright.optimizer.folding import optimize_traced
 from onnxwright.optimizer.quantized_weights import dequantize_weights
+from onnxwright.quantize.relu_sums import write_sums
 
 if TYPE_CHECKING:
     import onnx
@@ -210,6 +211,7 @@ class ONNXProgram(RunnableProgram):
         written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
         optimize_traced(self.model, frozenset(self._built.weights.get(n, n) for n in written))
         dequantize_weights(self.model, self._built.inner_weights)
+        write_sums(self.model)
         self.release()
 
     def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
