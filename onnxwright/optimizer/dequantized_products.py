@@ -20,7 +20,7 @@ def multiply_dequantized(model: ir.Model) -> None:
 
     `Gemm(x, DequantizeLinear(w), b)` becomes MatMul and Add; a weight that is read transposed by
     this product alone is stored transposed, with its scales and zero points.  A Gemm whose other
-    matrix is dequantized as well stays: it is computed with integers.
+    matrix is dequantized as well and whose result is quantized stays: it is one kernel of integers.
 
     Args:
         model: the model; it is changed.
@@ -31,7 +31,7 @@ def multiply_dequantized(model: ir.Model) -> None:
             continue
         matrix, turned = _matrix(node)
         made = None if matrix is None else matrix.producer()
-        if made is None or not _is_of_weight(made) or _is_dequantized(node.inputs[0]):
+        if made is None or not _is_of_weight(made) or _is_of_integers(node):
             continue
         names = names or Names(model.graph)
         if turned:
@@ -56,9 +56,16 @@ def _matrix(node: ir.Node) -> tuple[ir.Value | None, bool]:
     return value, turned
 
 
-def _is_dequantized(value: ir.Value | None) -> bool:
-    node = None if value is None else value.producer()
-    return node is not None and node.op_type == "DequantizeLinear" and not node.domain
+def _is_of_integers(node: ir.Node) -> bool:
+    """Whether the operand of a Gemm is dequantized, and its result quantized, after Relu or not."""
+    x = node.inputs[0]
+    before = None if x is None else x.producer()
+    if node.op_type != "Gemm" or before is None or before.op_type != "DequantizeLinear":
+        return False
+    readers = [use.node for use in node.outputs[0].uses()]
+    if len(readers) == 1 and readers[0].op_type == "Relu":
+        readers = [use.node for use in readers[0].outputs[0].uses()]
+    return bool(readers) and all(reader.op_type == "QuantizeLinear" for reader in readers)
 
 
 def _is_of_weight(node: ir.Node) -> bool:

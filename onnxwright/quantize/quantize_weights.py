@@ -22,7 +22,7 @@ from onnxwright.quantize.models import (
     use_microsoft_domain,
 )
 from onnxwright.quantize.patterns import Patterns
-from onnxwright.quantize.relu_sums import write_sums
+from onnxwright.quantize.product_sums import write_sums
 from onnxwright.quantize.removing import remove_unread, stored_bytes
 from onnxwright.quantize.report import QuantizedWeight, QuantizeReport, Skipped
 from onnxwright.quantize.rounding import Method, Rounded, round_to_nearest, rounded_by

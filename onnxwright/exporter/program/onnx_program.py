@@ -26,7 +26,7 @@ from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
 from onnxwright.optimizer.folding import optimize_traced
 from onnxwright.optimizer.quantized_weights import dequantize_weights
-from onnxwright.quantize.relu_sums import write_sums
+from onnxwright.quantize.product_sums import write_sums
 
 if TYPE_CHECKING:
     import onnx

@@ -1,7 +1,7 @@
-"""Sums between a product of a dequantized weight and Relu, written so that the product is fused.
+"""Sums after products of dequantized weights, written so that ONNX Runtime fuses the products.
 
-ONNX Runtime makes one operator of MatMul of matrices, Add and Relu before it looks for
-DequantizeLinear, and then dequantizes the whole weight in every run.  It leaves Sum as it is.
+It makes Gemm of MatMul of matrices and Add before it looks for DequantizeLinear.  Where Relu follows,
+or the other matrix is dequantized too, the weight is then dequantized in every run.  Sum it leaves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ _BROADCASTS_SINCE = 8
 
 
 def write_sums(model: ir.Model) -> None:
-    """Let Sum take the place of Add between a product of a dequantized weight and Relu.
+    """Let Sum take the place of Add after a product of a dequantized weight.
+
+    This is done before Relu, and where both matrices are dequantized.
 
     Args:
         model: the model, its functions and bodies included; it is changed.
@@ -39,9 +41,12 @@ def write_sums(model: ir.Model) -> None:
         if root.opset_imports.get("", 1) < _BROADCASTS_SINCE:
             continue
         for node in root.all_nodes():
-            added = _maker(node.inputs[0], "Add") if node.op_type == "Relu" else None
-            if added is not None and any(_is_product(value) for value in added.inputs):
-                added.op_type = "Sum"
+            if node.op_type == "Add" and not node.domain:
+                products = [found for value in node.inputs if (found := _product(value))]
+                if any(_maker(p.inputs[0], "DequantizeLinear") for p in products) or (
+                    products and _feeds_relu(node.outputs[0])
+                ):
+                    node.op_type = "Sum"
 
 
 def _maker(value: ir.Value | None, kind: str) -> ir.Node | None:
@@ -50,13 +55,17 @@ def _maker(value: ir.Value | None, kind: str) -> ir.Node | None:
     return node if node is not None and not node.domain and node.op_type == kind else None
 
 
-def _is_product(value: ir.Value | None) -> bool:
-    """Whether a value is a product of matrices, of which the second is dequantized."""
+def _product(value: ir.Value | None) -> ir.Node | None:
+    """The product of matrices that a value is, if the second one is dequantized."""
     node = _maker(value, "MatMul")
     if node is None or _maker(node.inputs[1], "DequantizeLinear") is None:
-        return False
+        return None
     shape = None if node.inputs[0] is None else node.inputs[0].shape
-    return shape is None or len(shape) == 2
+    return node if shape is None or len(shape) == 2 else None
+
+
+def _feeds_relu(value: ir.Value) -> bool:
+    return any(use.node.op_type == "Relu" and not use.node.domain for use in value.uses())
 
 
 __all__ = ["write_sums"]
