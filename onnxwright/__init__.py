@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from onnxwright.optimizer.model_tools import set_shapes as set_shapes
     from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.quantize import quantize_weights as quantize_weights
+    from onnxwright.quantize import to_half as to_half
     from onnxwright.types import ANNOTATIONS as ANNOTATIONS
     from onnxwright.types import BFLOAT16 as BFLOAT16
     from onnxwright.types import BOOL as BOOL
@@ -148,6 +149,7 @@ _HOMES = {
     "set_initializer": "onnxwright.optimizer.model_tools",
     "set_shapes": "onnxwright.optimizer.model_tools",
     "quantize_weights": "onnxwright.quantize",
+    "to_half": "onnxwright.quantize",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
