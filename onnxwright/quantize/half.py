@@ -66,11 +66,11 @@ def to_half(
     """A model whose values of FLOAT are of half precision.
 
     Weights, values, bodies of If, Loop and Scan and attributes that are element types (`to` of
-    Cast, `dtype` of random operators, the value of ConstantOfShape) change together; functions are
-    inlined.  These nodes still compute in FLOAT, between Casts:
+    Cast, the value of ConstantOfShape) change together; functions are inlined.  These nodes still compute in FLOAT, between Casts:
 
     * operators whose schema or whose kernel in ONNX Runtime's CPU does not have the type, such as
-      the scales of Resize, and those of other domains and of sequences and optional values;
+      the scales of Resize, random operators, those of other domains, and those of sequences and
+      optional values;
     * nodes with a constant beyond the range of the type, or so small that it would become 0;
     * nodes that compute from integers and constants alone: positions, counts and masks;
     * those that `keep` names, and those whose values are beyond the range in a run on `inputs`.

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs, subgraphs
-from onnxwright.quantize.half_types import FLOAT, TYPE_ATTRIBUTES, is_float
+from onnxwright.quantize.half_types import FLOAT, is_float
 from onnxwright.quantize.half_values import constant_tensor, constants_of, limit_of
 from onnxwright.quantize.models import names_of
 from onnxwright.quantize.removing import remove_unread
@@ -239,9 +239,8 @@ class _Rewriter:
             array = np.zeros(1, np.float32) if held is None else held.as_tensor().numpy()
             made = ir.Tensor(array.astype(self._plan.kind.numpy()), self._plan.kind)
             node.attributes["value"] = ir.AttrTensor("value", made)
-        elif node.op_type in TYPE_ATTRIBUTES:
-            name = TYPE_ATTRIBUTES[node.op_type]
-            node.attributes[name] = ir.AttrInt64(name, int(self._plan.kind))
+        elif node.op_type == "Cast":
+            node.attributes["to"] = ir.AttrInt64("to", int(self._plan.kind))
 
     def _remove_cast(self, node: ir.Node) -> None:
         """Remove a Cast to the type that its input has now."""

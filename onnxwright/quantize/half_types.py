@@ -10,13 +10,6 @@ from onnxwright.operators import facts
 from onnxwright.opset.registry import InputParam, OpSignature, signature
 
 FLOAT = ir.DataType.FLOAT
-# Attributes that say the element type of the (first) output, where no input does.
-TYPE_ATTRIBUTES = {
-    "Cast": "to", "RandomNormal": "dtype", "RandomUniform": "dtype", "RandomNormalLike": "dtype",
-    "RandomUniformLike": "dtype", "EyeLike": "dtype", "Bernoulli": "dtype",
-    "HannWindow": "output_datatype", "HammingWindow": "output_datatype",
-    "BlackmanWindow": "output_datatype", "MelWeightMatrix": "output_datatype",
-}  # fmt: skip
 _BODIES = ("If", "Loop", "Scan")
 _KINDS = {ir.DataType.FLOAT16: "tensor(float16)", ir.DataType.BFLOAT16: "tensor(bfloat16)"}
 
@@ -88,13 +81,14 @@ class HalfTypes:
             variable = param.type_str
             only_output = variable not in given
             follows = only_output and self._follows(node)
-            attribute = only_output and node.op_type in TYPE_ATTRIBUTES
+            attribute = only_output and node.op_type == "Cast"
             if "(" in variable or self._text not in param.types:
                 fixed[variable] = ""
             elif not self._has_kernel(node.op_type, variable):
                 fixed[variable] = f"ONNX Runtime's CPU has no kernel of it for {self.kind.name}"
             elif only_output and not follows and not attribute:
-                fixed[variable] = "nothing says the type of its result"
+                # Random numbers, windows: no kernel of the runtime has another type.
+                fixed[variable] = "its result has a type that no input says"
         if node.op_type == "DequantizeLinear" and any(fixed.values()):
             return set(), set(), next(filter(None, fixed.values()))
         for why in fixed.values():
@@ -124,4 +118,4 @@ def _param(params: Sequence[InputParam], place: int) -> InputParam:
     return params[min(place, len(params) - 1)]
 
 
-__all__ = ["FLOAT", "TYPE_ATTRIBUTES", "HalfTypes", "is_float", "is_typed"]
+__all__ = ["FLOAT", "HalfTypes", "is_float", "is_typed"]

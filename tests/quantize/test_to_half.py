@@ -134,7 +134,7 @@ MODELS: dict[str, tuple[str, int]] = {
         """g (float[a,3] x) => (float[b,3] y) { n = Neg(x) e = SequenceEmpty() s = SequenceInsert(e, n)
         y = ConcatFromSequence<axis=0>(s) }""", 11,
     ),
-    "sequence_output": ("g (float[4,3] x) => (seq(float) y) { n = Neg(x) y = SplitToSequence<axis=0>(n) }", 11),
+    "sequence_output": ("g (float[4,3] x) => (seq(float[a,b]) y) { n = Neg(x) y = SplitToSequence<axis=0>(n) }", 11),
     "optional": (
         """g (float[a,3] x) => (float[a,3] y) { n = Neg(x) o = Optional(n) m = OptionalGetElement(o)
         y = Exp(m) }""", 18,
@@ -195,6 +195,8 @@ def built(name: str, opset: int) -> onnx.ModelProto:
 @pytest.mark.parametrize("name", MODELS)
 def test_operators(name: str, opset: int, dtype: str) -> None:
     least = MODELS[name][1]
+    if name.startswith("random") and opset > 21:
+        pytest.skip("ONNX Runtime has no kernel of the version of opset 22")
     if 0 < opset <= least:
         pytest.skip(f"it is written for opset {least}")
     check(built(name, opset or least), dtype, random=name.startswith("random"))
@@ -211,8 +213,12 @@ def test_types_change_together() -> None:
     assert [t.data_type for t in made.graph.initializer] == []
     inner = {v.type.tensor_type.elem_type for v in made.graph.value_info}
     assert inner <= {10}
-    made, _ = check(built("random_normal", 11), "float16")
-    assert {a.name: a.i for a in made.graph.node[0].attribute}["dtype"] == 10
+    made, _ = check(built("cast", 13), "float16")
+    assert kinds(made) == ["Cast", "Cast", "Cast", "Cast"]  # to half, double, half, float
+    assert [n.attribute[0].i for n in made.graph.node] == [10, 11, 10, 1]
+    made, _ = check(built("constant_of_shape", 13), "float16")
+    values = [a.t.data_type for n in made.graph.node for a in n.attribute if a.name == "value"]
+    assert values == [10, 10]
 
 
 def test_resize_keeps_its_scales() -> None:
