@@ -132,9 +132,7 @@ def quantize_weights(
             made.ir_version = max(made.ir_version, INT4_IR_VERSION)
     else:
         _chosen(made, options, patterns, done)
-    patterns.warn_unused(
-        u.source.value.name or "" for u in weight_uses(made, embeddings=embeddings)
-    )
+    patterns.warn_unused([w.name for w in done.weights] + [s.name for s in done.skipped])
     done.bytes = (before, stored_bytes(made))
     done.opset = (done.opset[0], _version(made))
     result = source.close(made)

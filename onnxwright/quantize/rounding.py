@@ -185,7 +185,7 @@ def rounded_by(
     if blocks == 1 and scale.shape == (columns,):
         scale = scale.reshape(1, columns)
     if scale.dtype.kind != "f" or scale.shape != (blocks, columns):
-        _refuse(name, f"scales: floats of the shape {(blocks, columns)}", _kind(result[1]))
+        _refuse(name, f"the scales as floats of the shape {(blocks, columns)}", _kind(result[1]))
     with np.errstate(over="ignore"):
         scale = scale.astype(dtype)
     if not np.isfinite(scale.astype(np.float32)).all():
@@ -200,7 +200,7 @@ def rounded_by(
     signed = zero is None or lowest < 0
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     if lowest < low or highest > high:
-        wanted = f"integers from {low} to {high}, for {bits} bits"
+        wanted = f"the integers as numbers from {low} to {high}, for {bits} bits"
         if zero is None:
             wanted += " without zero points"
         _refuse(name, wanted, f"integers from {lowest} to {highest}")
@@ -263,8 +263,8 @@ def packed_rows(values: Array) -> Array:
 
 def _integers(name: str, what: str, given: Any, shape: tuple[int, ...]) -> Array:
     array = np.asarray(given)
-    if array.dtype.kind in "fV" or array.dtype.kind not in "iu" or array.shape != shape:
-        _refuse(name, f"{what}: integers of the shape {shape}", _kind(given))
+    if array.dtype.kind not in "iu" or array.shape != shape:
+        _refuse(name, f"{what} as integers of the shape {shape}", _kind(given))
     return array
 
 

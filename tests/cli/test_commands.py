@@ -44,7 +44,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "check", "compile", "run", "to-script", "show", "view", "diff", "compare", "explain",
         "migrate",
         "gen-stubs", "sweep", "coverage", "completion", "convert", "extract", "compose",
-        "set-shapes", "rename", "optimize",
+        "set-shapes", "rename", "optimize", "quantize", "half",
     }  # fmt: skip
 
 
