@@ -24,23 +24,19 @@ for name, shape in {"table": (200, 64), "up": (64, 256), "down": (256, 64)}.item
 
 
 def searched(weight):
-    """The best of a few scales for each block of 32: less error than the nearest alone."""
+    """The best of a few scales for each block of 32, by the squared error."""
     blocks = weight.reshape(-1, 32, weight.shape[1])
-    best, least = None, None
-    for part in np.linspace(0.8, 1.1, 7):
-        scale = part * np.abs(blocks).max(axis=1) / 7.5
+    high, low = blocks.max(axis=1), blocks.min(axis=1)
+    farthest = np.where(-low >= high, low, high)
+    tries = []
+    for part in (1.0, 0.8, 0.85, 0.9, 0.95, 1.05):
+        scale = part * farthest / -8
         integers = np.clip(np.rint(blocks / scale[:, None]), -8, 7)
-        error = ((integers * scale[:, None] - blocks) ** 2).sum(axis=1)
-        if best is None:
-            best, least = (integers, scale), error
-            continue
-        better = error < least
-        least = np.where(better, error, least)
-        best = (
-            np.where(better[:, None], integers, best[0]),
-            np.where(better, scale, best[1]),
-        )
-    return best[0].astype(np.int8).reshape(weight.shape), best[1].astype(np.float32), None
+        tries.append((((integers * scale[:, None] - blocks) ** 2).sum(axis=1), integers, scale))
+    best = np.argmin([error for error, _, _ in tries], axis=0)
+    integers = np.choose(best[:, None], [i for _, i, _ in tries])
+    scale = np.choose(best, [s for _, _, s in tries])
+    return integers.astype(np.int8).reshape(weight.shape), scale.astype(np.float32), None
 
 
 ids = np.arange(8)

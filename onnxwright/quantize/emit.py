@@ -152,7 +152,9 @@ def dequantized(write: Emitter, weights: Weights, use: WeightUse) -> ir.Value:
         inputs.append(weights.value(
             write, "zero_point", graph, lambda: weights.integers(zero, made.signed)
         ))  # fmt: skip
-    attrs = {"axis": 0, "block_size": made.block} if blocked else {"axis": 1}
+    attrs: dict[str, Any] = {"axis": 1}
+    if blocked:
+        attrs = {"axis": 0, "block_size": made.block}
     result = write.node(
         "DequantizeLinear", inputs, write.named(f"{weights.name}_dequantized"), **attrs
     )

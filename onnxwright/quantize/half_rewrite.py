@@ -137,10 +137,11 @@ class _Rewriter:
             name = self._names.unique(f"{value.name}_half")
             node = value.producer()
             if node is not None:
-                made = ir.node("Constant", [], {"value": held}).outputs[0]
+                constant = ir.node("Constant", [], {"value": held})
+                made = constant.outputs[0]
                 made.name = name
                 assert node.graph is not None
-                node.graph.insert_after(node, made.producer())
+                node.graph.insert_after(node, constant)
             else:
                 made = ir.Value(name=name, shape=value.shape, const_value=held)
                 assert value.graph is not None
@@ -165,7 +166,10 @@ class _Rewriter:
                 for part, number in (("least", -limit), ("most", limit))
             ]
             # Min and Max: Clip of opset 6 has its bounds as attributes.
-            for operator, bound, part in (("Max", bounds[0], "above"), ("Min", bounds[1], "within")):
+            for operator, bound, part in (
+                ("Max", bounds[0], "above"),
+                ("Min", bounds[1], "within"),
+            ):
                 node = ir.node(operator, [inner, bound])
                 node.outputs[0].name = self._names.unique(f"{value.name}_{part}")
                 inner = _typed(node.outputs[0], FLOAT, value)
@@ -219,7 +223,7 @@ class _Rewriter:
             new = self._as(value, half, graph, None)
             if new is value and value.producer() is not None:
                 continue
-            if new is value or value in self._constants and owner is None:
+            if new is value or (value in self._constants and owner is None):
                 continue
             if owner is None:  # the names of outputs stay
                 name = value.name

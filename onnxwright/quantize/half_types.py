@@ -21,8 +21,10 @@ def is_float(value: ir.Value | None) -> bool:
 
 def is_typed(value: ir.Value | None) -> bool:
     """Whether a value is a tensor whose element type is known, or is left out."""
-    return value is None or not value.name or (
-        isinstance(value.type, ir.TensorType) and value.dtype is not None
+    return (
+        value is None
+        or not value.name
+        or (isinstance(value.type, ir.TensorType) and value.dtype is not None)
     )
 
 

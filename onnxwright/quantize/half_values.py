@@ -21,7 +21,8 @@ _PIECE = 1 << 22
 
 def limit_of(kind: ir.DataType) -> float:
     """The greatest finite number of a type."""
-    return float(ml_dtypes.finfo(kind.numpy()).max)
+    finfo: Any = ml_dtypes.finfo  # it has no annotations
+    return float(finfo(kind.numpy()).max)
 
 
 def infer_types(model: ir.Model) -> None:

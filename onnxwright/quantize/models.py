@@ -71,7 +71,7 @@ def raise_version(model: ir.Model, version: int) -> None:
     """
     from onnxwright.optimizer.versions.api import convert_in_place
 
-    owners = (model.graph, *model.functions.values())
+    owners: list[Any] = [model.graph, *model.functions.values()]
     versions = [owner.opset_imports.get("", version) for owner in owners]
     if min(versions) < version:
         convert_in_place(model, max(version, *versions))
@@ -79,7 +79,8 @@ def raise_version(model: ir.Model, version: int) -> None:
 
 def use_microsoft_domain(model: ir.Model) -> None:
     """Let a model and its functions import the operators of ONNX Runtime."""
-    for owner in (model.graph, *model.functions.values()):
+    owners: list[Any] = [model.graph, *model.functions.values()]
+    for owner in owners:
         owner.opset_imports.setdefault(_MICROSOFT, 1)
 
 

@@ -296,8 +296,8 @@ def _give_to_call(write: emit.Emitter, weights: emit.Weights, use: WeightUse) ->
 
 
 def _options(
-    bits: int, block: int | None, symmetric: bool, embeddings: bool, target: str,
-    accuracy_level: int | None, dynamic: bool, method: str | Method,
+    bits: int, block: Any, symmetric: bool, embeddings: bool, target: str,
+    accuracy_level: int | None, dynamic: bool, method: Any,
 ) -> Options:  # fmt: skip
     """The options, checked."""
     if isinstance(bits, bool) or bits not in (4, 8):

@@ -65,7 +65,8 @@ class QuantizeReport:
         if self.opset[0] != self.opset[1]:
             lines.append(f"opset {self.opset[0]} -> {self.opset[1]}")
         if self.weights:
-            rows = [("weight", "shape", "bits", "block", "bytes", "error", "read by")]
+            head = ("weight", "shape", "bits", "block", "bytes", "error", "read by")
+            rows: list[tuple[str, ...]] = [head]
             rows += [_row(weight) for weight in self.weights]
             widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]) - 1)]
             lines += [

@@ -52,7 +52,7 @@ class Rounded:
     @property
     def signed(self) -> bool:
         """Whether the integers are of a signed type."""
-        return self.values.dtype == np.int8
+        return bool(self.values.dtype == np.int8)
 
     def unsigned(self) -> tuple[Array, Array | None]:
         """Values and zero points as UINT8; the zero points are None where all are the middle."""
@@ -177,7 +177,7 @@ def rounded_by(
     rows, columns = weight.shape
     given = np.array(weight, np.float32)
     result = method(given)
-    if not isinstance(result, tuple) or len(result) != 3:
+    if not isinstance(result, tuple) or len(result) != 3:  # type: ignore[redundant-expr]  # a user's function may return anything
         _refuse(name, "a tuple of three: integers, scales, zero points or None", _kind(result))
     blocks = -(-rows // block) if block else 1
     values = _integers(name, "the integers", result[0], (rows, columns))
@@ -223,7 +223,8 @@ def dequantized(made: Rounded) -> Array:
     values = made.values.astype(np.float32)
     if made.zero is not None:
         values -= np.repeat(made.zero.astype(np.float32), step, axis=0)[:rows]
-    return values * scale
+    result: Array = values * scale
+    return result
 
 
 def packed(values: Array) -> Array:

@@ -9,6 +9,7 @@ model = parser.parse_model(
     <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> { y = MatMul (x, w) }"""
 )
 
+
 def to_sevens(weight):
     scale = np.abs(weight).max(axis=0, keepdims=True) / 7
     return np.rint(weight / scale).astype(np.int8), scale, None
