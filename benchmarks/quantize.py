@@ -1,9 +1,9 @@
-"""Weights in four bits beside ONNX Runtime's own quantizer: bytes, decode time and results as ratios.
+"""Weights in four bits beside ONNX Runtime's own quantizer: bytes, time of one token, results.
 
 The model is a stack of gated layers of a small decoder, run one token at a time with one thread.
 Ours is written with standard operators and with MatMulNBits; theirs by
-`onnxruntime.quantization.matmul_nbits_quantizer`, symmetric, blocks of 32, accuracy level 4, which is
-also what a session takes for DequantizeLinear.
+`onnxruntime.quantization.matmul_nbits_quantizer`, symmetric, blocks of 32, accuracy level 4, which
+is also what a session takes for DequantizeLinear.
 
     python benchmarks/quantize.py [--layers 4] [--width 1024] [--repeat 30] [--json]
 """

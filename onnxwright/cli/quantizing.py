@@ -56,7 +56,7 @@ def add(commands: Commands) -> None:
     add_model(made)
     made.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16")
     made.add_argument("--keep", action="append", metavar="NAME", default=[],
-                      help="a node, operator or weight that stays float32, or a pattern")  # fmt: skip
+                      help="a node, operator or weight to leave, or a pattern")  # fmt: skip
     made.add_argument("--io", choices=("keep", "half"), default="keep",
                       help="half: inputs and outputs change too")  # fmt: skip
     made.add_argument("--report", action="store_true", help="say what was done")

@@ -27,7 +27,8 @@ from onnxwright.quantize.patterns import Patterns
 from onnxwright.quantize.removing import stored_bytes
 
 _TYPES = {"float16": ir.DataType.FLOAT16, "bfloat16": ir.DataType.BFLOAT16}
-_BFLOAT16_SINCE = 13  # Cast, which is needed anyway
+# Min and Max that broadcast; Cast to BFLOAT16.
+_LEAST_VERSION = {ir.DataType.FLOAT16: 8, ir.DataType.BFLOAT16: 13}
 
 
 @dataclass
@@ -66,7 +67,8 @@ def to_half(
     """A model whose values of FLOAT are of half precision.
 
     Weights, values, bodies of If, Loop and Scan and attributes that are element types (`to` of
-    Cast, the value of ConstantOfShape) change together; functions are inlined.  These nodes still compute in FLOAT, between Casts:
+    Cast, the value of ConstantOfShape) change together; functions are inlined.
+    These nodes still compute in FLOAT, between Casts:
 
     * operators whose schema or whose kernel in ONNX Runtime's CPU does not have the type, such as
       the scales of Resize, random operators, those of other domains, and those of sequences and
@@ -93,7 +95,7 @@ def to_half(
 
     Raises:
         ScriptValueError: an option is not valid (OW920).
-        ConversionError: the model is older than opset 13, which BFLOAT16 needs, and cannot be
+        ConversionError: the model is older than opset 8, or than 13 for BFLOAT16, and cannot be
             converted (OW870).
         EagerError: the model does not run on `inputs`.
 
@@ -123,8 +125,7 @@ def to_half(
     if made.functions:
         InlinePass()(made)
         made.functions.clear()
-    if kind is ir.DataType.BFLOAT16:
-        raise_version(made, _BFLOAT16_SINCE)
+    raise_version(made, _LEAST_VERSION[kind])
     infer_types(made)
     done = HalfReport(dtype)
     before = stored_bytes(made)

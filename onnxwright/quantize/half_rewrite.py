@@ -107,7 +107,7 @@ class _Rewriter:
             return self._constant(value, half, graph, reader)
         if (value in self._half) == half:
             return value
-        return self._cast(value, half, graph, reader)
+        return self._cast(value, half, graph)
 
     def _constant(
         self, value: ir.Value, half: bool, graph: ir.Graph, reader: ir.Node | None
@@ -115,14 +115,14 @@ class _Rewriter:
         """A constant as it is stored: in both types where both are read and it is small."""
         if half:
             if value in self._plan.wide:
-                return self._cast(value, half, graph, reader)
+                return self._cast(value, half, graph)
             return self._stored_half(value)
         exact = reader is None or reader in self._plan.exact or value in self._plan.wide
         tensor = self._constants[value]
         if exact or tensor is None or tensor.size <= _LARGE or not _is_weight(reader):
             return value
         stored = self._stored_half(value)
-        return self._cast(stored, False, graph, reader)
+        return self._cast(stored, False, graph)
 
     def _stored_half(self, value: ir.Value) -> ir.Value:
         key = (value, True)
@@ -150,9 +150,7 @@ class _Rewriter:
             self._half.add(made)
         return self._stored[key]
 
-    def _cast(
-        self, value: ir.Value, half: bool, graph: ir.Graph, reader: ir.Node | None
-    ) -> ir.Value:
+    def _cast(self, value: ir.Value, half: bool, graph: ir.Graph) -> ir.Value:
         """A Cast, once for each graph that reads it."""
         key = (id(graph), value, half)
         if key in self._casts:
@@ -166,12 +164,9 @@ class _Rewriter:
                 for part, number in (("least", -limit), ("most", limit))
             ]
             # Min and Max: Clip of opset 6 has its bounds as attributes.
-            for operator, bound, part in (
-                ("Max", bounds[0], "above"),
-                ("Min", bounds[1], "within"),
-            ):
+            for operator, bound in zip(("Max", "Min"), bounds, strict=True):
                 node = ir.node(operator, [inner, bound])
-                node.outputs[0].name = self._names.unique(f"{value.name}_{part}")
+                node.outputs[0].name = self._names.unique(f"{value.name}_limited")
                 inner = _typed(node.outputs[0], FLOAT, value)
                 made.append(node)
         node = ir.node("Cast", [inner], {"to": kind})

@@ -1,4 +1,4 @@
-"""Which operators can compute in half precision: by their schemas and the kernels of ONNX Runtime."""
+"""Which operators compute in half precision: by schemas and the kernels of ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of all values of a model, and the constants and values that half precision cannot hold."""
+"""The types of all values of a model, and numbers that half precision cannot hold."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Sums after products of dequantized weights, written so that ONNX Runtime fuses the products.
 
-It makes Gemm of MatMul of matrices and Add before it looks for DequantizeLinear.  Where Relu follows,
-or the other matrix is dequantized too, the weight is then dequantized in every run.  Sum it leaves.
+It makes Gemm of MatMul of matrices and Add before it looks for DequantizeLinear.  Where Relu
+follows, or the other matrix is dequantized too, the weight is then dequantized in every run.  It
+leaves Sum as it is.
 """
 
 from __future__ import annotations

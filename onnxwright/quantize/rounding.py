@@ -243,7 +243,8 @@ def packed(values: Array) -> Array:
     flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     low, high = flat[0::2] & np.uint8(15), flat[1::2] << np.uint8(4)
     low[: high.size] |= high
-    return low
+    result: Array = low
+    return result
 
 
 def packed_rows(values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""`to_half`: every model loads in ONNX Runtime, computes nearly the same, and keeps its interface."""
+"""`to_half`: every model loads in ONNX Runtime, computes nearly the same, keeps its interface."""
 
 from __future__ import annotations
 
@@ -99,12 +99,22 @@ MODELS: dict[str, tuple[str, int]] = {
     "random_normal": ("g () => (float[2,3] y) { y = RandomNormal<shape=[2,3]>() }", 11),
     "random_uniform_like": ("g (float[a,3] x) => (float[a,3] y) { y = RandomUniformLike(x) }", 11),
     "constant_of_shape": (
-        """g (float[a,3] x) => (float[a,3] y) { s = Shape(x) c = ConstantOfShape<value=float[1]{2}>(s)
+        """g (float[a,3] x) => (float[a,3] y) { s = Shape(x) c =
+        ConstantOfShape<value=float[1]{2}>(s)
         d = ConstantOfShape(s) e = Add(c, d) y = Mul(x, e) }""", 11,
     ),
-    "cast_like": ("g (float[a,3] x, int64[a,3] i) => (float[a,3] y) { c = CastLike(i, x) y = Mul(c, x) }", 15),
-    "eye_like": ("g (float[3,3] x) => (float[3,3] y) { e = EyeLike(x) f = EyeLike<dtype=1>(x) g = Mul(e, f) y = Add(g, x) }", 11),
-    "cast": ("g (float[a,3] x) => (float[a,3] y) { d = Cast<to=11>(x) f = Cast<to=1>(d) h = Cast<to=10>(f) y = Cast<to=1>(h) }", 11),
+    "cast_like": (
+        """g (float[a,3] x, int64[a,3] i) => (float[a,3] y) { c = CastLike(i, x) y = Mul(c, x)
+        }""", 15,
+    ),
+    "eye_like": (
+        """g (float[3,3] x) => (float[3,3] y) { e = EyeLike(x) f = EyeLike<dtype=1>(x) g =
+        Mul(e, f) y = Add(g, x) }""", 11,
+    ),
+    "cast": (
+        """g (float[a,3] x) => (float[a,3] y) { d = Cast<to=11>(x) f = Cast<to=1>(d) h =
+        Cast<to=10>(f) y = Cast<to=1>(h) }""", 11,
+    ),
     "if": (
         """g (float[a,3] x, bool c) => (float[a,3] y) { n = Abs(x) y = If (c) <
         then_branch = t () => (float[a,3] p) { p = Mul(n, w) },
@@ -113,10 +123,12 @@ MODELS: dict[str, tuple[str, int]] = {
     "if_constant": (
         """g (float[a,3] x, bool c) => (float[b] y) { y = If (c) <
         then_branch = t () => (float[b] p) { p = Constant<value=float[2] {1,2}>() },
-        else_branch = e () => (float[b] q) { z = Constant<value=int64[1] {-1}>() q = Reshape(x, z) }> }""", 11,
+        else_branch = e () => (float[b] q) { z = Constant<value=int64[1] {-1}>() q =
+        Reshape(x, z) }> }""", 11,
     ),
     "loop": (
-        """g (float[2,3] x, bool c) => (float[2,3] y, float[n,2,3] z) { t = Constant<value=int64 {3}>()
+        """g (float[2,3] x, bool c) => (float[2,3] y, float[n,2,3] z) { t =
+        Constant<value=int64 {3}>()
         y, z = Loop (t, c, x) < body = b (int64 i, bool k, float[2,3] h) =>
         (bool k2, float[2,3] h2, float[2,3] o) { k2 = Identity(k) f = Cast<to=1>(i) g = Add(h, f)
         h2 = Mul(g, w) o = Sigmoid(h2) }> }""", 13,
@@ -131,10 +143,14 @@ MODELS: dict[str, tuple[str, int]] = {
         y = ConcatFromSequence<axis=0>(s) }""", 11,
     ),
     "sequence_empty": (
-        """g (float[a,3] x) => (float[b,3] y) { n = Neg(x) e = SequenceEmpty() s = SequenceInsert(e, n)
+        """g (float[a,3] x) => (float[b,3] y) { n = Neg(x) e = SequenceEmpty() s =
+        SequenceInsert(e, n)
         y = ConcatFromSequence<axis=0>(s) }""", 11,
     ),
-    "sequence_output": ("g (float[4,3] x) => (seq(float[a,b]) y) { n = Neg(x) y = SplitToSequence<axis=0>(n) }", 11),
+    "sequence_output": (
+        """g (float[4,3] x) => (seq(float[a,b]) y) { n = Neg(x) y = SplitToSequence<axis=0>(n)
+        }""", 11,
+    ),
     "optional": (
         """g (float[a,3] x) => (float[a,3] y) { n = Neg(x) o = Optional(n) m = OptionalGetElement(o)
         y = Exp(m) }""", 18,
@@ -149,13 +165,22 @@ MODELS: dict[str, tuple[str, int]] = {
         """g (float[a,3] x) => (float[a,3] y) { i = Constant<value=int64[3] {0, 4097, 8191}>()
         f = Cast<to=1>(i) c = Cos(f) y = Mul(x, c) }""", 11,
     ),
-    "two_outputs": ("g (float[a,4] x) => (float[a,2] y, int64[a,2] z) { k = Constant<value=int64[1] {2}>() y, z = TopK(x, k) }", 11),
+    "two_outputs": (
+        """g (float[a,4] x) => (float[a,2] y, int64[a,2] z) { k = Constant<value=int64[1]
+        {2}>() y, z = TopK(x, k) }""", 11,
+    ),
     "input_is_output": ("g (float[a,4] x) => (float[a,4] y) { y = Identity(x) }", 11),
     "dropout": ("g (float[a,4] x) => (float[a,4] y) { y = Dropout(x) }", 12),
-    "batch_norm": ("g (float[a,4] x) => (float[a,4] y) { y = BatchNormalization(x, s, s, s, s) }", 11),
+    "batch_norm": (
+        """g (float[a,4] x) => (float[a,4] y) { y = BatchNormalization(x, s, s, s, s)
+        }""", 11,
+    ),
     "conv": ("g (float[1,2,5,5] x) => (float[1,3,c,d] y) { y = Conv(x, k) }", 11),
     "lstm": ("g (float[2,1,4] x) => (float[2,1,1,2] y) { y = LSTM<hidden_size=2>(x, lw, lr) }", 11),
-    "pow": ("g (float[a,4] x) => (float[a,4] y) { e = Constant<value=int64 {2}>() y = Pow(x, e) }", 12),
+    "pow": (
+        """g (float[a,4] x) => (float[a,4] y) { e = Constant<value=int64 {2}>() y = Pow(x, e)
+        }""", 12,
+    ),
     "einsum": ('g (float[a,4] x) => (float[a,a] y) { y = Einsum<equation="ij,kj->ik">(x, x) }', 12),
     "non_max": (
         """g (float[1,5,4] x, float[1,1,5] s) => (int64[n,3] y) { a = Abs(x)
@@ -167,7 +192,10 @@ MODELS: dict[str, tuple[str, int]] = {
     ),
     "attention": ("g (float[1,2,3,8] q) => (float[1,2,3,8] y) { y = Attention(q, q, q) }", 23),
     "rms_norm": ("g (float[a,4] x) => (float[a,4] y) { y = RMSNormalization(x, s) }", 23),
-    "window": ("g (int64 n, float[3] x) => (float[3] y) { k = Constant<value=int64 {3}>() h = HannWindow(k) y = Mul(h, x) }", 17),
+    "window": (
+        """g (int64 n, float[3] x) => (float[3] y) { k = Constant<value=int64 {3}>() h =
+        HannWindow(k) y = Mul(h, x) }""", 17,
+    ),
 }  # fmt: skip
 
 WEIGHTS = {
