@@ -38,6 +38,8 @@ def feeds_of(model: onnx.ModelProto, size: int = 3) -> dict[str, Any]:
         tensor = value.type.tensor_type
         shape = [d.dim_value or size for d in tensor.shape.dim]
         drawn = RNG.standard_normal(shape)
+        if tensor.elem_type == 9 and shape:  # no row of a mask hides all
+            drawn[..., 0] = 1
         feeds[value.name] = np.asarray(drawn if tensor.elem_type == 1 else drawn > 0).astype(
             kinds[tensor.elem_type]
         )
