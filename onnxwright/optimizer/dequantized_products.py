@@ -37,7 +37,10 @@ def multiply_dequantized(model: ir.Model) -> None:
         if turned:
             matrix = _turned(made, node, names)
         if node.op_type == "Gemm":
-            _multiply(model.graph, node, matrix, names)
+            scale = made.inputs[1]
+            assert scale is not None
+            assert scale.dtype is not None  # of an initializer
+            _multiply(model.graph, node, matrix, scale.dtype, names)
         elif node.inputs[1] is not matrix:
             between = node.inputs[1]
             node.replace_input_with(1, matrix)
@@ -91,6 +94,7 @@ def _turned(made: ir.Node, reader: ir.Node, names: Names) -> ir.Value:
             assert between is not None
             return between
         turn = ir.node("Transpose", [result], {"perm": [1, 0]})
+        turn.outputs[0].type = result.type
         turn.outputs[0].name = names.free(f"{result.name}.transposed")
         assert reader.graph is not None
         reader.graph.insert_before(reader, turn)
@@ -105,7 +109,7 @@ def _turned(made: ir.Node, reader: ir.Node, names: Names) -> ir.Value:
     return result
 
 
-def _multiply(graph: ir.Graph, node: ir.Node, matrix: Any, names: Names) -> None:
+def _multiply(graph: ir.Graph, node: ir.Node, matrix: Any, kind: ir.DataType, names: Names) -> None:
     """MatMul, and what Gemm does beside it, in its place."""
     old, between = node.outputs[0], node.inputs[1]
     new: list[ir.Node] = []
@@ -123,10 +127,9 @@ def _multiply(graph: ir.Graph, node: ir.Node, matrix: Any, names: Names) -> None
         return 1.0 if held is None else float(held.as_float())
 
     def scaled(value: ir.Value, factor: float, part: str) -> ir.Value:
-        assert matrix.dtype is not None
         if factor == 1:
             return value
-        held = names.constant(f"{old.name}.{part}", np.array(factor, matrix.dtype.numpy()))
+        held = names.constant(f"{old.name}.{part}", np.array(factor, kind.numpy()))
         result = add("Mul", [value, held], f"{part}_scaled")
         result.shape = value.shape
         return result
