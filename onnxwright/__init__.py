@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from onnxwright.optimizer.parts import remove_unused as remove_unused
     from onnxwright.optimizer.parts import replace_functions as replace_functions
     from onnxwright.optimizer.versions.api import convert_version as convert_version
+    from onnxwright.quantize import quantize_weights as quantize_weights
+    from onnxwright.quantize import to_half as to_half
     from onnxwright.types import ANNOTATIONS as ANNOTATIONS
     from onnxwright.types import BFLOAT16 as BFLOAT16
     from onnxwright.types import BOOL as BOOL
@@ -163,6 +165,8 @@ _HOMES = {
     "rename": "onnxwright.optimizer.model_tools",
     "set_initializer": "onnxwright.optimizer.model_tools",
     "set_shapes": "onnxwright.optimizer.model_tools",
+    "quantize_weights": "onnxwright.quantize",
+    "to_half": "onnxwright.quantize",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",

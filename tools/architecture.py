@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ir",),
     ("semantics", "compare"),
     ("converter", "eager", "builder"),
-    ("optimizer", "decompiler", "viz"),
+    ("optimizer", "quantize", "decompiler", "viz"),
     ("atenlib", "dsl"),
     ("exporter",),
     ("testing",),
@@ -97,6 +97,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.builder.inline", "onnxwright.optimizer.versions.*"): (
         "adapters of opset versions are built with the builder, and a call of another version in a "
         "graph under construction asks for them"
+    ),
+    ("onnxwright.quantize.models", "onnxwright.optimizer.versions.api"): (
+        "blocks of DequantizeLinear are of opset 21: an older model is converted first"
     ),
     ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
         "a builder runs its graph when somebody asks"

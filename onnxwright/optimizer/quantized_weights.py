@@ -9,17 +9,14 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
-from onnxwright.optimizer.pretranspose_weights import permuted
+from onnxwright.optimizer.dequantized_products import multiply_dequantized
 from onnxwright.optimizer.weight_sources import (
     Derived,
     Names,
     combined,
     drop_unused,
-    set_source,
-    source_of,
 )
 
 _EIGHT_BITS = {ir.DataType.INT8: 10, ir.DataType.UINT8: 10, ir.DataType.FLOAT8E4M3FN: 19,
@@ -33,9 +30,10 @@ def dequantize_weights(model: ir.Model, names: Collection[str]) -> None:
     """Let DequantizeLinear take the place of Cast and Mul behind weights of eight bits.
 
     `Mul(Cast(w), s)` and `Mul(MatMul(x, Cast(w)), s)` become one operator on the weight, where
-    `s` is a weight too and has one number, or one for each place of an axis.  A product of two
-    matrices becomes a Gemm that reads the weight transposed: in all other forms ONNX Runtime rounds
-    the other operand to eight bits as well (`session.qdq_matmulnbits_accuracy_level`).
+    `s` is a weight too and has one number, or one for each place of an axis.  Products are MatMul
+    of the dequantized weight, which ONNX Runtime computes in one kernel; unless its session says
+    otherwise, that rounds the other operand to eight bits
+    (`session.qdq_matmulnbits_accuracy_level`).
 
     Args:
         model: the model; it is changed.
@@ -50,57 +48,7 @@ def dequantize_weights(model: ir.Model, names: Collection[str]) -> None:
         for use in list(value.uses()):
             if use.node.op_type == "Cast" and not use.node.domain:
                 _dequantize(model.graph, value, use.node, version)
-    for node in list(model.graph):
-        if node.op_type == "DequantizeLinear" and node.inputs[0] is not None:
-            stored = node.inputs[0]
-            if stored.is_initializer() and set(source_of(stored).names) & set(names):
-                _flatten(model.graph, node)
-
-
-def _flatten(graph: ir.Graph, node: ir.Node) -> None:
-    """Let a Gemm take the place of a MatMul of more axes and a transposed weight."""
-    turned = _only_reader(node.outputs[0])
-    if turned is None or turned.op_type != "Transpose":
-        return
-    product = _only_reader(turned.outputs[0])
-    if product is None or product.op_type != "MatMul" or not _is_factor(product, turned.outputs[0]):
-        return
-    x, result, perm = product.inputs[0], product.outputs[0], turned.attributes.get("perm")
-    sizes = _sizes(node.outputs[0])
-    if x is None or x.shape is None or len(x.shape) < 3 or sizes is None or len(sizes) != 2:
-        return
-    if perm is None or list(perm.as_ints()) != [1, 0]:
-        return
-    names, front = Names(graph), list(x.shape)[:-1]
-    dynamic = [n for n, size in enumerate(front) if not isinstance(size, int)]
-    flat = _new("Reshape", [x, _constant(names, f"{result.name}.rows", [-1, sizes[1]])])
-    gemm = _new("Gemm", [flat.outputs[0], node.outputs[0]], transB=1)
-    gemm.metadata_props.update(product.metadata_props)
-    made = [flat, gemm]
-    if len(dynamic) <= 1:
-        whole = [n if isinstance(n, int) else -1 for n in front]
-        shape = _constant(names, f"{result.name}.sizes", [*whole, sizes[0]])
-    else:
-        before = _new("Shape", [x], end=-1)
-        last = _constant(names, f"{result.name}.last", [sizes[0]])
-        joined = _new("Concat", [before.outputs[0], last], axis=0)
-        made += [before, joined]
-        shape = joined.outputs[0]
-    made.append(_new("Reshape", [gemm.outputs[0], shape]))
-    for one in made[:-1]:
-        one.outputs[0].name = f"{result.name}.{one.op_type.lower()}"
-    ir.convenience.replace_nodes_and_values(
-        graph, product, [product, turned], made, [result], made[-1].outputs
-    )
-
-
-def _new(kind: str, inputs: list[ir.Value], **attributes: int) -> ir.Node:
-    attrs = [ir.AttrInt64(name, value) for name, value in attributes.items()]
-    return ir.Node("", kind, inputs, attrs, num_outputs=1)
-
-
-def _constant(names: Names, name: str, numbers: list[int]) -> ir.Value:
-    return names.constant(name, np.array(numbers, np.int64))
+    multiply_dequantized(model)
 
 
 def _dequantize(graph: ir.Graph, value: ir.Value, node: ir.Node, version: int) -> None:
@@ -135,7 +83,7 @@ def _is_factor(node: ir.Node, value: ir.Value) -> bool:
 
 
 def _is_of_matrices(value: ir.Value, product: ir.Node) -> bool:
-    """Whether a product of two matrices can be a Gemm that reads a weight transposed."""
+    """Whether a product is of two matrices, of which it reads the second as it is stored."""
     ranks = {len(v.shape) for v in product.inputs[:2] if v is not None and v.shape is not None}
     known = all(v is not None and v.shape is not None for v in product.inputs[:2])
     transposed = product.attributes.get("transB")
@@ -167,22 +115,20 @@ def _multiply(
     product: ir.Node,
     last: ir.Node,
 ) -> None:
-    """Gemm of a dequantized weight for a product and its Mul, of which `last` comes last."""
+    """The product of a dequantized weight for one and its Mul, of which `last` comes last."""
     scales = _scales(scaled, factor)
     axis = None if scales is None else _axis(value, scales, last_only=last is scaled)
     if scales is None or axis is None:
         return
-    set_source(value, combined([value], lambda tensors: permuted(tensors[0], [1, 0])))
-    made = _dequantized(graph, value, scales, axis if axis < 0 else 1 - axis, cast)
+    made = _dequantized(graph, value, scales, axis, cast)
     made.outputs[0].name = cast.outputs[0].name
-    attributes = [a for a in product.attributes.values() if a.name != "transB"]
     inputs = [product.inputs[0], made.outputs[0], *product.inputs[2:]]
-    gemm = ir.Node("", "Gemm", inputs, [*attributes, ir.AttrInt64("transB", 1)], num_outputs=1)
-    gemm.name = product.name
-    gemm.metadata_props.update(product.metadata_props)
+    whole = ir.Node("", product.op_type, inputs, list(product.attributes.values()), num_outputs=1)
+    whole.name = product.name
+    whole.metadata_props.update(product.metadata_props)
     gone = [last, product if last is scaled else scaled, cast]
     ir.convenience.replace_nodes_and_values(
-        graph, last, gone, [made, gemm], last.outputs, gemm.outputs
+        graph, last, gone, [made, whole], last.outputs, whole.outputs
     )
     drop_unused([scales])
 

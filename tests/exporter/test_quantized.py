@@ -102,7 +102,7 @@ def test_a_weight_that_wraps_others() -> None:
     assert "weight.whole" in program.model.graph.initializers
     assert stored(program)["INT8"] == 64 * 32
     assert stored(program)["FLOAT"] == 32 * 4
-    assert operators(program) == ["DequantizeLinear", "Gemm"]
+    assert operators(program) == ["DequantizeLinear", "MatMul"]
 
 
 def test_wrapped_weights_are_given_later() -> None:

@@ -84,12 +84,16 @@ def small_options(*, parallel: bool = False, arena: bool = True) -> Any:
 
 
 def model_options() -> Any:
-    """Session options for a whole model: as the runtime would have them, but silent.
+    """Session options for a whole model: as the runtime would have them, but silent and exact.
+
+    By default, the runtime rounds activations to eight bits where they are multiplied with
+    dequantized weights: what the model says is computed here.
 
     Returns:
         A fresh `SessionOptions`.
     """
     options = runtime().SessionOptions()
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     options.log_severity_level = _SILENT
     options.intra_op_num_threads = thread_limit()
     return options

@@ -29,6 +29,7 @@ from onnxwright.exporter.weights import initializers as weights_of_program
 from onnxwright.ir import model_kinds
 from onnxwright.optimizer.folding import optimize_traced
 from onnxwright.optimizer.quantized_weights import dequantize_weights
+from onnxwright.quantize.product_sums import write_sums
 
 if TYPE_CHECKING:
     import onnx
@@ -243,6 +244,7 @@ class ONNXProgram(RunnableProgram):
             self.model, frozenset([*fixed, *(self._built.weights.get(n, n) for n in written)])
         )
         dequantize_weights(self.model, self._built.inner_weights)
+        write_sums(self.model)
         self.release()
 
     def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
