@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import onnx
 import onnx_ir as ir
 
-from onnxwright.ir.loading import open_ir_model
+from onnxwright.ir import door
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs
-from onnxwright.ir.serialize import to_proto
 
 INT4_IR_VERSION = 10
 _MICROSOFT = "com.microsoft"
@@ -38,25 +36,17 @@ def opened(source: Any) -> Opened:
     """Open a model of any kind.
 
     Args:
-        source: a ModelProto, an `onnx_ir.Model`, a path, bytes, a file, an `ONNXProgram` or a
-            compiled script.
+        source: what `ow.load` takes.
 
     Returns:
-        The copy, and what returns it as the kind that was given: a ModelProto for a ModelProto and
-        for a script, an `ONNXProgram` for one, else an `onnx_ir.Model`.
+        A copy, and what returns it as the kind that was given.
 
     Raises:
-        ModelError: as for `ir.loading.open_model`.
+        ModelError: it is damaged, or the file cannot be read.
+        ModelTypeError: it is not a model (OW752).
     """
-    with_model = getattr(source, "with_model", None)
-    if with_model is not None and isinstance(getattr(source, "model", None), ir.Model):
-        return Opened(source.model.clone(), with_model)
-    to_model_proto = getattr(source, "to_model_proto", None)
-    plain = to_model_proto() if callable(to_model_proto) else source
-    model: ir.Model = open_ir_model(plain, schemas=True)
-    if isinstance(plain, onnx.ModelProto):
-        return Opened(model, to_proto)
-    return Opened(model.clone() if model is plain else model, lambda made: made)
+    model = door.opened(source, schemas=True).clone()
+    return Opened(model, lambda made: door.returned(made, source))
 
 
 def raise_version(model: ir.Model, version: int) -> None:

@@ -124,6 +124,8 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "inline": ow.inline,
     "remove_unused": ow.remove_unused,
     "replace_functions": lambda m: ow.replace_functions(m, {}),
+    "quantize_weights": ow.quantize_weights,
+    "to_half": lambda m: ow.to_half(m, keep=["*"]),
 }
 # Functions whose result has other inputs or outputs, or other types of them.
 CHANGED: dict[str, Callable[[Any], Any]] = {
