@@ -13,6 +13,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import bind_name, change_container
 from onnxwright.converter.frame import COMPREHENSION, Closure, Frame
 from onnxwright.converter.items import items_of, what_it_is
+from onnxwright.converter.logic import warn_elementwise
 from onnxwright.converter.memory import as_view
 from onnxwright.converter.regions import CONTAINERS
 from onnxwright.converter.run_time_lists import RunTimeList, has_items
@@ -250,6 +251,8 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
     x = low.value(low.evaluate(node.operand))
     b = low.at(node.span)
     if isinstance(x, GraphValue):
+        if node.op == "not_":
+            warn_elementwise(low, "not", (x,), node.span)
         made = arithmetic.unary(b, node.op, x)
         return fresh(b, made) if made is x else made
     if isinstance(x, RunTimeList):

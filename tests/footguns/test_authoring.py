@@ -17,6 +17,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
+from onnxwright.errors import OnnxwrightWarning
 
 X = np.array([3.0, 1.0, 2.0, 0.0], np.float32)
 
@@ -192,3 +193,21 @@ def test_a_condition_of_one_element_stays() -> None:
         return -x
 
     onnx.checker.check_model(f.to_model_proto())
+
+
+def test_not_of_several_elements_is_elementwise_with_a_warning() -> None:
+    """Eager mode refuses it, as numpy does (OW417)."""
+
+    @script()
+    def negated(mask: BOOL["N"]) -> BOOL["N"]:
+        return not mask
+
+    @script()
+    def one(mask: BOOL[1]) -> BOOL[1]:
+        return not mask
+
+    with pytest.warns(OnnxwrightWarning, match="OW417"):
+        negated.to_model_proto()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxwrightWarning)
+        one.to_model_proto()

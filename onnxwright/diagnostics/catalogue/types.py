@@ -229,7 +229,7 @@ class ShapesDoNotBroadcast(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class ElementwiseChoice(Diagnostic):
-    """`and`, `or`, `min`, `max` or a chained comparison of tensors of several elements."""
+    """`and`, `or`, `not`, `min`, `max` or a chained comparison of tensors of several elements."""
 
     code: ClassVar[str] = "OW417"
     severity: ClassVar[str] = "warning"
@@ -237,7 +237,9 @@ class ElementwiseChoice(Diagnostic):
         "`{operation}` of tensors of several elements is elementwise in the model"
     )
     label: ClassVar[str] = "eager mode and numpy refuse this"
-    help: ClassVar[str] = "write what is meant: `&`, `|`, `op.And`, `op.Max`, or reduce it first"
+    help: ClassVar[str] = (
+        "write what is meant: `&`, `|`, `~`, `op.And`, `op.Max`, or reduce it first"
+    )
     operation: str
 
 
