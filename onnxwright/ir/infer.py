@@ -1,7 +1,7 @@
 """Types of a node's outputs from those of its inputs: rules for the common operators, else ONNX's.
 
 The rules of the operators' records (`OperatorFacts.infer`) know names of dimensions and values that
-are shapes; for the other operators, and for every contradiction, ONNX's own inference is asked,
+are shapes, and say what contradicts itself; for the other operators ONNX's own inference is asked,
 node by node.
 """
 
@@ -18,7 +18,7 @@ from onnx import shape_inference
 
 from onnxwright.ir.adapters import from_type_proto, reference, tensor, type_proto
 from onnxwright.operators import facts
-from onnxwright.operators.op_call import OpCall, UnknownError, as_array
+from onnxwright.operators.op_call import ContradictionError, OpCall, UnknownError, as_array
 from onnxwright.operators.record import InferRule
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
@@ -35,8 +35,12 @@ from onnxwright.types.kinds import (
 )
 from onnxwright.types.shapes import Shape
 
-# What ONNX's inference raises for inputs that cannot go together.
-INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError)
+# What rules and ONNX's inference raise for inputs that cannot go together.
+INFERENCE_ERRORS = (
+    ContradictionError,
+    shape_inference.InferenceError,
+    onnx.checker.ValidationError,
+)
 
 _ELEMENTS = {int(dtype) for dtype in DType}
 # Values up to this size are shown to inference (shapes, axes, paddings).
@@ -90,6 +94,8 @@ def infer_call(
         if rule is not None:
             try:
                 return _by_rule(call, rule)
+            except ContradictionError:
+                raise
             except UnknownError:
                 pass
     return infer_by_onnx(call, attributes(), opset_version)
