@@ -41,6 +41,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import not_a_model, open_model, raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.validation.external import more_than_memory, without_links
+from onnxwright.ir.validation.functions import check_steps
 from onnxwright.ir.validation.tensors import nbytes_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
@@ -246,6 +247,9 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
 
     Returns:
         The proto, and a reader for external data (None where there is none).
+
+    Raises:
+        ModelError: its calls of functions expand to too many nodes to run them one by one (OW751).
     """
     from onnx import ModelProto, TensorProto, numpy_helper
 
@@ -254,6 +258,10 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     opened = open_model(model, external="needed", runs=True)
     if not isinstance(opened.proto, ModelProto):
         not_a_model(opened.proto)
+    try:
+        check_steps(opened.proto)
+    except Damage as damage:
+        raise_damage(damage)
 
     def read(tensor: TensorProto) -> Any:
         if tensor.data_location == TensorProto.EXTERNAL:

@@ -405,8 +405,8 @@ def test_versions_imported_by_functions_must_exist(version):
 @pytest.mark.parametrize(
     ("version", "target", "graph"),
     [
-        (18, 18, "(float[1,4,2] x, float[2] s) => (float[1,4,2] y)"
-                 " { y = GroupNormalization<num_groups=2>(x, s, s) }"),
+        (18, 18, ("(float[1,4,2] x, float[2] s) => (float[1,4,2] y)"
+                  " { y = GroupNormalization<num_groups=2>(x, s, s) }")),
         (11, 11, "(float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = Scatter(x, i, u) }"),
         (11, 13, "(float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = Scatter(x, i, u) }"),
         (18, 18, "(float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = Scatter(x, i, u) }"),
