@@ -121,8 +121,8 @@ def check_steps(model: onnx.ModelProto) -> None:
     count = sum(size.get(key, 0) for key in called(model.graph.node))
     if count > STEPS_LIMIT:
         what = (
-            f"its calls of functions expand to {count:,} nodes, and at most {STEPS_LIMIT:,} are run "
-            "node by node"
+            f"its calls of functions expand to {count:,} nodes, "
+            f"and at most {STEPS_LIMIT:,} are run node by node"
         )
         where = f"graph {quoted(model.graph.name)}"
         raise Damage("limit", where, what, "run it whole (`run_model`), or extract a part of it")
