@@ -197,6 +197,6 @@ class OnnxwrightWarning(UserWarning):
         self.diagnostic = diagnostic
 
     def __str__(self) -> str:
-        from onnxwright.diagnostics.render import render
+        from onnxwright.diagnostics.render import render_once
 
-        return render(self.diagnostic)
+        return render_once(self.diagnostic)

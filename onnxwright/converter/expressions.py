@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from onnxwright.semantics.literals import (
     shape_of,
 )
 from onnxwright.semantics.numpy_functions.table import METHODS, fresh
+from onnxwright.semantics.operands import SYMBOLS
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import SequenceType
 
@@ -61,11 +62,12 @@ _TENSOR_ADVICE = {
 
 
 _SEQUENCE_ADVICE = {
-    "append": "use `xs = op.SequenceInsert(xs, x)`",
-    "insert": "use `xs = op.SequenceInsert(xs, x, position)`",
-    "pop": "use `op.SequenceAt(xs, i)` and `xs = op.SequenceErase(xs, i)`",
-    "extend": "use `xs = op.SequenceInsert(xs, x)` for each item",
-    "remove": "use `xs = op.SequenceErase(xs, i)`",
+    "append": "use `{xs} = op.SequenceInsert({xs}, x)`",
+    "insert": "use `{xs} = op.SequenceInsert({xs}, x, position)`",
+    "pop": "use `op.SequenceAt({xs}, i)` and `{xs} = op.SequenceErase({xs}, i)`",
+    "extend": "use `{xs} = op.SequenceInsert({xs}, x)` for each item",
+    "remove": "use `{xs} = op.SequenceErase({xs}, i)`",
+    "+": "use `{xs} = op.SequenceInsert({xs}, x)` for each item",
 }
 
 
@@ -156,14 +158,16 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
     if node.name in METHODS:
         return TensorMethod(x, node.name)
     if isinstance(b.type_of(x), SequenceType):
-        advice = _SEQUENCE_ADVICE.get(node.name, "use an operator: `op.SequenceAt(xs, i)`")
-        fail(
-            messages.MethodOfTensor(
-                name=node.name, advice=advice, what="sequences of ONNX", span=node.span
-            )
-        )
+        _refuse_on_sequence(node.name, node.value, node.span)
     advice = _TENSOR_ADVICE.get(node.name, "use an operator: `op....`")
     fail(messages.MethodOfTensor(name=node.name, advice=advice, span=node.span))
+
+
+def _refuse_on_sequence(name: str, sequence: hir.Expr, span: Span) -> NoReturn:
+    """Say which operator does what a method or an operator of Python's lists would do."""
+    advice = _SEQUENCE_ADVICE.get(name, "use an operator: `op.SequenceAt({xs}, i)`")
+    advice = advice.format(xs=sequence.id if isinstance(sequence, hir.Name) else "xs")
+    fail(messages.MethodOfTensor(name=name, advice=advice, what="sequences of ONNX", span=span))
 
 
 def evaluate_slice(low: Lowering, node: hir.SliceExpr) -> Any:
@@ -269,6 +273,9 @@ def evaluate_binary(low: Lowering, node: hir.Binary) -> Any:
     x, y = low.evaluate(node.left), low.evaluate(node.right)
     if isinstance(x, RunTimeList) or isinstance(y, RunTimeList):
         return joined_lists(low, node, x, y)
+    for value, side in ((x, node.left), (y, node.right)):
+        if isinstance(value, GraphValue) and isinstance(value.kind, SequenceType):
+            _refuse_on_sequence(SYMBOLS[node.op], side, node.span)
     if node.inplace and isinstance(x, (list, dict, set, deque)):
         return changed_in_place(low, node, x, y)
     return apply_binary(low, node.op, x, y, node.span)
@@ -281,9 +288,18 @@ def joined_lists(low: Lowering, node: hir.Binary, x: Any, y: Any) -> Any:
             not_shared(low, x, node.span)
         return x.with_items(y)
     held = x if isinstance(x, RunTimeList) else y
-    what = f"does not take `{node.op}` with this operand"
-    advice = "items are appended, or added as a Python list: `xs += [y]`"
-    fail(control_flow.RunTimeListUse(name=held.name, what=what, advice=advice, span=node.span))
+    name = held.name
+    what = f"does not take `{SYMBOLS[node.op]}` with this operand"
+    if node.op == "add":
+        advice = f"append the items of the other list in a loop: `for v in ys: {name}.append(v)`"
+    elif node.op == "mul":
+        advice = (
+            "append the items to another list, once for each repetition: "
+            f"`for v in {name}: copies.append(v)`"
+        )
+    else:
+        advice = f"a list takes `+` with a Python list: `{name} += [y]`"
+    fail(control_flow.RunTimeListUse(name=name, what=what, advice=advice, span=node.span))
 
 
 def not_shared(low: Lowering, x: RunTimeList, span: Span) -> None:

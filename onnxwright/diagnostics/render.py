@@ -45,6 +45,46 @@ class _Mark:
     text: str
 
 
+# Texts that were made before, by the message and the source lines that it points into.
+_texts: dict[tuple[Diagnostic, tuple[str | None, ...]], str] = {}
+_MOST_TEXTS = 1024
+_MOST_LINES = 20
+
+
+def render_once(diagnostic: Diagnostic) -> str:
+    r"""As `render`, with the text of an equal message if the source lines are still the same.
+
+    Python asks for the text of a warning each time, also where it has shown that warning before.
+
+    Args:
+        diagnostic: the message.
+
+    Returns:
+        Several lines without a final newline.
+
+    Example:
+        >>> render_once(Diagnostic(notes=("no place is known",)))
+        'error: 
+   = note: no place is known'
+    """
+    spans = [span for span in (diagnostic.span, *(x.span for x in diagnostic.labels)) if span]
+    lines = tuple(
+        _line(_file(span), n)
+        for span in spans
+        for n in range(span.line, min(span.end_line, span.line + _MOST_LINES) + 1)
+    )
+    try:
+        found = _texts.get((diagnostic, lines))
+    except TypeError:  # a fact that has no hash
+        return render(diagnostic)
+    if found is None:
+        found = render(diagnostic)
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        _texts[diagnostic, lines] = found
+    return found
+
+
 def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     r"""The text of one message, with the source lines it is about.
 
@@ -293,4 +333,4 @@ def _is_control(char: str) -> bool:
     return unicodedata.category(char) == "Cc"
 
 
-__all__ = ["render", "render_all", "render_json"]
+__all__ = ["render", "render_all", "render_json", "render_once"]

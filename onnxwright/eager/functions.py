@@ -100,6 +100,9 @@ def _writes_items(code: CodeType) -> bool:
     return any(_writes_items(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
+_RETURN_ADVICE = "return what is annotated, or change the annotation"
+
+
 class _Call:
     """One call: its arguments made tensors and checked, its results likewise."""
 
@@ -360,15 +363,33 @@ class _Call:
     def _returned(self, value: Any, spec: ValueSpec | None) -> Any:
         if isinstance(value, BackendValue):
             return value
+        wanted = "a tensor" if spec is None else str(spec)
         dtype = self._dtype_for(spec, value) if is_number_like(value) else None
+        if type(value) is int and (spec is None or _takes_integers(spec)):
+            narrow = dtype or DType.INT64
+            low, high = _range_of(narrow)
+            if narrow.is_integer and not low <= value <= high:
+                held = f"{narrow} holds {low} to {high}"
+                advice = f"return a number that fits ({held}), or change the annotation"
+                self._wrong_result(_show(value), wanted, advice)
         try:
             return wrap(as_array(value, dtype))
         except TypeError:
-            wanted = "a tensor" if spec is None else str(spec)
             self._wrong_result(_show(value), wanted)
 
-    def _wrong_result(self, got: str, wanted: str) -> NoReturn:
-        fail(messages.WrongResult(function=self.name, got=got, wanted=wanted, span=user_span()))
+    def _wrong_result(self, got: str, wanted: str, advice: str = _RETURN_ADVICE) -> NoReturn:
+        fail(
+            messages.WrongResult(
+                function=self.name, got=got, wanted=wanted, advice=advice, span=user_span()
+            )
+        )
+
+
+def _range_of(dtype: DType) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
+    if dtype.is_signed:
+        return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+    return 0, (1 << dtype.bits) - 1
 
 
 def _only_sequences(spec: ValueSpec | None) -> bool:
@@ -377,6 +398,11 @@ def _only_sequences(spec: ValueSpec | None) -> bool:
         and bool(spec.types)
         and all(isinstance(t, SequenceType) for t in spec.types)
     )
+
+
+def _takes_integers(spec: ValueSpec) -> bool:
+    tensors = [t for t in spec.types if isinstance(t, TensorType)]
+    return any(t.dtype is None or t.dtype.is_integer for t in tensors)
 
 
 def _show(value: Any) -> str:

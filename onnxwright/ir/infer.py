@@ -1,7 +1,7 @@
 """Types of a node's outputs from those of its inputs: rules for the common operators, else ONNX's.
 
 The rules of the operators' records (`OperatorFacts.infer`) know names of dimensions and values that
-are shapes; for the other operators, and for every contradiction, ONNX's own inference is asked,
+are shapes, and say what contradicts itself; for the other operators ONNX's own inference is asked,
 node by node.
 """
 
@@ -18,9 +18,9 @@ from onnx import shape_inference
 
 from onnxwright.ir.adapters import from_type_proto, reference, tensor, type_proto
 from onnxwright.operators import facts
-from onnxwright.operators.op_call import OpCall, UnknownError, as_array
+from onnxwright.operators.op_call import ContradictionError, OpCall, UnknownError, as_array
 from onnxwright.operators.record import InferRule
-from onnxwright.opset.registry import OpSignature
+from onnxwright.opset.registry import OpSignature, show_type, show_types
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
     MapType,
@@ -35,8 +35,12 @@ from onnxwright.types.kinds import (
 )
 from onnxwright.types.shapes import Shape
 
-# What ONNX's inference raises for inputs that cannot go together.
-INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError)
+# What rules and ONNX's inference raise for inputs that cannot go together.
+INFERENCE_ERRORS = (
+    ContradictionError,
+    shape_inference.InferenceError,
+    onnx.checker.ValidationError,
+)
 
 _ELEMENTS = {int(dtype) for dtype in DType}
 # Values up to this size are shown to inference (shapes, axes, paddings).
@@ -90,6 +94,8 @@ def infer_call(
         if rule is not None:
             try:
                 return _by_rule(call, rule)
+            except ContradictionError:
+                raise
             except UnknownError:
                 pass
     return infer_by_onnx(call, attributes(), opset_version)
@@ -172,6 +178,9 @@ def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[Onn
         return by_variable(signature, call.count, inputs)
     try:
         found = _ask_onnx(call, inputs, attributes, opset_version)
+    except INFERENCE_ERRORS as error:
+        _check_types(call, error)
+        raise
     except ValueError:
         if all(_is_complete(inputs[n]) for n, present in enumerate(call.present) if present):
             raise
@@ -180,6 +189,32 @@ def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[Onn
         kind if kind is not None else _by_variable(signature, n, inputs)
         for n, kind in enumerate(found)
     ]
+
+
+def _check_types(call: OpCall, error: Exception) -> None:
+    """Say which input has a type that the schema does not allow, if that is why ONNX refused.
+
+    Args:
+        call: the call.
+        error: what ONNX said, which becomes the cause.
+
+    Raises:
+        ContradictionError: there is such an input.
+    """
+    formal = call.signature.inputs
+    seen: dict[str, tuple[str, str]] = {}
+    for n, kind in enumerate(call.types):
+        if not _is_complete(kind) or not call.present[n] or not formal:
+            continue
+        assert kind is not None
+        param = formal[min(n, len(formal) - 1)]
+        if kind.onnx_name not in param.types:
+            wanted = f"`{param.name}` of {show_types(param.types, 5)}"
+            raise ContradictionError(wanted, kind) from error
+        name, first = seen.setdefault(param.type_str, (kind.onnx_name, param.name))
+        if param.homogeneous and name != kind.onnx_name:
+            wanted = f"`{param.name}` of {show_type(name)}, as `{first}` has"
+            raise ContradictionError(wanted, kind) from error
 
 
 def _ask_onnx(

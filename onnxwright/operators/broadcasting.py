@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.operators.op_call import OpCall, UnknownError
+from onnxwright.operators.op_call import ContradictionError, OpCall, listed
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim, Shape, is_capped
 
@@ -17,7 +17,7 @@ def broadcast(*shapes: Shape) -> Shape:
         The shape; None for a dimension that depends on the values of names.
 
     Raises:
-        UnknownError: two numbers do not broadcast.
+        ContradictionError: two numbers do not broadcast.
 
     Example:
         >>> broadcast(("N", 1), (3,))
@@ -27,6 +27,8 @@ def broadcast(*shapes: Shape) -> Shape:
     for b in shapes[1:]:
         if a == b and None not in a:
             continue
+        if any(_differ(x, y) for x, y in zip(reversed(a), reversed(b))):
+            raise ContradictionError("shapes that broadcast", f"{listed(a)} and {listed(b)}")
         if len(b) > len(a):
             a, b = b, a
         pad = len(a) - len(b)
@@ -40,14 +42,38 @@ def _broadcast_dim(a: Dim, b: Dim) -> Dim:
     if a == 1:
         return b
     if type(a) is int:
-        if type(b) is int:
-            raise UnknownError
         return a
     if type(b) is int:
         return b
     if dims.equal(a, b) or is_capped(b, a):
         return a
     return b if is_capped(a, b) else None
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions are numbers that do not broadcast."""
+    return type(a) is int and type(b) is int and a not in (1, b) and b != 1
+
+
+def broadcast_to(shape: Shape, target: Shape, name: str) -> None:
+    """Check that a shape broadcasts to another one, and leaves it as it is.
+
+    Args:
+        shape: the shape of an input.
+        target: the shape it is broadcast to.
+        name: the name of the input.
+
+    Source:
+        ONNX, "Broadcasting in ONNX": unidirectional broadcasting.
+
+    Raises:
+        ContradictionError: it does not.
+    """
+    pad = len(target) - len(shape)
+    if pad < 0 or any(
+        type(a) is int and type(b) is int and a not in (1, b) for a, b in zip(shape, target[pad:])
+    ):
+        raise ContradictionError(f"`{name}` that broadcasts to {listed(target)}", listed(shape))
 
 
 def first_input(call: OpCall) -> Shape:
@@ -62,4 +88,4 @@ def broadcast_inputs(call: OpCall) -> Shape:
     return broadcast(*map(call.shape, range(len(call.types))))
 
 
-__all__ = ["broadcast", "broadcast_inputs", "first_input"]
+__all__ = ["broadcast", "broadcast_inputs", "broadcast_to", "first_input"]

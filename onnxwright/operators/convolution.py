@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 
 from onnxwright.operators.flops import Cost, Sized
-from onnxwright.operators.op_call import OpCall, UnknownError, same
+from onnxwright.operators.op_call import (
+    ContradictionError,
+    OpCall,
+    listed,
+    same,
+    same_shape,
+)
 from onnxwright.operators.record import OperatorFacts
 from onnxwright.operators.windows import Windows, attribute_list
 from onnxwright.types import dims
@@ -13,31 +19,46 @@ from onnxwright.types.shapes import Shape
 
 
 def _conv_shape(call: OpCall) -> Shape:
-    x, w = call.shape(0), call.shape(1)
-    if len(x) != len(w) or len(x) < 3:
-        raise UnknownError
-    kernel = tuple(call.attr("kernel_shape", None) or w[2:])
-    if len(kernel) != len(x) - 2:
-        raise UnknownError
+    return _convolved(call, weight=1, bias=2)
+
+
+def _integer_conv_shape(call: OpCall) -> Shape:
+    return _convolved(call, weight=1, bias=None)
+
+
+def _quantized_conv_shape(call: OpCall) -> Shape:
+    """Source: ONNX QLinearConv: image and weights are followed by their scales and zero points."""
+    return _convolved(call, weight=3, bias=8)
+
+
+def _convolved(call: OpCall, weight: int, bias: int | None) -> Shape:
+    """The result of a convolution whose weights and bias are these inputs."""
+    x, w = call.shape(0), call.shape(weight)
+    _check_ranks(x, w)
+    kernel = _kernel(call, w)
     group = call.attr("group")
-    same(x[1], dims.mul(w[1], group))
+    channels = dims.mul(w[1], group)
+    same(x[1], channels, "weights for {} channels" + (f" ({group} groups)" if group != 1 else ""))
+    if type(w[0]) is int and group > 0 and w[0] % group:
+        raise ContradictionError(f"output channels in {group} equal groups", w[0])
+    if bias is not None and call.has(bias):
+        same_shape((w[0],), call.shape(bias), call.signature.inputs[bias].name)
     windows = Windows(call, kernel)
     return (x[0], w[0], *(windows.length(n, d) for n, d in enumerate(x[2:])))
 
 
 def _conv_transpose_shape(call: OpCall) -> Shape:
     x, w = call.shape(0), call.shape(1)
-    if len(x) != len(w) or len(x) < 3:
-        raise UnknownError
+    _check_ranks(x, w)
     count = len(x) - 2
-    same(x[1], w[0])
+    same(x[1], w[0], "weights for {} channels")
     channels = dims.mul(w[1], call.attr("group"))
+    if call.has(2):
+        same_shape((channels,), call.shape(2), "B")
     given = call.attr("output_shape", None)
     if given:
         return (x[0], channels, *given[-count:])
-    windows = Windows(call, tuple(call.attr("kernel_shape", None) or w[2:]))
-    if len(windows.kernel) != count:
-        raise UnknownError
+    windows = Windows(call, _kernel(call, w))
     extra = attribute_list(call, "output_padding", 0, count)
     spatial = []
     for n, d in enumerate(x[2:]):
@@ -50,6 +71,22 @@ def _conv_transpose_shape(call: OpCall) -> Shape:
         grown = dims.add(dims.mul(dims.sub(d, 1), stride), extra[n])
         spatial.append(dims.sub(dims.add(grown, extent), cut))
     return (x[0], channels, *spatial)
+
+
+def _check_ranks(x: Shape, w: Shape) -> None:
+    if len(x) < 3:
+        raise ContradictionError("at least 3 axes (batch, channels, spatial axes)", listed(x))
+    if len(x) != len(w):
+        raise ContradictionError(f"weights with {len(x)} axes", listed(w))
+
+
+def _kernel(call: OpCall, w: Shape) -> Shape:
+    """The sizes of the window, which the weights and `kernel_shape` both say."""
+    given = call.attr("kernel_shape", None)
+    if not given:
+        return w[2:]
+    same_shape((*w[:2], *given), w, "W")
+    return tuple(given)
 
 
 def _conv_flops(weight: int, bias: int | None = None) -> Cost:
@@ -79,7 +116,13 @@ FACTS = (
         infer=_conv_shape,
         flops=_conv_flops(weight=1, bias=2),
     ),
-    OperatorFacts("ConvInteger", heavy=True, least_ranks=(0, 2), flops=_conv_flops(weight=1)),
+    OperatorFacts(
+        "ConvInteger",
+        heavy=True,
+        least_ranks=(0, 2),
+        infer=_integer_conv_shape,
+        flops=_conv_flops(weight=1),
+    ),
     OperatorFacts(
         "ConvTranspose",
         heavy=True,
@@ -88,7 +131,11 @@ FACTS = (
     ),
     OperatorFacts("DeformConv", heavy=True),
     OperatorFacts(
-        "QLinearConv", heavy=True, least_ranks=(2, 0, 0, 2), flops=_conv_flops(weight=3, bias=8)
+        "QLinearConv",
+        heavy=True,
+        least_ranks=(2, 0, 0, 2),
+        infer=_quantized_conv_shape,
+        flops=_conv_flops(weight=3, bias=8),
     ),
 )
 

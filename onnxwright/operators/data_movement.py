@@ -11,9 +11,11 @@ from onnxwright.operators.folding import constant
 from onnxwright.operators.op_call import (
     MOST_DIMS,
     Array,
+    ContradictionError,
     OpCall,
     UnknownError,
     axis_in,
+    listed,
     same,
     shape_operand,
 )
@@ -32,15 +34,21 @@ def _transpose_shape(call: OpCall) -> Shape:
     if perm is None:
         return shape[::-1]
     if sorted(perm) != list(range(len(shape))):
-        raise UnknownError
+        raise ContradictionError(f"`perm` with each of the axes {_axes(shape)}", list(perm))
     return tuple(shape[n] for n in perm)
+
+
+def _axes(shape: Shape) -> str:
+    """The axes of a shape as numbers."""
+    return ", ".join(map(str, range(len(shape)))) or "of a scalar"
 
 
 def _concat_shape(call: OpCall) -> Shape:
     shapes = [call.shape(n) for n in range(len(call.types))]
     rank = len(shapes[0])
-    if any(len(s) != rank for s in shapes):
-        raise UnknownError
+    for shape in shapes:
+        if len(shape) != rank:
+            raise ContradictionError(f"inputs with {rank} axes, as the first", listed(shape))
     axis = axis_in(call.attr("axis"), rank)
     result = list(shapes[0])
     for shape in shapes[1:]:
@@ -48,7 +56,8 @@ def _concat_shape(call: OpCall) -> Shape:
             if n == axis:
                 result[n] = dims.add(result[n], dim)
             elif result[n] != dim:
-                result[n] = same(result[n], dim)
+                wanted = f"inputs that differ along axis {axis} only, with {{}} along axis {n}"
+                result[n] = same(result[n], dim, wanted)
     return tuple(result)
 
 
@@ -64,7 +73,10 @@ def _slice_shape(call: OpCall) -> Shape:
         steps = shape_operand(call, 4) if call.has(4) else (1,) * len(starts)
     axes = tuple(range(len(starts))) if given is None else tuple(given)
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise UnknownError
+        lengths = f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} numbers"
+        raise ContradictionError("starts, ends, axes and steps of one length", lengths)
+    if 0 in steps:
+        raise ContradictionError("steps that are not 0", listed(steps))
     result = list(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps):
         n = axis_in(axis, len(shape))
@@ -125,10 +137,11 @@ def _split_types(call: OpCall) -> list[OnnxType | None]:
         if call.since < 18 and any(s != sizes[0] for s in sizes):
             raise UnknownError
     if len(sizes) != call.count:
-        raise UnknownError
+        raise ContradictionError(f"{len(sizes)} outputs, one for each size", call.count)
     whole = dims.total(sizes)
     if type(whole) is int and type(shape[axis]) is int and whole != shape[axis]:
-        raise UnknownError
+        wanted = f"sizes whose sum is {shape[axis]}, the length of axis {axis}"
+        raise ContradictionError(wanted, listed(tuple(sizes)))
     return [TensorType(kind.dtype, (*shape[:axis], s, *shape[axis + 1 :])) for s in sizes]
 
 
@@ -151,42 +164,47 @@ def _pad_shape(call: OpCall) -> Shape:
         pads = call.dims(1)
     axes = [axis_in(a, rank) for a in call.numbers(3)] if call.has(3) else list(range(rank))
     if len(pads) != 2 * len(axes):
-        raise UnknownError
+        raise ContradictionError(f"{2 * len(axes)} pads, two for each axis", listed(pads))
     result = list(shape)
     for n, axis in enumerate(axes):
         result[axis] = dims.add(result[axis], dims.add(pads[n], pads[n + len(axes)]))
         if type(result[axis]) is int and result[axis] < 0:  # type: ignore[operator]
-            raise UnknownError
+            wanted = f"pads that cut at most {shape[axis]} from axis {axis}"
+            raise ContradictionError(wanted, listed((pads[n], pads[n + len(axes)])))
     return tuple(result)
 
 
 def _depth_to_space_shape(call: OpCall) -> Shape:
     n, c, h, w = _images(call)
     size = call.attr("blocksize")
-    if size <= 0 or (type(c) is int and c % (size * size)):
+    if size <= 0:
         raise UnknownError
+    if type(c) is int and c % (size * size):
+        raise ContradictionError(f"channels in multiples of {size * size}", c)
     return (n, dims.floordiv(c, size * size), dims.mul(h, size), dims.mul(w, size))
 
 
 def _space_to_depth_shape(call: OpCall) -> Shape:
     n, c, h, w = _images(call)
     size = call.attr("blocksize")
-    if size <= 0 or any(type(d) is int and d % size for d in (h, w)):
+    if size <= 0:
         raise UnknownError
+    if any(type(d) is int and d % size for d in (h, w)):
+        raise ContradictionError(f"height and width in multiples of {size}", listed((h, w)))
     return (n, dims.mul(c, size * size), dims.floordiv(h, size), dims.floordiv(w, size))
 
 
 def _images(call: OpCall) -> tuple[Dim, Dim, Dim, Dim]:
     shape = call.shape(0)
     if len(shape) != 4:
-        raise UnknownError
+        raise ContradictionError("4 axes (batch, channels, height, width)", listed(shape))
     return shape
 
 
 def _square_matrices(call: OpCall) -> Shape:
     shape = call.shape(0)
     if len(shape) < 2:
-        raise UnknownError
+        raise ContradictionError("at least 2 axes", listed(shape))
     return shape
 
 

@@ -10,10 +10,19 @@ from onnxwright.operators.broadcasting import broadcast_inputs, first_input
 from onnxwright.operators.dims_rules import each, pairs
 from onnxwright.operators.flops import per_further_input, per_output
 from onnxwright.operators.folding import constant, keeping_dtype
-from onnxwright.operators.op_call import Array, OpCall, UnknownError
+from onnxwright.operators.op_call import Array, ContradictionError, OpCall, UnknownError, listed
 from onnxwright.operators.record import ALWAYS, OperatorFacts
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim, Shape
+
+
+def _clip_shape(call: OpCall) -> Shape:
+    """Source: ONNX Clip 11: `min` and `max` are scalars; runtimes take one element of any rank."""
+    for n in (1, 2):
+        if call.has(n) and any(type(d) is int and d != 1 for d in call.shape(n)):
+            name = call.signature.inputs[n].name
+            raise ContradictionError(f"`{name}` of one element", listed(call.shape(n)))
+    return call.shape(0)
 
 
 def _div_dims(a: Dim, b: Dim) -> Dim:
@@ -94,7 +103,7 @@ FACTS = (
     _unary("Atan"),
     _unary("Atanh"),
     _unary("Ceil", correctly_rounded=True, cheap=True, fold=keeping_dtype(np.ceil)),
-    _unary("Clip", correctly_rounded=True, exact_on_integers=True, cheap=True),
+    _unary("Clip", infer=_clip_shape, correctly_rounded=True, exact_on_integers=True, cheap=True),
     _unary("Cos", folding=ALWAYS),
     _unary("Cosh"),
     _broadcasting(

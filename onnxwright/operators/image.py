@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
+from onnxwright.operators.op_call import ContradictionError, OpCall, UnknownError, axis_in
 from onnxwright.operators.record import NEVER, Change, OperatorFacts
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim, Shape
@@ -22,13 +22,15 @@ def _resize_shape(call: OpCall) -> Shape:
     if call.has(3):
         sizes = call.dims(3)
         if len(sizes) != len(axes):
-            raise UnknownError
+            raise ContradictionError(f"{len(axes)} sizes, one for each axis", len(sizes))
         for axis, size in zip(axes, sizes):
             result[axis] = size if dims.at_least(size, 0) else None
         return tuple(result)
     scales = call.known[2] if call.has(2) else None
-    if scales is None or scales.size != len(axes):
+    if scales is None or scales.size == 0:
         raise UnknownError
+    if scales.size != len(axes):
+        raise ContradictionError(f"{len(axes)} scales, one for each axis", scales.size)
     for axis, scale in zip(axes, scales.tolist()):
         result[axis] = _scaled(result[axis], scale)
     return tuple(result)

@@ -8,21 +8,71 @@ from onnxwright.operators.attribute_faults import batch_fault
 from onnxwright.operators.broadcasting import first_input
 from onnxwright.operators.flops import free
 from onnxwright.operators.folding import constant
-from onnxwright.operators.op_call import Array, OpCall, UnknownError, axis_in
+from onnxwright.operators.op_call import (
+    Array,
+    ContradictionError,
+    OpCall,
+    UnknownError,
+    axis_in,
+    listed,
+    same_shape,
+)
 from onnxwright.operators.record import ALWAYS, Change, OperatorFacts
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim, Shape
 
 
-def _indices_shape(call: OpCall) -> Shape:
-    """The shape of the second input."""
-    call.shape(0)
+def _gather_elements_shape(call: OpCall) -> Shape:
+    _check_elements(call, call.shape(0), call.shape(1))
     return call.shape(1)
+
+
+def _scatter_elements_shape(call: OpCall) -> Shape:
+    data, indices = call.shape(0), call.shape(1)
+    _check_elements(call, data, indices)
+    same_shape(indices, call.shape(2), "updates")
+    return data
+
+
+def _check_elements(call: OpCall, data: Shape, indices: Shape) -> None:
+    """Check that `indices` lies inside of `data`, along its axis by its numbers."""
+    axis = axis_in(call.attr("axis"), len(data))
+    if len(data) != len(indices):
+        raise ContradictionError(f"indices with {len(data)} axes, as the data", listed(indices))
+    for n, (limit, size) in enumerate(zip(data, indices)):
+        if n != axis and type(limit) is int and type(size) is int and size > limit:
+            raise ContradictionError(f"at most {limit} indices along axis {n}", size)
+    _check_indices(call, data[axis])
+
+
+def _check_indices(call: OpCall, size: Dim) -> None:
+    """Check that indices that are known lie in an axis of `size`."""
+    known = call.known[1]
+    if type(size) is not int or known is None or not known.size or known.dtype.kind != "i":
+        return
+    low, high = int(known.min()), int(known.max())
+    if low < -size or high >= size:
+        raise ContradictionError(
+            f"indices from {-size} to {size - 1}" if size else "no index into an empty axis",
+            low if low < -size else high,
+        )
+
+
+def _scatter_nd_shape(call: OpCall) -> Shape:
+    """Source: ONNX ScatterND: updates have indices.shape[:-1] + data.shape[indices.shape[-1]:]."""
+    data, indices = call.shape(0), call.shape(1)
+    depth = indices[-1] if indices else None
+    if type(depth) is int:
+        if depth > len(data):
+            raise ContradictionError(f"indices into at most {len(data)} axes", depth)
+        same_shape((*indices[:-1], *data[depth:]), call.shape(2), "updates")
+    return data
 
 
 def _gather_shape(call: OpCall) -> Shape:
     data, indices = call.shape(0), call.shape(1)
     axis = axis_in(call.attr("axis"), len(data))
+    _check_indices(call, data[axis])
     return (*data[:axis], *indices, *data[axis + 1 :])
 
 
@@ -31,8 +81,10 @@ def _gather_nd_shape(call: OpCall) -> Shape:
     data, indices = call.shape(0), call.shape(1)
     depth = indices[-1] if indices else None
     batch = call.attr("batch_dims", 0)
-    if type(depth) is not int or batch + depth > len(data):
+    if type(depth) is not int:
         raise UnknownError
+    if batch + depth > len(data):
+        raise ContradictionError(f"indices into at most {len(data) - batch} axes", depth)
     return (*indices[:-1], *data[batch + depth :])
 
 
@@ -79,7 +131,7 @@ FACTS = (
         copies=True,
         moves_data=True,
         cheap=True,
-        infer=_indices_shape,
+        infer=_gather_elements_shape,
         dims=_gather_dims,
         flops=free,
     ),
@@ -105,8 +157,8 @@ FACTS = (
         flops=free,
         changes={11: Change("deprecated: ScatterElements takes its place")},
     ),
-    OperatorFacts("ScatterElements", copies=True, infer=first_input, flops=free),
-    OperatorFacts("ScatterND", copies=True, infer=first_input, flops=free),
+    OperatorFacts("ScatterElements", copies=True, infer=_scatter_elements_shape, flops=free),
+    OperatorFacts("ScatterND", copies=True, infer=_scatter_nd_shape, flops=free),
     OperatorFacts("TensorScatter", flops=free),
 )
 

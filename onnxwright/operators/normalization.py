@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from onnxwright.operators.broadcasting import first_input
+from onnxwright.operators.broadcasting import broadcast_to, first_input
 from onnxwright.operators.flops import per_input
-from onnxwright.operators.op_call import OpCall, UnknownError, axis_in, same
+from onnxwright.operators.op_call import (
+    ContradictionError,
+    OpCall,
+    UnknownError,
+    axis_in,
+    listed,
+    same_shape,
+)
 from onnxwright.operators.record import ALWAYS, Change, OperatorFacts
 from onnxwright.types.shapes import Shape
 
 
 def _layer_norm_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
-    axis_in(call.attr("axis"), len(shape))
+    axis = axis_in(call.attr("axis"), len(shape))
+    for n in range(1, len(call.types)):
+        if call.has(n):
+            broadcast_to(call.shape(n), shape[axis:], call.signature.inputs[n].name)
     if call.count != 1:
         raise UnknownError
     return shape
@@ -19,14 +29,36 @@ def _layer_norm_shape(call: OpCall) -> Shape:
 
 def _batch_norm_shape(call: OpCall) -> Shape:
     x = call.shape(0)
-    if call.count != 1 or len(x) < 2:
+    _check_channels(call, x)
+    if call.count != 1:
         raise UnknownError
-    for n in range(1, len(call.types)):
-        shape = call.shape(n)
-        if len(shape) != 1:
-            raise UnknownError
-        same(x[1], shape[0])
     return x
+
+
+def _channel_norm_shape(call: OpCall) -> Shape:
+    x = call.shape(0)
+    _check_channels(call, x)
+    return x
+
+
+def _group_norm_shape(call: OpCall) -> Shape:
+    x, groups = call.shape(0), call.attr("num_groups")
+    if not groups:
+        raise UnknownError
+    _check_channels(call, x, None if call.since >= 21 else groups)
+    if type(x[1]) is int and groups > 0 and x[1] % groups:
+        raise ContradictionError(f"channels in {groups} equal groups", x[1])
+    return x
+
+
+def _check_channels(call: OpCall, x: Shape, count: int | None = None) -> None:
+    """Check that each further input has one number for each channel, or `count` numbers."""
+    if len(x) < 2:
+        raise ContradictionError("at least 2 axes (batch, channels)", listed(x))
+    for n in range(1, len(call.types)):
+        same_shape(
+            (x[1] if count is None else count,), call.shape(n), call.signature.inputs[n].name
+        )
 
 
 FACTS = (
@@ -45,11 +77,11 @@ FACTS = (
     ),
     OperatorFacts(
         "GroupNormalization",
-        infer=first_input,
+        infer=_group_norm_shape,
         flops=per_input(8),
         changes={21: Change("scale and bias have an element a channel; before, a group")},
     ),
-    OperatorFacts("InstanceNormalization", infer=first_input, flops=per_input(8)),
+    OperatorFacts("InstanceNormalization", infer=_channel_norm_shape, flops=per_input(8)),
     OperatorFacts("LRN", flops=per_input(8)),
     OperatorFacts(
         "LayerNormalization",

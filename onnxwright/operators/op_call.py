@@ -25,6 +25,22 @@ class UnknownError(Exception):
     """A rule cannot say: ONNX's own inference is asked."""
 
 
+class ContradictionError(UnknownError):
+    """The inputs of a call contradict each other: no runtime can run it.
+
+    Args:
+        expected: what the other inputs and the attributes ask for.
+        got: what there is.
+
+    Example:
+        >>> str(ContradictionError("4 rows", "5"))
+        'expected 4 rows, got 5'
+    """
+
+    def __init__(self, expected: str, got: object) -> None:
+        super().__init__(f"expected {expected}, got {got}")
+
+
 class OpCall:
     """A call of an operator, for rules that say what comes out.
 
@@ -165,10 +181,45 @@ def as_array(dims: Shape, kind: TensorType) -> Array | None:
 
 
 def axis_in(axis: int | None, rank: int) -> int:
-    """An axis counted from the start."""
-    if axis is None or not -rank <= axis < rank:
+    """An axis counted from the start.
+
+    Raises:
+        ContradictionError: there is no such axis.
+    """
+    if axis is None:
         raise UnknownError
+    if not -rank <= axis < rank:
+        if rank == 0:
+            raise ContradictionError("a tensor that has axes", f"axis {axis} of a scalar")
+        raise ContradictionError(f"an axis from {-rank} to {rank - 1}", axis)
     return axis + rank if axis < 0 else axis
+
+
+def same_shape(wanted: Shape, shape: Shape, name: str) -> None:
+    """Check that an input has a shape.
+
+    Args:
+        wanted: the shape that the other inputs ask for.
+        shape: the shape that it has.
+        name: the name of the input.
+
+    Raises:
+        ContradictionError: another number of axes, or two different numbers.
+    """
+    if len(wanted) != len(shape) or any(
+        type(a) is int and type(b) is int and a != b for a, b in zip(wanted, shape)
+    ):
+        raise ContradictionError(f"`{name}` of shape {listed(wanted)}", listed(shape))
+
+
+def listed(shape: Shape) -> str:
+    """A shape in brackets, as messages write it.
+
+    Example:
+        >>> listed(("N", 3)), listed(())
+        ('[N, 3]', '[]')
+    """
+    return f"[{', '.join(map(str, shape))}]"
 
 
 def is_shape_like(kind: OnnxType | None) -> bool:
@@ -181,26 +232,45 @@ def is_shape_like(kind: OnnxType | None) -> bool:
     return not shape or (type(shape[0]) is int and shape[0] <= MOST_DIMS)
 
 
-def same(a: Dim, b: Dim) -> Dim:
-    """One dimension described twice."""
+def same(a: Dim, b: Dim, expected: str) -> Dim:
+    """One dimension described twice.
+
+    Args:
+        a: the dimension as one input has it.
+        b: the same dimension as another input has it.
+        expected: what is expected of the other input, `{}` for the number of the first.
+
+    Returns:
+        What is known of it: a number before a name.
+
+    Raises:
+        ContradictionError: two different numbers.
+
+    Example:
+        >>> same("N", 3, "{} rows"), same(None, "N", "{} rows")
+        (3, 'N')
+    """
     if a == b or b is None:
         return a
     if a is None:
         return b
     if type(a) is int and type(b) is int:
-        raise UnknownError  # a contradiction; ONNX says it in its words
+        raise ContradictionError(expected.format(a), b)
     return a if type(a) is int else b if type(b) is int else a
 
 
 __all__ = [
     "MOST_DIMS",
     "Array",
+    "ContradictionError",
     "OpCall",
     "UnknownError",
     "array_dims",
     "as_array",
     "axis_in",
     "is_shape_like",
+    "listed",
     "same",
+    "same_shape",
     "shape_operand",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from onnxwright.operators.attribute_faults import window_fault
 from onnxwright.operators.flops import Sized, per_input
-from onnxwright.operators.op_call import OpCall, UnknownError
+from onnxwright.operators.op_call import ContradictionError, OpCall, UnknownError, listed
 from onnxwright.operators.record import Change, OperatorFacts
 from onnxwright.operators.windows import Windows
 from onnxwright.types.dtypes import DType
@@ -18,8 +18,12 @@ from onnxwright.types.shapes import Shape
 def _pool_types(call: OpCall) -> list[OnnxType | None]:
     kind, x = call.tensor(0), call.shape(0)
     kernel = call.attr("kernel_shape")
-    if len(x) < 3 or len(kernel) != len(x) - 2:
+    if len(x) < 3:
+        raise ContradictionError("at least 3 axes (batch, channels, spatial axes)", listed(x))
+    if kernel is None:
         raise UnknownError
+    if len(kernel) != len(x) - 2:
+        raise ContradictionError(f"{len(x) - 2} numbers in `kernel_shape`", list(kernel))
     windows = Windows(call, kernel)
     shape = (*x[:2], *(windows.length(n, d) for n, d in enumerate(x[2:])))
     types: list[OnnxType | None] = [TensorType(kind.dtype, shape), TensorType(DType.INT64, shape)]
@@ -29,7 +33,7 @@ def _pool_types(call: OpCall) -> list[OnnxType | None]:
 def _global_pool_shape(call: OpCall) -> Shape:
     x = call.shape(0)
     if len(x) < 2:
-        raise UnknownError
+        raise ContradictionError("at least 2 axes (batch, channels)", listed(x))
     return (*x[:2], *(1,) * (len(x) - 2))
 
 

@@ -10,7 +10,13 @@ import numpy as np
 from onnxwright.operators.broadcasting import first_input
 from onnxwright.operators.flops import per_input
 from onnxwright.operators.folding import constant
-from onnxwright.operators.op_call import OpCall, UnknownError, axis_in, shape_operand
+from onnxwright.operators.op_call import (
+    ContradictionError,
+    OpCall,
+    UnknownError,
+    axis_in,
+    shape_operand,
+)
 from onnxwright.operators.record import ALWAYS, DimsRule, FoldRule, OperatorFacts
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
@@ -50,7 +56,9 @@ def _top_k_types(call: OpCall) -> list[OnnxType | None]:
         raise UnknownError
     k = found[0]
     if type(k) is int and (k < 0 or (type(size) is int and k > size)):
-        raise UnknownError
+        if type(size) is int:
+            raise ContradictionError(f"`K` from 0 to {size}, the length of axis {axis}", k)
+        raise ContradictionError("`K` that is not negative", k)
     out = (*shape[:axis], k if dims.at_least(k, 0) else None, *shape[axis + 1 :])
     types: list[OnnxType | None] = [TensorType(kind.dtype, out), TensorType(DType.INT64, out)]
     return types[: call.count]

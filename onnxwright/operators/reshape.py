@@ -11,9 +11,11 @@ from onnxwright.operators.folding import constant
 from onnxwright.operators.op_call import (
     MOST_DIMS,
     Array,
+    ContradictionError,
     OpCall,
     UnknownError,
     axis_in,
+    listed,
     shape_operand,
 )
 from onnxwright.operators.record import ALWAYS, OperatorFacts
@@ -36,16 +38,18 @@ def _reshape_shape(call: OpCall) -> Shape:
                 result[n] = None
                 continue
             if n >= len(shape):
-                raise UnknownError
+                raise ContradictionError(
+                    f"0 (keep the size) for axes of {listed(shape)}", f"axis {n}"
+                )
             result[n] = shape[n]
             assert rest is not None
             rest[n] = 1
         elif dim == -1:
             if open_at is not None:
-                raise UnknownError
+                raise ContradictionError("one -1 at most", listed(to))
             open_at = n
         elif type(dim) is int and dim < 0:
-            raise UnknownError
+            raise ContradictionError("sizes, 0 or -1", listed(to))
         else:
             known = dim if dim is None or dims.at_least(dim, 0) else None
             result[n] = known
@@ -53,9 +57,13 @@ def _reshape_shape(call: OpCall) -> Shape:
     whole = None if rest is None else dims.product(rest)
     part = dims.product(divisor)
     if open_at is not None:
+        if part and type(whole) is int and type(part) is int and whole % part:
+            raise ContradictionError(
+                f"a shape for the elements of {listed(shape or ())}", listed(to)
+            )
         result[open_at] = _quotient(whole, part)
     elif type(whole) is int and type(part) is int and whole != part:
-        raise UnknownError
+        raise ContradictionError(f"a shape for the elements of {listed(shape or ())}", listed(to))
     return tuple(result)
 
 
@@ -68,8 +76,6 @@ def _reshape_target(call: OpCall) -> Shape:
 def _quotient(whole: Dim, part: Dim) -> Dim:
     if part == 0:
         raise UnknownError
-    if type(whole) is int and type(part) is int and whole % part:
-        raise UnknownError
     return dims.floordiv(whole, part)
 
 
@@ -77,7 +83,7 @@ def _flatten_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
     axis = call.attr("axis")
     if not -len(shape) <= axis <= len(shape):
-        raise UnknownError
+        raise ContradictionError(f"an axis from {-len(shape)} to {len(shape)}", axis)
     axis = axis + len(shape) if axis < 0 else axis
     return (dims.product(shape[:axis]), dims.product(shape[axis:]))
 
@@ -90,8 +96,9 @@ def _squeeze_shape(call: OpCall) -> Shape:
             raise UnknownError
         return tuple(d for d in shape if d != 1)
     gone = {axis_in(a, len(shape)) for a in axes}
-    if any(type(shape[n]) is int and shape[n] != 1 for n in gone):
-        raise UnknownError
+    for n in sorted(gone):
+        if type(shape[n]) is int and shape[n] != 1:
+            raise ContradictionError(f"axis {n} of size 1", shape[n])
     return tuple(d for n, d in enumerate(shape) if n not in gone)
 
 
@@ -103,7 +110,7 @@ def _unsqueeze_shape(call: OpCall) -> Shape:
     rank = len(shape) + len(axes)
     new = {axis_in(a, rank) for a in axes}
     if len(new) != len(axes):
-        raise UnknownError
+        raise ContradictionError("each axis once", list(axes))
     rest = iter(shape)
     return tuple(1 if n in new else next(rest) for n in range(rank))
 
@@ -111,14 +118,16 @@ def _unsqueeze_shape(call: OpCall) -> Shape:
 def _expand_shape(call: OpCall) -> Shape:
     to = shape_operand(call, 1)
     if any(type(d) is int and d < 0 for d in to):
-        raise UnknownError
+        raise ContradictionError("sizes that are not negative", listed(to))
     return broadcast(call.shape(0), tuple(d if dims.at_least(d, 0) else None for d in to))
 
 
 def _tile_shape(call: OpCall) -> Shape:
     shape, repeats = call.shape(0), call.dims(1)
-    if len(repeats) != len(shape) or any(type(d) is int and d < 0 for d in repeats):
-        raise UnknownError
+    if len(repeats) != len(shape):
+        raise ContradictionError(f"{len(shape)} repeats, one for each axis", listed(repeats))
+    if any(type(d) is int and d < 0 for d in repeats):
+        raise ContradictionError("repeats that are not negative", listed(repeats))
     return tuple(dims.mul(d, r) for d, r in zip(shape, repeats))
 
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from onnxwright.operators.flops import free
 from onnxwright.operators.folding import constant
-from onnxwright.operators.op_call import Array, OpCall, UnknownError, shape_operand
+from onnxwright.operators.op_call import (
+    Array,
+    ContradictionError,
+    OpCall,
+    UnknownError,
+    listed,
+    shape_operand,
+)
 from onnxwright.operators.record import OperatorFacts
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
@@ -30,7 +37,7 @@ def _size_shape(call: OpCall) -> Shape:
 def _constant_of_shape_types(call: OpCall) -> list[OnnxType | None]:
     to = shape_operand(call, 0)
     if any(type(d) is int and d < 0 for d in to):
-        raise UnknownError
+        raise ContradictionError("sizes that are not negative", listed(to))
     value = call.attr("value", None)
     dtype = DType.FLOAT if value is None else _element_type(value)
     return [TensorType(dtype, tuple(d if dims.at_least(d, 0) else None for d in to))]
@@ -56,7 +63,7 @@ def _range_shape(call: OpCall) -> Shape:
             raise UnknownError
         start, limit, delta = (int(a.item()) for a in arrays)
         if delta == 0:
-            raise UnknownError
+            raise ContradictionError("a step that is not 0", delta)
         return (len(range(start, limit, delta)),)
     found = [call.dims_if_known(n) for n in range(3)]
     numbers = [f[0] for f in found if f is not None and len(f) == 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnxwright.operators.op_call import OpCall, UnknownError
+from onnxwright.operators.op_call import ContradictionError, OpCall, UnknownError
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim
 
@@ -33,6 +33,8 @@ class Windows:
             before, after = self.pads[n], self.pads[n + len(self.kernel)]
         space = dims.sub(dims.add(dim, before + after), extent)
         if type(space) is int and space < 0:
+            if space + stride < 0:
+                raise ContradictionError(f"a window of at most {dim + before + after}", extent)
             raise UnknownError
         if not self.up or stride == 1:
             return dims.add(dims.floordiv(space, stride), 1)
@@ -48,7 +50,7 @@ def attribute_list(call: OpCall, name: str, default: int, count: int) -> list[in
     if not given:
         return [default] * count
     if len(given) != count:
-        raise UnknownError
+        raise ContradictionError(f"{count} numbers in `{name}`", list(given))
     return list(given)
 
 

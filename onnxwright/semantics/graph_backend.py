@@ -16,7 +16,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds
-from onnxwright.operators.op_call import OpCall, array_dims, is_shape_like
+from onnxwright.operators.op_call import ContradictionError, OpCall, array_dims, is_shape_like
 from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
@@ -299,8 +299,9 @@ class GraphBackend:
         except INFERENCE_ERRORS as error:
             if op.name == "Constant":
                 return [_CONSTANT_TYPES.get(attrs[0].name if attrs else "")]
+            ours = isinstance(error, ContradictionError)
             refers = any(a.is_ref() for a in attrs)
-            if refers or any(v is not None and _untyped(v.kind) for v in inputs):
+            if not ours and (refers or any(v is not None and _untyped(v.kind) for v in inputs)):
                 # ONNX's inference does not expect unknown element types or attributes; the
                 # callers of this function bring theirs, and are checked with them.
                 return by_variable(op.signature, call.count, call.types)
@@ -308,7 +309,7 @@ class GraphBackend:
             fail(
                 messages.InputsDoNotFit(
                     operation=op.name,
-                    reason=_reason(str(error)),
+                    reason=str(error) if ours else f'ONNX says "{_reason(str(error))}"',
                     types=shown,
                     signature=str(op.signature),
                     span=self.span,

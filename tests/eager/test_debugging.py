@@ -350,3 +350,25 @@ def test_results_of_a_model_with_fewer_are_found_by_name() -> None:
     found = ow.first_divergence(whole, other, [np.array([1, -2], np.float32)])
     assert found is not None
     assert found.name == "q"
+
+
+@pytest.mark.parametrize("tool", ["debug", "first_divergence", "the node that failed"])
+def test_calls_that_expand_to_many_nodes_are_not_run_one_by_one(tool: str) -> None:
+    text = '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> g (float[2] x) => (float[2] y) '
+    text += "{ h = f.f0(x) i = Constant<value_ints=[7]>() y = Gather(h, i) }"
+    for n in range(16):
+        text += (
+            f'<domain: "f", opset_import: ["" : 18, "f" : 1]> f{n} (a) => (c)'
+            f" {{ b = f.f{n + 1}(a) c = f.f{n + 1}(b) }}"
+        )
+    text += '<domain: "f", opset_import: ["" : 18]> f16 (a) => (c) { c = Relu(a) }'
+    model = onnx.parser.parse_model(text)
+    x = np.ones(2, np.float32)
+    if tool == "the node that failed":  # a run that only serves the message is left out
+        from onnxwright.eager.ort.model_failures import tell_node
+
+        tell_node(model, {"x": x}, ValueError())
+        return
+    run = ow.debug if tool == "debug" else lambda m, x: ow.first_divergence(m, m, x)
+    with pytest.raises(ow.errors.ModelError, match="expand to 196,606 nodes, and at most 100,000"):
+        run(model, [x])

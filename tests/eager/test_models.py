@@ -221,3 +221,26 @@ def test_many_calls_of_functions_are_inlined_before_the_runtime_sees_them() -> N
     assert [len(made.functions), len(made.graph.node)] == [0, 1 << 13]
     assert source.proto is not None
     assert len(source.proto.functions) == 14
+
+
+_DEFAULTS = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2] x, float[2] w, bfloat16[1] b) => (float[2] y)
+<float[2] w = {1, 2}, bfloat16[1] b = {0}>
+{ c = Cast<to = 1>(b) h = Add(x, w) y = Add(h, c) }"""
+
+
+def test_an_initializer_that_is_an_input_can_be_given_by_name() -> None:
+    model = onnx.parser.parse_model(_DEFAULTS)
+    assert [i.name for i in model.graph.input] == ["x", "w", "b"]
+    x, w = np.ones(2, np.float32), np.array([5, 7], np.float32)
+    compiled = CompiledModel(model)
+    assert compiled.input_names == ("x",)
+    np.testing.assert_array_equal(run_model(model, {"x": x})[0], [2, 3])
+    np.testing.assert_array_equal(run_model(model, {"x": x, "w": w})[0], [6, 8])
+    np.testing.assert_array_equal(compiled(x, w=w), [6, 8])
+    half = np.array([0.5], ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(compiled(x, w=w, b=half), [6.5, 8.5])
+    with pytest.raises(EagerError, match="`w` is FLOAT\\[3\\]"):
+        compiled(x, w=np.ones(3, np.float32))
+    with pytest.raises(EagerError, match="it has no input `v`"):
+        compiled(x, v=w)

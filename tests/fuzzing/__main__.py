@@ -28,7 +28,15 @@ from tests.fuzzing.entries import STOPPED
 from tests.fuzzing.runs import KINDS, one
 from tests.harness.node_cases import node_cases
 
-BATCH = {"models": 150, "structures": 150, "rare": 150, "bytes": 150, "tokens": 60, "kill": 4}
+BATCH = {
+    "models": 150,
+    "structures": 150,
+    "rare": 150,
+    "bytes": 150,
+    "tokens": 60,
+    "scripts": 60,
+    "kill": 4,
+}
 """Cases a child process runs before the next one starts."""
 
 _MEMORY = 12 << 30

@@ -11,9 +11,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from tests.fuzzing.damaged_scripts import run_damaged
 from tests.fuzzing.entries import case
 
-KINDS = ("models", "structures", "rare", "bytes", "tokens", "kill")
+KINDS = ("models", "structures", "rare", "bytes", "tokens", "scripts", "kill")
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,6 +30,8 @@ def one(kind: str, seed: int) -> tuple[str, str]:
     """
     if kind == "tokens":
         return _tokens(seed)
+    if kind == "scripts":
+        return run_damaged(seed)
     return _kill(seed) if kind == "kill" else case(kind, seed)
 
 

@@ -43,7 +43,7 @@ _SHARE = 100
 _WORDS = ("nope", "op", "x", "None", "True", "script", "i", "y", "len", "range", "self", "abs")
 _NUMBERS = ("0", "-1", "1", "7", "1.5", "2**63", "''", "None", "True", "1e400", "3j", "[]")
 _files = itertools.count()
-_HOME = str(Path(onnxwright.__file__).resolve().parent)
+HOME = str(Path(onnxwright.__file__).resolve().parent)
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def ending(source: str) -> Ending:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space: dict[str, Any] = {"__name__": "mutation"}
     try:
-        with warnings.catch_warnings(), _limit(), contextlib.redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings(), time_limit(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             try:
                 exec(compile(source, name, "exec"), space)  # noqa: S102 - running it is the point
@@ -309,11 +309,11 @@ def _short(error: BaseException) -> str:
 def _is_ours(error: BaseException) -> bool:
     """Whether onnxwright was at work when it was raised, and not Python alone."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    return any(file.startswith(_HOME) for file in files)
+    return any(file.startswith(HOME) for file in files)
 
 
 @contextlib.contextmanager
-def _limit() -> Iterator[None]:
+def time_limit() -> Iterator[None]:
     """Turn a hang into a `TimeoutError`, where the platform and the thread allow it."""
 
     def stop(_number: int, _frame: object) -> None:

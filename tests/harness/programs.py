@@ -272,7 +272,7 @@ def run_program(program: Program) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found[name] = _caught(functools.partial(way, inputs))
-        bad = [name for name, got in found.items() if not _same(expected, got)]
+        bad = [name for name, got in found.items() if not same_values(expected, got)]
         if bad:
             raise AssertionError(_report(program, inputs, found, bad))
 
@@ -281,7 +281,7 @@ def _ways(main: Any) -> dict[str, Callable[[Inputs], Outputs]]:
     """How to run `main`, by name; compiling may fail, which is then what each way says."""
 
     def eager(inputs: Inputs) -> Outputs:
-        return _arrays(main(*inputs))
+        return arrays_of(main(*inputs))
 
     model = _caught(main.to_model_proto)
     if not isinstance(model, Exception):
@@ -307,7 +307,7 @@ def _compiled(model: Any) -> Callable[[Inputs], Outputs]:
     def run(inputs: Inputs) -> Outputs:
         if isinstance(session, Exception):
             raise session
-        return _arrays(session(*inputs))
+        return arrays_of(session(*inputs))
 
     return run
 
@@ -321,12 +321,12 @@ def _reference(model: Any) -> Callable[[Inputs], Outputs]:
         if isinstance(evaluator, Exception):
             raise evaluator
         feeds = {i.name: value for i, value in zip(model.graph.input, inputs, strict=True)}
-        return _arrays(evaluator.run(None, feeds))
+        return arrays_of(evaluator.run(None, feeds))
 
     return run
 
 
-def _arrays(values: object) -> Outputs:
+def arrays_of(values: object) -> Outputs:
     return tuple(np.asarray(value) for value in _tuple(values))
 
 
@@ -338,7 +338,7 @@ def _caught(action: Callable[[], Any]) -> Any:
         return error
 
 
-def _same(expected: Outputs, got: object) -> bool:
+def same_values(expected: Outputs, got: object) -> bool:
     if not isinstance(got, tuple) or len(got) != len(expected):
         return False
     return all(

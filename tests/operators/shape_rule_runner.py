@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as onnxruntime_errors
 
 from onnxwright.ir.adapters import attribute
 from onnxwright.ir.infer import INFERENCE_ERRORS, infer_by_onnx, infer_call
-from onnxwright.operators.op_call import OpCall
+from onnxwright.operators.op_call import ContradictionError, OpCall
 from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset import registry
 from onnxwright.types.dtypes import DType
@@ -117,9 +120,68 @@ def outcome(op: str, version: int, inputs: str, attributes: Mapping[str, Any], c
         types = infer_call(call, ask_onnx, version)
     except DeclinesError:
         return "declines"
+    except ContradictionError:
+        return "contradicts"
     values = values_of(call, types) or [None] * len(types)
     array = decided(call, types)
     return " ".join(_written(kind, value, array) for kind, value in zip(types, values, strict=True))
+
+
+def is_refused_by_onnxruntime(
+    op: str, version: int, inputs: str, attributes: Mapping[str, Any], count: int
+) -> bool:
+    """Whether ONNX Runtime refuses a call of these shapes, on zeros or on the arrays it holds.
+
+    Names of dimensions are 6, unknown ones 1; a kernel that is missing refuses nothing.
+    """
+    call = call_of(op, version, inputs, attributes, count)
+    kinds = call.signature.attributes
+    names = [f"i{n}" if present else "" for n, present in enumerate(call.present)]
+    feeds = {}
+    for n, name in enumerate(names):
+        kind = call.types[n]
+        if not name:
+            continue
+        assert isinstance(kind, TensorType)
+        assert kind.dtype is not None
+        shape = [d if isinstance(d, int) else 6 if d else 1 for d in kind.shape or ()]
+        array, dims = call.known[n], call.values[n]
+        if array is None and dims is not None:
+            array = np.array([d if isinstance(d, int) else 6 for d in dims], kind.dtype.numpy)
+        feeds[name] = np.zeros(shape, kind.dtype.numpy) if array is None else array.reshape(shape)
+    node = onnx.helper.make_node(op, names, [f"o{n}" for n in range(count)])
+    node.attribute.extend(
+        ir.to_proto(attribute(name, value, kinds[name].kind))
+        for name, value in call.attributes.items()
+    )
+    graph = onnx.helper.make_graph(
+        [node],
+        "call",
+        [
+            onnx.helper.make_tensor_value_info(
+                name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim
+            )
+            for name, array in feeds.items()
+        ],
+        [onnx.helper.make_empty_tensor_value_info(f"o{n}") for n in range(count)],
+    )
+    opsets = [onnx.helper.make_opsetid("", version)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+    except (onnxruntime_errors.NotImplemented, onnxruntime_errors.Fail):
+        return True
+    try:
+        session.run(None, feeds)
+    except (
+        onnxruntime_errors.Fail,
+        onnxruntime_errors.InvalidArgument,
+        onnxruntime_errors.RuntimeException,
+    ):
+        return True
+    return False
 
 
 def by_onnx(

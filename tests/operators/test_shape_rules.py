@@ -7,7 +7,12 @@ import pytest
 from onnxwright.operators import all_facts
 from onnxwright.types.kinds import TensorType
 from tests.operators.shape_cases import CASES, Case
-from tests.operators.shape_rule_runner import by_onnx, outcome, read_types
+from tests.operators.shape_rule_runner import (
+    by_onnx,
+    is_refused_by_onnxruntime,
+    outcome,
+    read_types,
+)
 
 
 def _label(case: Case) -> str:
@@ -20,7 +25,24 @@ def test_rule(case: Case) -> None:
     assert outcome(*call) == expected  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.outputs != "declines"], ids=_label)
+_ANSWERED = [c for c in CASES if c.outputs not in ("declines", "contradicts")]
+_CONTRADICTIONS = [c for c in CASES if c.outputs == "contradicts"]
+
+
+@pytest.mark.parametrize("case", _CONTRADICTIONS, ids=_label)
+def test_onnxruntime_refuses_what_contradicts(case: Case) -> None:
+    *call, _ = case
+    assert is_refused_by_onnxruntime(*call)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("op", sorted({c.op for c in _CONTRADICTIONS}))
+def test_onnxruntime_runs_the_same_operator(op: str) -> None:
+    """The other test would pass for a call that the runtime refuses for another reason."""
+    answered = [c[:-1] for c in _ANSWERED if c.op == op]
+    assert not all(is_refused_by_onnxruntime(*call) for call in answered)
+
+
+@pytest.mark.parametrize("case", _ANSWERED, ids=_label)
 def test_onnx_says_the_same(case: Case) -> None:
     *call, expected = case
     theirs = by_onnx(*call)  # type: ignore[arg-type]
@@ -41,7 +63,7 @@ def test_onnx_says_the_same(case: Case) -> None:
 
 @pytest.mark.parametrize("field", ["infer", "dims", "compare"])
 def test_each_rule_has_a_case(field: str) -> None:
-    answered = {c.op for c in CASES if c.outputs != "declines"}
+    answered = {c.op for c in _ANSWERED}
     if field == "dims":
         answered = {c.op for c in CASES if "~" in c.outputs}
     if field == "compare":

@@ -100,11 +100,12 @@ class WrongResult(Diagnostic):
     code: ClassVar[str] = "OW607"
     title: ClassVar[str] = "`{function}` returned {got}, its annotation says {wanted}"
     label: ClassVar[str] = "called here"
-    help: ClassVar[str] = "return what is annotated, or change the annotation"
+    help: ClassVar[str] = "{advice}"
     error: ClassVar[type[OnnxwrightError]] = EagerTypeError
     function: str
     got: str
     wanted: str
+    advice: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from onnxwright.errors import (
 
 @dataclass(frozen=True, kw_only=True)
 class InputsDoNotFit(Diagnostic):
-    """ONNX's shape and type inference refuses the inputs of an operator."""
+    """The inputs of an operator contradict each other: no runtime can compute it."""
 
     code: ClassVar[str] = "OW531"
     title: ClassVar[str] = "invalid inputs for `{operation}`: {reason}"

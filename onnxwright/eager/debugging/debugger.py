@@ -42,6 +42,7 @@ from onnxwright.ir.loading import open_model
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.validation.external import more_than_memory, without_links
+from onnxwright.ir.validation.functions import check_steps
 from onnxwright.ir.validation.tensors import nbytes_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
@@ -268,10 +269,17 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
 
     Returns:
         The proto, and the reader of its initializers.
+
+    Raises:
+        ModelError: its calls of functions expand to too many nodes to run them one by one (OW751).
     """
     from onnx import TensorProto, numpy_helper
 
     opened = open_model(model, external="needed", runs=True)
+    try:
+        check_steps(opened.proto)
+    except Damage as damage:
+        raise_damage(damage)
 
     def read(tensor: TensorProto) -> Any:
         if tensor.data_location == TensorProto.EXTERNAL:

@@ -106,7 +106,12 @@ class CompiledModel:
         self._names = list(self.output_names)
         self._in_kinds = tuple(_input_kind(i) for i in infos)
         self._out_kinds = tuple(output_kind(o.type) for o in self.session.get_outputs())
-        self._plain = all(map(_is_plain, (*self._in_kinds, *self._out_kinds)))
+        overridable = self.session.get_overridable_initializers()
+        self._kinds = {
+            **{i.name: _input_kind(i) for i in overridable},
+            **dict(zip(self.input_names, self._in_kinds, strict=True)),
+        }
+        self._plain = all(map(_is_plain, (*self._kinds.values(), *self._out_kinds)))
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.signature_text()})"
@@ -133,7 +138,8 @@ class CompiledModel:
 
         Args:
             args: the inputs in the model's order.
-            kwargs: the inputs by name.
+            kwargs: the inputs by name; also initializers that are inputs as well, whose values
+                these replace (from IR version 4 on).
 
         Returns:
             The outputs in the kind that went in: one value, or a tuple.
@@ -174,23 +180,18 @@ class CompiledModel:
 
     def _run_exotic(self, feed: Mapping[str, Value]) -> list[Value]:
         ort = sessions.runtime()
-        kinds = dict(zip(self.input_names, self._in_kinds, strict=True))
-        by_memory = all(
-            isinstance(k, TensorType) and k.dtype is not DType.STRING for k in self._in_kinds
-        )
+        kinds = [self._kinds[name] for name in feed]
+        by_memory = all(isinstance(k, TensorType) and k.dtype is not DType.STRING for k in kinds)
         # NOTE: the runtime gives sequences of maps as Python objects only.
         maps = any(isinstance(getattr(k, "elem", k), MapType) for k in self._out_kinds)
-        plain = all(
-            isinstance(k, TensorType) and k.dtype in ort_values.PLAIN for k in self._in_kinds
-        )
+        plain = all(isinstance(k, TensorType) and k.dtype in ort_values.PLAIN for k in kinds)
         # What is not a tensor comes out as a Python object, not by memory.
         lists = not all(isinstance(k, TensorType) for k in self._out_kinds)
         if not by_memory or maps or (plain and lists):
             found = self._run(self._names, feed, None)
             return [from_runtime(r, k) for r, k in zip(found, self._out_kinds, strict=True)]
         given, alive = {}, []
-        for name, array in feed.items():
-            kind = kinds[name]
+        for (name, array), kind in zip(feed.items(), kinds, strict=True):
             assert isinstance(kind, TensorType)
             dtype = kind.dtype if kind.dtype is not None else DType.FLOAT
             given[name], keep = ort_values.to_ort(ort, np.asarray(array), dtype)
@@ -209,7 +210,7 @@ class CompiledModel:
             self._bad(f"{len(args)} were given, it has {len(self.input_names)}")
         given = dict(zip(self.input_names, args, strict=False))
         for name, value in kwargs.items():
-            if name not in self.input_names:
+            if name not in self._kinds:
                 self._bad(f"it has no input `{name}`")
             if name in given:
                 self._bad(f"`{name}` is given twice")
@@ -222,6 +223,9 @@ class CompiledModel:
                     continue
                 self._bad(f"`{name}` is missing")
             feed[name] = self._value(name, kind, given[name])
+        for name in kwargs:
+            if name not in feed:  # an initializer that is an input as well: its value is replaced
+                feed[name] = self._value(name, self._kinds[name], given[name])
         return feed
 
     def _value(self, name: str, kind: OnnxType | None, value: Any) -> Value:
@@ -295,7 +299,8 @@ def run_model(
 
     Args:
         model: a model of any kind (see `ow.load`).
-        inputs: the inputs by name, or in the model's order.
+        inputs: the inputs by name, or in the model's order. By name, an initializer that is an
+            input as well can be given another value (from IR version 4 on).
         providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
             if not given.
 

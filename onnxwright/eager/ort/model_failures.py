@@ -17,6 +17,7 @@ from onnxwright.eager.ort.rank_guards import failed_guard
 from onnxwright.eager.values import Value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
+from onnxwright.ir.validation.functions import check_steps
 
 if TYPE_CHECKING:
     import onnx
@@ -89,6 +90,7 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
         failed=report,
     )
     try:
+        check_steps(model)
         runner.graph(model.graph, [], feed)
     except EagerError as found:
         if isinstance(found.diagnostic, messages.OpFailed):

@@ -12,6 +12,9 @@ from onnxwright.ir.validation.damage import Damage, quoted
 EXPANDED_LIMIT = 2_000_000
 """The most nodes that a model may have once every call of a function is replaced by its body."""
 
+STEPS_LIMIT = 100_000
+"""The most nodes that calls may expand to in a run node by node, whose nodes are Python calls."""
+
 CALL_DEPTH = 100
 """The most functions that may be in each other's bodies, one calling the next."""
 
@@ -100,6 +103,31 @@ def expanded_calls(model: onnx.ModelProto) -> int:
     return sum(count.get(key, 0) for key in called(model.graph.node))
 
 
+def check_steps(model: onnx.ModelProto) -> None:
+    """Refuse a model whose calls of functions expand to too many nodes to run one by one.
+
+    Args:
+        model: a model whose functions do not call each other in a cycle.
+
+    Raises:
+        Damage: they do.
+    """
+    known = {(f.domain, f.name, f.overload): f for f in model.functions}
+    calls = {key: list(called(f.node)) for key, f in known.items()}
+    order = TopologicalSorter({k: {c for c in v if c in known} for k, v in calls.items()})
+    size: dict[Key, int] = {}
+    for key in order.static_order():
+        size[key] = len(calls[key]) + sum(size.get(k, 0) for k in calls[key])
+    count = sum(size.get(key, 0) for key in called(model.graph.node))
+    if count > STEPS_LIMIT:
+        what = (
+            f"its calls of functions expand to {count:,} nodes, "
+            f"and at most {STEPS_LIMIT:,} are run node by node"
+        )
+        where = f"graph {quoted(model.graph.name)}"
+        raise Damage("limit", where, what, "run it whole (`run_model`), or extract a part of it")
+
+
 def _check_size(count: int, where: str) -> None:
     if count > EXPANDED_LIMIT:
         shown = f"{count:,}" if count < 1 << 60 else "more than 10**18"
@@ -110,8 +138,10 @@ def _check_size(count: int, where: str) -> None:
 __all__ = [
     "CALL_DEPTH",
     "EXPANDED_LIMIT",
+    "STEPS_LIMIT",
     "called",
     "check_functions",
+    "check_steps",
     "expanded_calls",
     "nodes_of",
 ]

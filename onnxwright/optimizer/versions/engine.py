@@ -97,8 +97,8 @@ class Conversion:
         self._where, self._source = where, version
         self._imports = unit.opset_imports
         self._function = unit if isinstance(unit, ir.Function) else None
-        if self.target != version:
-            self._refuse_unknown(unit, version)
+        self._refuse_unknown(unit, version)
+        self._replace_deprecated(unit, version)
         step = 1 if self.target > version else -1
         while version != self.target:
             changing = self._changes(version, version + step)
@@ -108,8 +108,7 @@ class Conversion:
                         self._node(node, version, version + step)
             version += step
         unit.opset_imports[self.domain] = self.target
-        if self._source != self.target:
-            self._check_result(unit)
+        self._check_result(unit)
         if not self.domain and self.target < _CONSTANTS_OF_ANY_TYPE and isinstance(unit, ir.Graph):
             initializers_for_constants(unit, self.target)
 
@@ -122,6 +121,24 @@ class Conversion:
             ):
                 reason = f"version {version} of its opset has no such operator"
                 self._refuse(node, Refused(reason, _INVALID))
+
+    def _replace_deprecated(self, unit: Holder, version: int) -> None:
+        """Replace operators that the imported version deprecates by what took their place."""
+        for node in self._own_nodes(unit):
+            found = registry.signature(self.domain, node.op_type, version)
+            if found is None or not found.deprecated:
+                continue
+            since = found.since_version
+            before = registry.signature(self.domain, node.op_type, since - 1)
+            if before is None or (self.domain, node.op_type, since) not in UP:
+                continue  # written out where it is left in the result
+            there = set(all_nodes(unit))
+            self._guarded(node, self._upgrade, before, found, since)
+            for step in range(since, version):
+                changing = self._changes(step, step + 1)
+                for new in list(all_nodes(unit)):
+                    if new not in there and new.op_type in changing and new.domain == self.domain:
+                        self._node(new, step, step + 1)
 
     def _check_result(self, unit: Holder) -> None:
         """Every node that is left must be in the target version, and not deprecated there.

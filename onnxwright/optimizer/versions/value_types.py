@@ -12,6 +12,7 @@ from onnxwright.builder.carrying import kind_of
 from onnxwright.builder.constants import constant_array
 from onnxwright.ir import adapters
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call
+from onnxwright.operators import facts
 from onnxwright.operators.op_call import MOST_DIMS, OpCall
 from onnxwright.operators.shape_values import values_of
 from onnxwright.opset import registry
@@ -170,7 +171,7 @@ class ValueTypes:
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)
-        if "broadcast" in signature.attributes and len(signature.outputs) == 1:
+        if "broadcast" in signature.attributes and facts(node.op_type, domain).elementwise:
             return [_of_first(signature, self.kind(node.inputs[0]))]
         call = OpCall(
             signature,

@@ -363,7 +363,6 @@ NOT_THERE = {
             " else_branch = e () => (float[1,3,4,4] w) { w = ImageScaler<scale = 2.0>(x) }> }"
         ),
     ),
-    "already removed": (11, "{ s = Constant<value_floats=[1.,1.,1.,1.]>() y = Upsample(x, s) }"),
     "misspelled": (17, "{ y = Geluu(x) }"),
     "of a later version": (14, "{ y = Gelu(x) }"),
 }
@@ -401,3 +400,30 @@ def test_versions_imported_by_functions_must_exist(version):
     model.functions[0].opset_import[0].version = version
     with pytest.raises((ConversionValueError, ModelError), match="version"):
         ow.convert_version(model, 21)
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "graph"),
+    [
+        (18, 18, ("(float[1,4,2] x, float[2] s) => (float[1,4,2] y)"
+                  " { y = GroupNormalization<num_groups=2>(x, s, s) }")),
+        (11, 11, "(float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = Scatter(x, i, u) }"),
+        (11, 13, "(float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = Scatter(x, i, u) }"),
+        (18, 18, "(float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = Scatter(x, i, u) }"),
+        (10, 10, "(float[1,1,2,2] x, float[4] s) => (float[1,1,M,N] y) { y = Upsample(x, s) }"),
+        (13, 13, "(float[1,1,2,2] x, float[4] s) => (float[1,1,M,N] y) { y = Upsample(x, s) }"),
+    ],
+)  # fmt: skip
+def test_no_deprecated_operator_is_left(version: int, target: int, graph: str) -> None:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {version}]> g {graph}')
+    made = ow.convert_version(model, target)
+    for node in made.graph.node:
+        assert not onnx.defs.get_schema(node.op_type, target).deprecated
+    onnx.checker.check_model(made)
+
+
+def test_the_same_version_refuses_an_operator_that_does_not_exist() -> None:
+    model = parser.parse_model('<ir_version: 8, opset_import: ["" : 18]> '
+                               "g (float[3] x) => (float[3] y) { y = Nothing(x) }")  # fmt: skip
+    with pytest.raises(ConversionError, match="version 18 of its opset has no such operator"):
+        ow.convert_version(model, 18)
