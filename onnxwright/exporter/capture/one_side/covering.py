@@ -8,6 +8,7 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ from onnxwright.exporter.capture.inputs import shapes
 from onnxwright.exporter.capture.one_side import class_sizes
 from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may_fit, to_compare
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
+from onnxwright.exporter.capture.one_side.drawn_values import Draw
 from onnxwright.exporter.capture.one_side.foreseeing import OtherSide, asked_by, foreseen
 from onnxwright.exporter.capture.one_side.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Place as Line
@@ -299,10 +301,12 @@ class _Search:
         if not all(c.free_symbols for c in conditions):
             return None  # a decision about whether sizes are equal that are equal here
         agreed: list[Mapping[str, int]] = []
-        with compared(self.module, found.capture.program) as comparison:
-            for n, sizes in enumerate(self._to_compare(conditions, found)):
+        others = itertools.cycle(draw for draw in Draw if draw is not Draw.GIVEN)
+        with compared(self.module, found.capture.program, self.flat) as comparison:
+            for sizes in self._to_compare(conditions, found):
                 values = resized(self.flat, self.by_place(sizes))
-                result = comparison.run(values, self.spec, varied=n % 2 == 1)
+                label = str(sorted(sizes.items()))
+                result = comparison.run(values, self.spec, (Draw.GIVEN, next(others)), label)
                 if result is Compared.DIFFERENT:
                     return None
                 if result is Compared.EQUAL:
