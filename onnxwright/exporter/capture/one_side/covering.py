@@ -29,7 +29,7 @@ from onnxwright.exporter.capture.assumptions.guards import (
 )
 from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Capture, attempted
-from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs import captured_sizes, shapes
 from onnxwright.exporter.capture.one_side import class_sizes
 from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may_fit, to_compare
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
@@ -156,7 +156,7 @@ class _Search:
         self.first = self._known(self.given, self.wanted, Steered({}, self.prover))
         self.places = self.first.sizes.places
         self.now = {place: size_at(self.flat, place) for place in self.places}
-        self.ranges = shapes.written_ranges(self.wanted)
+        self.ranges = captured_sizes.written_ranges(self.wanted)
         self.groups = self._groups()
         self.values = {s: self.now[places[0]] for s, places in self.groups.items()}
         # What captures asked, the newest one first.
@@ -286,8 +286,8 @@ class _Search:
             if (d.file, d.line) not in steered.answers and d.expression not in steered.settled
         )  # fmt: skip
         found = dataclasses.replace(found, decisions=decisions)
-        names = shapes.written_names(given, places_of(found.program))
-        ranges = shapes.declared_ranges(found.program, self.wanted)
+        names = captured_sizes.written_names(given, places_of(found.program))
+        ranges = captured_sizes.declared_ranges(found.program, self.wanted)
         sizes = sizes_of(found.program, names, ranges, names, found.decisions)
         return _Try(found, given, steered, sizes)
 
@@ -368,8 +368,8 @@ class _Search:
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
             return True
-        before_axes = shapes.fixed_axes(old, self.wanted)
-        return any(a not in before_axes for a in shapes.fixed_axes(new, found.wanted))
+        before_axes = captured_sizes.fixed_axes(old, self.wanted)
+        return any(a not in before_axes for a in captured_sizes.fixed_axes(new, found.wanted))
 
     # -- sizes -------------------------------------------------------------------------------------
 
