@@ -93,6 +93,15 @@ def source_of(value: ir.Value) -> WeightSource:
     return WeightSource((str(value.name),), (value.const_value,), lambda tensors: tensors[0])
 
 
+def is_derived(value: ir.Value) -> bool:
+    """Whether an initializer was made of others, or holds one in another form.
+
+    Args:
+        value: the initializer.
+    """
+    return _KEY in value.meta
+
+
 def set_source(value: ir.Value, made: WeightSource) -> None:
     """Let an initializer hold what is made of others.
 
@@ -308,6 +317,7 @@ __all__ = [
     "WeightSource",
     "combined",
     "drop_unused",
+    "is_derived",
     "is_fixed",
     "is_missing",
     "load_weights",

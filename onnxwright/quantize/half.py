@@ -122,10 +122,10 @@ def to_half(
         _refuse("io", io, "'keep' for inputs and outputs as they are, 'half' to change them")
     source, patterns = opened(model), Patterns("keep", keep)
     made, kind = source.model, _TYPES[dtype]
+    raise_version(made, _LEAST_VERSION[kind], single=True)
     if made.functions:
         InlinePass()(made)
         made.functions.clear()
-    raise_version(made, _LEAST_VERSION[kind])
     infer_types(made)
     done = HalfReport(dtype)
     before = stored_bytes(made)

@@ -49,22 +49,26 @@ def opened(source: Any) -> Opened:
     return Opened(model, lambda made: door.returned(made, source))
 
 
-def raise_version(model: ir.Model, version: int) -> None:
+def raise_version(model: ir.Model, version: int, *, single: bool = False) -> None:
     """Convert a model to a newer opset version, if it is older.
 
     Args:
         model: the model; it is changed.
         version: the least version of the default domain.
+        single: functions get the version of the model, so that they can be inlined.
 
     Raises:
         ConversionError: nodes have no equivalent in that version (OW870).
+        ConversionValueError: the model or a function imports a version that does not exist
+            (OW872).
     """
     from onnxwright.optimizer.versions.api import convert_in_place
 
     owners: list[Any] = [model.graph, *model.functions.values()]
     versions = [owner.opset_imports.get("", version) for owner in owners]
-    if min(versions) < version:
-        convert_in_place(model, max(version, *versions))
+    newest = max(version, *versions)
+    if min(versions) < (newest if single else version):
+        convert_in_place(model, newest)
 
 
 def use_microsoft_domain(model: ir.Model) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import onnx_ir as ir
 import pytest
 
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
@@ -74,25 +75,102 @@ def test_pad_sequence_of_rows_that_are_chosen() -> None:
 # -- sizes that are lost ---------------------------------------------------------------------------
 
 
-def test_a_size_that_is_lost_after_the_capture_is_reported() -> None:
-    """A lowering of the user's that looks at the size fixes it, whatever the capture kept."""
+class Two(torch.nn.Module):
+    """Two sizes that have nothing to do with each other."""
 
-    class Doubled(torch.nn.Module):
-        def forward(self, x: Any) -> Any:
-            return torch.relu(x) * 2
+    def forward(self, x: Any, y: Any) -> Any:
+        return x.relu() * 2, y + 1
 
-    captured = torch.export.export(
-        Doubled(), (torch.randn(3, 2),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
-    )
 
-    def relu(op: Any, self: Any) -> Any:
-        node = next(n for n in captured.graph.nodes if n.op == "placeholder")
-        assert int(node.meta["val"].shape[0]) == 3  # a decomposition may fix it just so
-        return op.Relu(self)
+class Pair(torch.nn.Module):
+    """`y` has to have 7 - a rows, whatever was declared."""
 
-    program, said = _exported(captured, (), None, custom_translation_table={"aten::relu": relu})
-    if program.model.graph.inputs[0].shape[0] == 3:
-        assert any("OW827" in text for text in said)
+    def forward(self, x: Any, y: Any) -> Any:
+        return torch.cat([x, y]).view(7, 2) * 2
+
+
+_TWO = ((torch.randn(3, 2), torch.randn(4, 2)), ({0: "a"}, {0: "b"}))
+
+
+def _sizes_of(program: Any) -> list[Any]:
+    return [n.meta["val"].shape[0] for n in program.graph.nodes if n.op == "placeholder"]
+
+
+def _must_be_seven(a: Any, b: Any) -> None:
+    assert a + b == 7
+
+
+def _fixing(fix: Any) -> Any:
+    """A strategy that fixes sizes of what torch captures."""
+
+    def capture(model: Any, args: Any, kwargs: Any, dims: Any) -> Any:
+        program = torch.export.export(model, args, kwargs, dynamic_shapes=dims)
+        fix(*_sizes_of(program))
+        return program
+
+    return capture
+
+
+@pytest.mark.parametrize(
+    ("capture", "lost"),
+    [
+        (lambda m, args, kwargs, _: torch.export.export(m, args, kwargs), ["(`a`)", "(`b`)"]),
+        (_fixing(lambda a, b: int(a)), ["(`a`)"]),
+        (_fixing(lambda a, b: (int(b), int(a))), ["(`a`)", "(`b`)"]),
+        (_fixing(_must_be_seven), ["`a + b`"]),
+    ],
+)
+def test_a_size_that_a_strategy_fixes_is_reported(capture: Any, lost: list[str]) -> None:
+    _, said = _exported(Two(), *_TWO, capture=capture)
+    told = [text for text in said if "OW827" in text]
+    assert len(told) == len(lost)
+    assert all(name in text for name, text in zip(lost, told, strict=True))
+
+
+def _build_with(monkeypatch: pytest.MonkeyPatch, number: int, size: int | str) -> None:
+    """Let the translation give an input another first size than the capture has."""
+    from onnxwright.exporter import api
+
+    own = api.build
+
+    def build(*args: Any, **options: Any) -> Any:
+        built = own(*args, **options)
+        value = built.model.graph.inputs[number]
+        value.shape = ir.Shape([size, *value.shape[1:]])
+        return built
+
+    monkeypatch.setattr(api, "build", build)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_size_that_is_lost_after_the_capture_is_reported(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    _build_with(monkeypatch, number, 3)
+    _, said = _exported(Two(), *_TWO)
+    assert len(said) == 1
+    assert "OW827" in said[0]
+    assert f"dimension 0 of `{'xy'[number]}` (`{'ab'[number]}`)" in said[0]
+    assert "fixes it to 3" in said[0]
+
+
+def test_a_size_that_is_an_expression_is_reported_where_the_module_takes_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _build_with(monkeypatch, 1, "7 - a")
+    _, said = _exported(Two(), *_TWO)
+    assert len(said) == 1
+    assert "OW827" in said[0]
+    assert "dimension 0 of `y` (`b`)" in said[0]
+    assert "fixes it to `7 - a`" in said[0]
+
+
+def test_a_size_that_is_an_expression_is_right_where_the_module_takes_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _build_with(monkeypatch, 1, "7 - a")
+    _, said = _exported(Pair(), *_TWO)
+    assert not [text for text in said if "dimension 0 of `y`" in text]
 
 
 class Sliding(torch.nn.Module):
@@ -107,9 +185,7 @@ class Sliding(torch.nn.Module):
 def test_a_size_that_becomes_an_expression_is_reported_and_checked() -> None:
     args = (torch.randn(2, 3), torch.randn(2, 4))
     program, said = _exported(Sliding(), args, ({1: "seq"}, {1: "kept"}))
-    shapes = [str(v.shape) for v in program.model.graph.inputs]
-    if shapes != ["[2,seq]", "[2,kept]"]:
-        assert any("OW827" in text for text in said)
+    assert [str(v.shape) for v in program.model.graph.inputs] == ["[2,seq]", "[2,kept]"], said
     for seq, kept in ((3, 4), (2, 3), (4, 1), (5, 6)):
         given = (torch.randn(2, seq), torch.randn(2, kept))
         try:
@@ -162,6 +238,68 @@ def test_an_example_that_would_be_refused_is_an_error() -> None:
     program, _ = _exported(One(), (torch.ones(1, 2),), ({0: "n"},), size_branches=True)
     for n in (1, 3):
         assert torch.equal(program(torch.ones(n, 2)), One()(torch.ones(n, 2)))
+
+
+# Modules of several dynamic sizes, the sizes of the example, and others.
+class Appended(torch.nn.Module):
+    """Another size has to be larger."""
+
+    def forward(self, x: Any, past: Any) -> Any:
+        if x.shape[1] > past.shape[1]:
+            return x * 0 + past.sum()
+        return torch.cat([past[:, x.shape[1] :], x], 1)
+
+
+class Crossed(torch.nn.Module):
+    """Two sizes of one input, the second of which is compared with the first."""
+
+    def forward(self, q: Any, k: Any) -> Any:
+        scores = q @ k.mT
+        if q.shape[1] != k.shape[1]:
+            scores = scores * 2
+        return scores.softmax(-1)
+
+
+class Batches(torch.nn.Module):
+    """A batch of one beside a length."""
+
+    def forward(self, x: Any) -> Any:
+        if x.shape[0] > x.shape[1]:
+            return x.sum(1)
+        return x.mean(1)
+
+
+class Ones(torch.nn.Module):
+    """Two sizes of one that need not be equal, beside a third that is their sum."""
+
+    def forward(self, a: Any, b: Any, total: Any) -> Any:
+        if a.shape[0] + b.shape[0] != total.shape[0]:
+            return total * 0
+        return total + torch.cat([a, b])
+
+
+_ONE_BESIDE = {
+    "another is larger": (Appended(), [(2, 1, 4), (2, 5, 4)], ({1: "n"}, {1: "past"}),
+                          [[(2, 3, 4), (2, 8, 4)], [(2, 1, 4), (2, 2, 4)]]),
+    "two are different": (Crossed(), [(2, 1, 4), (2, 6, 4)], ({1: "n"}, {1: "m"}),
+                          [[(2, 2, 4), (2, 9, 4)], [(2, 7, 4), (2, 3, 4)]]),
+    "a batch and a length": (Batches(), [(1, 5, 4)], ({0: "batch", 1: "length"},),
+                             [[(2, 7, 4)], [(1, 2, 4)], [(4, 4, 4)]]),
+    "two of one and their sum": (Ones(), [(1,), (1,), (2,)], ({0: "a"}, {0: "b"}, {0: "total"}),
+                                 [[(3,), (1,), (4,)], [(1,), (5,), (6,)]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _ONE_BESIDE)
+def test_an_example_of_size_one_beside_another_size(name: str) -> None:
+    module, example, shapes, others = _ONE_BESIDE[name]
+    args = tuple(torch.randn(s) for s in example)
+    program, _ = _exported(module, args, shapes)
+    assert all(not isinstance(d, int) for v in program.model.graph.inputs[:1] for d in v.shape[:1]
+               if 0 in shapes[0])  # fmt: skip
+    for sizes in (example, *others):
+        given = tuple(torch.randn(s) for s in sizes)
+        torch.testing.assert_close(program(*given), module(*given))
 
 
 # -- guards that say nothing -----------------------------------------------------------------------
@@ -237,6 +375,56 @@ def test_a_list_of_dicts_has_a_dynamic_length(kind: Any) -> None:
     for rows in (1, 4):
         x = torch.randn(rows, 5)
         torch.testing.assert_close(program(x), kind()(x))
+
+
+class Detections(torch.nn.Module):
+    """Parts of run-time lengths, which a sequence of an ONNX loop holds only one by one."""
+
+    def forward(self, boxes: Any, scores: Any) -> Any:
+        return [{"boxes": b[s > 0.5], "n": (s > 0.5).sum()} for b, s in zip(boxes, scores)]
+
+
+class Kept(torch.nn.Module):
+    def forward(self, boxes: Any, scores: Any) -> Any:
+        found = []
+        for b, s in zip(boxes, scores):
+            found.append((b[s > 0.5], s[s > 0.5]))
+        return found
+
+
+class Lists(torch.nn.Module):
+    """What the message says to write instead."""
+
+    def forward(self, boxes: Any, scores: Any) -> Any:
+        return {
+            "boxes": [b[s > 0.5] for b, s in zip(boxes, scores)],
+            "n": torch.stack([(s > 0.5).sum() for s in scores]),
+        }
+
+
+_DETECTED = ((torch.rand(3, 6, 4), torch.rand(3, 6)), ({0: "b"}, {0: "b"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [(Detections, "return [{"), (Kept, "for b, s in zip(boxes, scores):")]
+)
+def test_parts_of_run_time_lengths_are_not_fixed_silently(kind: Any, line: str) -> None:
+    program, said = _exported(kind(), *_DETECTED)
+    (told,) = [text for text in said if "OW827" in text]
+    assert f"a loop is unrolled: `{line}" in told
+    assert "test_asked_sizes.py:" in told
+    assert "a list for each part" in told
+    torch.testing.assert_close(program(*_DETECTED[0]), kind()(*_DETECTED[0]))
+    with pytest.raises(ExportTypeError):
+        program(torch.rand(5, 6, 4), torch.rand(5, 6))
+
+
+def test_a_list_for_each_part_has_a_dynamic_length() -> None:
+    program, said = _exported(Lists(), *_DETECTED)
+    assert not said
+    for rows in (1, 2, 5):
+        given = (torch.rand(rows, 6, 4), torch.rand(rows, 6))
+        torch.testing.assert_close(program(*given), Lists()(*given))
 
 
 class Split(torch.nn.Module):

@@ -173,3 +173,54 @@ def test_weights_that_would_be_copied_go_through_a_file(tmp_path: Path, monkeypa
         torch.testing.assert_close(program(x), model(x).detach())
     assert written == ["0.weight", "1.weight", "2.weight.folded"]
     assert list(tmp_path.iterdir()) == []
+
+
+class Folded(torch.nn.Module):
+    """Weights that an optimized model stores transposed, or folded into others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decay, self.scale = (torch.nn.Parameter(torch.rand(4)) for _ in range(2))
+        self.proj = torch.nn.Linear(4, 3, bias=False)
+        self.conv, self.norm = torch.nn.Conv1d(3, 5, 1), torch.nn.BatchNorm1d(5)
+        self.out, self.rnn = torch.nn.Linear(5, 4), torch.nn.LSTM(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.proj(x * -torch.exp(self.decay))
+        y = self.norm(self.conv(y.mT)).mT
+        return self.rnn(self.out(y) * (1 + self.scale))[0]
+
+
+def run_with_weights(path: Path, model: Any, x: Any) -> Any:
+    """Run a file without weights on those of a module."""
+    session = onnxruntime.InferenceSession(path)
+    weights = {n: t.numpy() for n, t in model.state_dict().items()}
+    first, *rest = (v.name for v in session.get_inputs())
+    assert set(rest) == {n for n in weights if not n.endswith("num_batches_tracked")}
+    feeds = {first: x.numpy(), **{name: weights[name] for name in rest}}
+    return torch.from_numpy(session.run(None, feeds)[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize": False}, {"opset_version": 16}])
+def test_weights_without_data_have_the_names_and_shapes_of_the_module(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    model = Folded().eval().requires_grad_(False)
+    x = randn(2, 6, 4)
+    program = ow.export(model, (x,), dynamic_shapes=({0: "batch"},), **options)
+    before = program.model_proto.SerializeToString(deterministic=True)
+    program.rename_axes({"batch": "rows"})
+    path = program.save(tmp_path / "m.onnx", include_initializers=False)
+    x = randn(3, 6, 4)
+    torch.testing.assert_close(run_with_weights(path, model, x), model(x), rtol=1e-4, atol=1e-5)
+    assert onnx.load(path).graph.input[0].type.tensor_type.shape.dim[0].dim_param == "rows"
+    program.rename_axes({"rows": "batch"})
+    assert program.model_proto.SerializeToString(deterministic=True) == before
+
+
+def test_weights_of_a_changed_model_cannot_be_left_out(tmp_path: Path) -> None:
+    program = ow.export(Folded().eval(), (randn(2, 6, 4),))
+    node = program.model.graph[-1]
+    node.op_type = "Neg" if node.op_type == "Identity" else "Identity"
+    with pytest.raises(errors.ExportValueError, match="weights of the model are made of those"):
+        program.save(tmp_path / "m.onnx", include_initializers=False)

@@ -26,6 +26,7 @@ class Report:
         is_module: whether `make` makes a module.
         slow: whether it is left to the slow run.
         near: the absolute difference that is allowed.
+        silent: whether there is nothing to warn of.
         options: of `export`.
     """
 
@@ -36,6 +37,7 @@ class Report:
     is_module: bool = False
     slow: bool = False
     near: float = 1e-5
+    silent: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
 

@@ -11,7 +11,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 import onnxwright as ow  # noqa: E402
-from tests.reports.exporter_programs import REPORTS, Report  # noqa: E402
+from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+from tests.reports import exporter_programs  # noqa: E402
+from tests.reports.exporter_programs import Report  # noqa: E402
+from tests.reports.exporter_sequences import SEQUENCES  # noqa: E402
+
+REPORTS = {**exporter_programs.REPORTS, **SEQUENCES}
 
 
 class Of(torch.nn.Module):
@@ -49,12 +54,14 @@ def test_the_program_of_a_report_is_exported_right(name: str) -> None:
     shapes = report.shapes
     if shapes is not None and not report.is_module:
         shapes = (shapes,)  # of `*args`
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         torch.manual_seed(1)
         program = ow.export(module, report.inputs(0), dynamic_shapes=shapes, **report.options)
         for number in range(3 if shapes is not None else 1):
             compare(program, module, report.inputs(number), report.near)
+    if report.silent:
+        assert not [w.message for w in said if isinstance(w.message, OnnxwrightWarning)]
     sizes = [d for v in program.model.graph.inputs for d in v.shape]
     if shapes is not None:
         assert any(not isinstance(d, int) for d in sizes), "a size was lost"

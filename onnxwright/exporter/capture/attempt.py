@@ -20,7 +20,8 @@ from onnxwright.exporter.capture.assumptions.specialization import (
 )
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.held_state import Change, held_state_kept
-from onnxwright.exporter.capture.inputs.shapes import Wanted, fixed_axes
+from onnxwright.exporter.capture.inputs.captured_sizes import fixed_axes
+from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.patches import torch_func
 from onnxwright.exporter.capture.patches.torch_state import torch_patched

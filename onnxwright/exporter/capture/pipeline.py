@@ -34,7 +34,7 @@ from onnxwright.exporter.capture.attempt import Capture
 from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
-from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs import captured_sizes, shapes
 from onnxwright.exporter.capture.inputs.examples import check_example, check_sums
 from onnxwright.exporter.capture.inputs.imports import import_what_forward_imports
 from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
@@ -145,7 +145,7 @@ def capture_model(
         found, wanted = both.capture, both.wanted
         report.covered += both.decisions
     program = found.program
-    asked = shapes.dynamic_places(program, wanted)
+    asked = captured_sizes.dynamic_places(program, wanted)
     _report_draft(program, report)
     proposed.verify(program)
     relaxed = wanted.relaxed() if found.relaxed else None
@@ -154,11 +154,11 @@ def capture_model(
         warn_changes(found.changes)
         found.misread.warn()
         found.by_values.warn()
-        names = shapes.names_of(program, relaxed or wanted, found.unrolled)
+        names = captured_sizes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names, found.unrolled)
-        written = shapes.written_names(wanted, places_of(program))
-        ranges = shapes.declared_ranges(program, wanted)
+        written = captured_sizes.written_names(wanted, places_of(program))
+        ranges = captured_sizes.declared_ranges(program, wanted)
         squeezed = squeezed_apart(module, program, wanted)
         sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
         sizes = without_harmless(module, program, wanted, sizes)
@@ -202,7 +202,7 @@ def _both_sides(
     flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
     places = first.sizes.places
     now = {place: size_at(flat, place) for place in places}
-    declared = {p: r for p, r in shapes.written_ranges(wanted).items() if p in places}
+    declared = {p: r for p, r in captured_sizes.written_ranges(wanted).items() if p in places}
     free = wanted.relaxed() or wanted
     called = {p: first.sizes.names.get(s, s) for p, s in places.items()}
 
@@ -213,8 +213,8 @@ def _both_sides(
         with recording.timed(report, "capture of other sides"), capture_torch_output():
             found = capture(module, given, how, report.captures, assume)
         program = found.program
-        names = shapes.written_names(given, places_of(program))
-        ranges = shapes.declared_ranges(program, wanted)
+        names = captured_sizes.written_names(given, places_of(program))
+        ranges = captured_sizes.declared_ranges(program, wanted)
         squeezed = squeezed_apart(module, program, given)
         known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
         known = without_harmless(module, program, given, known)
@@ -296,7 +296,9 @@ def _lost_sizes(found: Capture, wanted: shapes.Wanted) -> int:
     if not any(wanted.axes):
         return 0
     program = found.program
-    return len(shapes.fixed_axes(program, wanted)) + len(specialization.fixed_values(program))
+    return len(captured_sizes.fixed_axes(program, wanted)) + len(
+        specialization.fixed_values(program)
+    )
 
 
 def _report_draft(program: ExportedProgram, report: Report) -> None:

@@ -31,6 +31,8 @@ _ITERABLES = (
     "range", "enumerate", "zip", "reversed", "list", "tuple", "unbind", "split", "chunk",
     "tensor_split", "tolist", "sum", "max", "min", "sorted",
 )  # fmt: skip
+# How the reason begins where parts of dicts or tuples have different sizes.
+_UNEVEN = "`an item of the list` is of one size"
 
 
 @dataclass
@@ -79,9 +81,19 @@ class Loops:
         """A line of text for each loop."""
         return tuple(
             f"a loop is unrolled: `{linecache.getline(*place).strip()}` "
-            f"({Path(place[0]).name}:{place[1]})" + (f": {reason}" if reason else "")
+            f"({Path(place[0]).name}:{place[1]})" + (f": {_with_advice(reason)}" if reason else "")
             for place, reason in self.lines.items()
         )
+
+
+def _with_advice(reason: str) -> str:
+    """Why a loop cannot be kept, and what to write where there is something."""
+    if _UNEVEN not in reason:
+        return reason
+    return (
+        f"{reason}; return a list for each part (`boxes = [b[s > 0.5] for b, s in ...]`) in place "
+        "of a list of dicts or tuples"
+    )
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from onnxwright.exporter.program.runnable import RunnableProgram
 from onnxwright.exporter.program.running import hollow
 from onnxwright.exporter.program.verification import Verification
 from onnxwright.exporter.program.verify import verify
+from onnxwright.exporter.program.without_data import with_weights_of_module
 from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
@@ -406,17 +407,16 @@ class ONNXProgram(RunnableProgram):
                 beside it where the model would be larger than 1.5 GB.
             location: the name of the data file beside the model, for `external_data=True`.
             threshold: weights of fewer bytes stay in the model.
-            include_initializers: write the weights at all; without them they are inputs, by
-                their names in the module after `export(..., optimize=False)` and
-                `optimize(weights=False)`.
+            include_initializers: write the weights at all; without them they are inputs, with
+                the names and shapes that they have in the module.
             keep_initializers_as_inputs: list weights as inputs too.
 
         Returns:
             The path, None for a file object.  Files of an earlier save with other options stay.
 
         Raises:
-            ExportValueError: the options contradict each other, or the model does not fit in one
-                file.
+            ExportValueError: the options contradict each other, the model does not fit in one
+                file, or it was changed so that its weights are not those of the module (OW825).
             OSError: the file cannot be written; files of before are left as they were.
 
         Example:
@@ -426,6 +426,7 @@ class ONNXProgram(RunnableProgram):
             >>> program.save("relu.onnx").name
             'relu.onnx'
         """
+        model = self.model if include_initializers else with_weights_of_module(self)
         if include_initializers:
             self._check_weights()
         options: dict[str, Any] = {
@@ -435,10 +436,10 @@ class ONNXProgram(RunnableProgram):
         }
         target = saving.target_of(path, destination)
         if not isinstance(target, Path):
-            saving.save_into(self.model, target, external_data or location, **options)
+            saving.save_into(model, target, external_data or location, **options)
             return None
         data = self.external_data if external_data is None else external_data
-        return saving.save(self.model, target, external_data=data, location=location, **options)
+        return saving.save(model, target, external_data=data, location=location, **options)
 
 
 def _some(words: list[str]) -> str:

@@ -65,6 +65,7 @@ class Settings:
         modules_as_functions: True, or classes: calls of modules become model-local functions.
         functions: "aten": each ATen operator becomes a model-local function.
         target: "onnxruntime-cpu": compute in a wider type where that runtime has no kernel; "any".
+        keep_weights: store no weight transposed, for models that are written without their data.
     """
 
     opset_version: int
@@ -78,6 +79,7 @@ class Settings:
     modules_as_functions: Any = False
     functions: str | None = None
     target: str = TARGETS[0]
+    keep_weights: bool = False
 
 
 @dataclass
@@ -233,7 +235,7 @@ class _Builder:
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
         self._rename_weights(model)
-        if not self.every:
+        if not (self.every or self.settings.keep_weights):
             pretranspose_weights(model)
         if self.settings.functions == "aten":
             outline_operators(model, self.sources, self.weights.values())

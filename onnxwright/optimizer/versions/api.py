@@ -76,7 +76,7 @@ def convert_version(
     """
     assert rules.__all__
     source = opened(model)
-    wanted = _wanted(source, version, domains)
+    wanted = _wanted(version, domains)
     made = source.clone()
     _converted(made, wanted, _assumed(assume))
     lowered = any(t < source.graph.opset_imports.get(d, t) for d, t in wanted.items())
@@ -105,15 +105,15 @@ def convert_in_place(model: ir.Model, version: int, assume: Collection[str] = ()
 
     Raises:
         ConversionError: nodes that have no equivalent (OW870).
+        ConversionValueError: the model or a function imports a version that does not exist
+            (OW872).
     """
     before = model.graph.opset_imports.get("", version)
     _converted(model, {"": version}, assume)
     model.ir_version = _ir_version(model, None, lowered=version < before)
 
 
-def _wanted(
-    model: ir.Model, version: int | None, domains: Mapping[str, int] | None
-) -> dict[str, int]:
+def _wanted(version: int | None, domains: Mapping[str, int] | None) -> dict[str, int]:
     wanted: dict[str, Any] = {} if version is None else {"": version}
     for domain, target in (domains or {}).items():
         wanted[registry.normalize_domain(domain)] = target
@@ -123,7 +123,6 @@ def _wanted(
         ))  # fmt: skip
     for domain, target in wanted.items():
         _check_version(domain, target)
-        _check_imports(model, domain)
     return {domain: operator.index(target) for domain, target in wanted.items()}
 
 
@@ -168,6 +167,8 @@ def _converted(model: ir.Model, wanted: Mapping[str, int], assume: Collection[st
     original = model.clone() if model.functions else None
     problems: list[Any] = []
     inline: set[Any] = set()
+    for domain in wanted:
+        _check_imports(model, domain)
     for domain, target in wanted.items():
         conversion = Conversion(model, domain, target, assume)
         conversion.run()

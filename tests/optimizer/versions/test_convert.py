@@ -427,3 +427,27 @@ def test_the_same_version_refuses_an_operator_that_does_not_exist() -> None:
                                "g (float[3] x) => (float[3] y) { y = Nothing(x) }")  # fmt: skip
     with pytest.raises(ConversionError, match="version 18 of its opset has no such operator"):
         ow.convert_version(model, 18)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [ow.quantize_weights, ow.to_half, ow.inline],
+)
+def test_other_tools_refuse_versions_that_do_not_exist_too(change):
+    """They convert in place: one version at a time up to 2**31 - 1 takes hours."""
+    function = '<domain: "d", opset_import: ["" : 18]> f (a) => (b) { b = Relu(a) }'
+    text = "g (float[2,64] x) => (float[2,64] y) { z = MatMul(x, w) y = d.f(z) }"
+    model = model_of(18, text, function, imports=', "d" : 1')
+    model.functions[0].opset_import[0].version = 2**31 - 1
+    weight = onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    model.graph.initializer.append(weight)
+    with pytest.raises(ConversionValueError, match=r"OW872.*`f`.* is 2147483647"):
+        change(model)
+
+
+def test_half_precision_of_a_function_of_another_version():
+    function = '<domain: "d", opset_import: ["" : 17]> f (a) => (b) { b = Relu(a) }'
+    model = model_of(18, "g (float[2] x) => (float[2] y) { y = d.f(x) }", function,
+                     imports=', "d" : 1')  # fmt: skip
+    made = ow.to_half(model, io="half")
+    assert [n.op_type for n in made.graph.node] == ["Relu"]

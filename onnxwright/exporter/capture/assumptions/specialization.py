@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
@@ -44,11 +45,13 @@ class FixedValue:
         Returns:
             `TruncToInt(0.5*ToFloat(batch))`, for example.
         """
-        words = str(self.expression)
+        named = {
+            s: sympy.Symbol(names.get(str(s), str(s)), integer=True, nonnegative=True)
+            for s in self.expression.free_symbols
+        }
+        words = str(self.expression.xreplace(named))
         if words.startswith("(") and words.endswith(")") and words.count("(") == 1:
             words = words[1:-1]
-        for symbol in sorted(self.expression.free_symbols, key=lambda s: -len(str(s))):
-            words = words.replace(str(symbol), names.get(str(symbol), str(symbol)))
         return words
 
 

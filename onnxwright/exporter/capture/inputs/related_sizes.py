@@ -39,10 +39,11 @@ def related(
         {'past': 5, 'seq': 2, 'total': 7}
         >>> related({"past": 5, "seq": 1, "total": 7}, {"seq": 2})
         {'past': 5, 'seq': 2, 'total': 8}
+        >>> related({"a": 1, "b": 1, "total": 2}, {"a": 3, "b": 3})
+        {'a': 3, 'b': 3, 'total': 6}
     """
-    steps = {size - now[name] for name, size in changed.items()}
-    if len(steps) > 1:
-        steps.add(sum(steps))
+    each = [size - now[name] for name, size in changed.items()]
+    steps = {*each, sum(each)}
     free = [name for name in now if name not in changed][:_FOLLOWING]
     options = []
     for name in free:

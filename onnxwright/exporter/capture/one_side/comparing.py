@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.assumptions.squeezes import (
 )
 from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.inputs.shapes import Wanted
+from onnxwright.exporter.capture.one_side.drawn_values import LARGER, Draw, drawn
 
 # Ten times torch.testing's tolerances of float32: whole networks add up rounding.
 _TOLERANCES = {torch.float16: (1e-2, 1e-3), torch.bfloat16: (3e-2, 1e-2)}
@@ -38,61 +39,82 @@ class Compared(enum.Enum):
 
 
 class Comparison:
-    """Runs a module and what was captured of it on the same inputs."""
+    """Runs a module and what was captured of it on the same inputs.
 
-    def __init__(self, module: torch.nn.Module, captured: torch.nn.Module) -> None:
-        self.module, self.captured = module, captured
-        self.random = torch.Generator().manual_seed(0)
+    Args:
+        module: the module.
+        captured: what was captured.
+        example: the flattened inputs that it was captured with.
+    """
 
-    def run(self, flat: Sequence[Any], spec: Any, *, varied: bool = False) -> Compared:
+    def __init__(
+        self, module: torch.nn.Module, captured: torch.nn.Module, example: Sequence[Any] = ()
+    ) -> None:
+        self.module, self.captured, self.example = module, captured, example
+        self._usual: dict[Draw, Compared] = {}
+
+    def run(
+        self, flat: Sequence[Any], spec: Any, draws: Sequence[Draw] = (Draw.GIVEN,), label: str = ""
+    ) -> Compared:
         """Compare results, and what is written into inputs.
+
+        A difference for values for which there is one at the sizes of the example as well says
+        nothing about sizes.
 
         Args:
             flat: flattened inputs.
             spec: their structure.
-            varied: compare with other values, too.
+            draws: which values the inputs have, one after another.
+            label: what other values are drawn for.
 
         Returns:
-            Whether they are equal.
+            Whether they are equal for all values that the module takes.
         """
         if sum(x.numel() for x in flat if isinstance(x, torch.Tensor)) > _MOST_ELEMENTS:
             return Compared.REFUSED
-        others = [self._varied(x) for x in flat] if varied else None
-        found = Compared.REFUSED if others is None else self._once(others, spec)
-        return self._once(flat, spec) if found is Compared.REFUSED else found
+        result = Compared.REFUSED
+        for draw in draws:
+            found = self._once(flat, spec, draw, label)
+            if found is Compared.DIFFERENT and not self._is_usual(spec, draw):
+                return found
+            if found is Compared.EQUAL:
+                result = found
+        return result
 
-    def _once(self, flat: Sequence[Any], spec: Any) -> Compared:
+    def _is_usual(self, spec: Any, draw: Draw) -> bool:
+        """Whether values of a kind make a difference at the sizes of the example, too."""
+        if draw is Draw.GIVEN or not self.example:
+            return False
+        if draw not in self._usual:
+            self._usual[draw] = self._once(self.example, spec, draw, "the example")
+        return self._usual[draw] is Compared.DIFFERENT
+
+    def _once(self, flat: Sequence[Any], spec: Any, draw: Draw, label: str) -> Compared:
+        values = drawn(flat, self.example or flat, draw, label)
         try:
-            wanted = _results(self.module, flat, spec)
+            wanted = _results(self.module, values, spec)
         except Exception:  # noqa: BLE001 - the module does not take these inputs
             return Compared.REFUSED
         try:
-            found = _results(self.captured, flat, spec)
+            found = _results(self.captured, values, spec)
         except Exception:  # noqa: BLE001 - whatever stops it, it does not do what the module does
             return Compared.DIFFERENT
-        same = len(found) == len(wanted) and all(map(_is_same, found, wanted))
+        larger = LARGER if draw is Draw.LARGE else 1.0
+        pairs = zip(found, wanted, strict=False)
+        same = len(found) == len(wanted) and all(_is_same(*pair, larger) for pair in pairs)
         return Compared.EQUAL if same else Compared.DIFFERENT
-
-    def _varied(self, value: Any) -> Any:
-        """Other values of the same signs, and other truth values."""
-        if not isinstance(value, torch.Tensor) or not value.numel():
-            return value
-        drawn = torch.rand(value.shape, generator=self.random)
-        if value.is_floating_point():
-            return value * (0.5 + drawn).to(value.dtype)
-        if value.is_complex() or bool(((value != 0) & (value != 1)).any()):
-            return value
-        drawn[..., :1] = 1  # no row without any
-        return (drawn > 0.3).to(value.dtype)
 
 
 @contextmanager
-def compared(module: torch.nn.Module, program: ExportedProgram) -> Iterator[Comparison]:
+def compared(
+    module: torch.nn.Module, program: ExportedProgram, example: Sequence[Any] = ()
+) -> Iterator[Comparison]:
     """Compare a module with a program that was captured of it; both stay as they are.
 
     Args:
         module: the module.
         program: the program.
+        example: the flattened inputs that it was captured with.
 
     Yields:
         What compares them.
@@ -103,7 +125,7 @@ def compared(module: torch.nn.Module, program: ExportedProgram) -> Iterator[Comp
     # They hold ranges that torch narrows for layouts, too; `Sizes.check` knows the others.
     captured._forward_pre_hooks.clear()
     _make_runnable(captured)
-    yield Comparison(module, captured)
+    yield Comparison(module, captured, example)
 
 
 def squeezed_apart(
@@ -187,10 +209,10 @@ def _results(module: torch.nn.Module, flat: Sequence[Any], spec: Any) -> list[An
     return [*pytree.tree_leaves(results), *copies]
 
 
-def _is_same(one: Any, two: Any) -> bool:
+def _is_same(one: Any, two: Any, larger: float) -> bool:
     if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
         return type(one) is type(two) and bool(one == two)
     if one.dtype != two.dtype or one.shape != two.shape:
         return False
     relative, absolute = _TOLERANCES.get(two.dtype, (_RELATIVE, _ABSOLUTE))
-    return bool(torch.allclose(one, two, relative, absolute, equal_nan=True))
+    return bool(torch.allclose(one, two, relative, absolute * larger, equal_nan=True))

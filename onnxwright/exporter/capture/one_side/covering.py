@@ -8,6 +8,7 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,10 +29,11 @@ from onnxwright.exporter.capture.assumptions.guards import (
 )
 from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Capture, attempted
-from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs import captured_sizes, shapes
 from onnxwright.exporter.capture.one_side import class_sizes
 from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may_fit, to_compare
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
+from onnxwright.exporter.capture.one_side.drawn_values import Draw
 from onnxwright.exporter.capture.one_side.foreseeing import OtherSide, asked_by, foreseen
 from onnxwright.exporter.capture.one_side.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Place as Line
@@ -154,7 +156,7 @@ class _Search:
         self.first = self._known(self.given, self.wanted, Steered({}, self.prover))
         self.places = self.first.sizes.places
         self.now = {place: size_at(self.flat, place) for place in self.places}
-        self.ranges = shapes.written_ranges(self.wanted)
+        self.ranges = captured_sizes.written_ranges(self.wanted)
         self.groups = self._groups()
         self.values = {s: self.now[places[0]] for s, places in self.groups.items()}
         # What captures asked, the newest one first.
@@ -284,8 +286,8 @@ class _Search:
             if (d.file, d.line) not in steered.answers and d.expression not in steered.settled
         )  # fmt: skip
         found = dataclasses.replace(found, decisions=decisions)
-        names = shapes.written_names(given, places_of(found.program))
-        ranges = shapes.declared_ranges(found.program, self.wanted)
+        names = captured_sizes.written_names(given, places_of(found.program))
+        ranges = captured_sizes.declared_ranges(found.program, self.wanted)
         sizes = sizes_of(found.program, names, ranges, names, found.decisions)
         return _Try(found, given, steered, sizes)
 
@@ -299,10 +301,12 @@ class _Search:
         if not all(c.free_symbols for c in conditions):
             return None  # a decision about whether sizes are equal that are equal here
         agreed: list[Mapping[str, int]] = []
-        with compared(self.module, found.capture.program) as comparison:
-            for n, sizes in enumerate(self._to_compare(conditions, found)):
+        others = itertools.cycle(draw for draw in Draw if draw is not Draw.GIVEN)
+        with compared(self.module, found.capture.program, self.flat) as comparison:
+            for sizes in self._to_compare(conditions, found):
                 values = resized(self.flat, self.by_place(sizes))
-                result = comparison.run(values, self.spec, varied=n % 2 == 1)
+                label = str(sorted(sizes.items()))
+                result = comparison.run(values, self.spec, (Draw.GIVEN, next(others)), label)
                 if result is Compared.DIFFERENT:
                     return None
                 if result is Compared.EQUAL:
@@ -364,8 +368,8 @@ class _Search:
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
             return True
-        before_axes = shapes.fixed_axes(old, self.wanted)
-        return any(a not in before_axes for a in shapes.fixed_axes(new, found.wanted))
+        before_axes = captured_sizes.fixed_axes(old, self.wanted)
+        return any(a not in before_axes for a in captured_sizes.fixed_axes(new, found.wanted))
 
     # -- sizes -------------------------------------------------------------------------------------
 

@@ -26,9 +26,11 @@ from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.one_side.class_sizes import fitting
 from onnxwright.exporter.capture.one_side.comparing import Compared, Comparison, compared
+from onnxwright.exporter.capture.one_side.drawn_values import Draw
 
 # At how many sizes a program is compared where what an operator asked does not hold.
 _OF_OPERATORS = 4
+_FEW_DRAWS = (Draw.GIVEN, Draw.SIGNED, Draw.TIED)
 
 
 def without_harmless(
@@ -51,7 +53,7 @@ def without_harmless(
     if not small or any(isinstance(w, FakeTensor) for w in weights):
         return sizes
     flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
-    with compared(module, program) as comparison:
+    with compared(module, program, flat) as comparison:
         keep_squeezed(comparison.captured)
         trial = _Trial(comparison, flat, spec, sizes)
         kept = {g.text: trial.judged(g) for g in small}
@@ -113,7 +115,8 @@ class _Trial:
         results: list[Compared] = []
         for sizes in itertools.islice(self._sizes_of(contrary), _OF_OPERATORS):
             by_place = {p: sizes[h] for h, places in self.groups.items() for p in places}
-            results.append(self.comparison.run(resized(self.flat, by_place), self.spec))
+            values = resized(self.flat, by_place)
+            results.append(self.comparison.run(values, self.spec, _FEW_DRAWS, guard.text))
         if not results or Compared.DIFFERENT in results:
             return guard
         if Compared.EQUAL in results:
@@ -147,13 +150,9 @@ class _Trial:
         result = Compared.REFUSED
         for sizes in self._candidates(head, size):
             by_place = {p: sizes[h] for h, places in self.groups.items() for p in places}
-            for varied in (False, True):
-                found = self.comparison.run(resized(self.flat, by_place), self.spec, varied=varied)
-                if found is Compared.DIFFERENT:
-                    return found
-                if found is Compared.EQUAL:
-                    result = found
-            if result is Compared.EQUAL:
+            values = resized(self.flat, by_place)
+            result = self.comparison.run(values, self.spec, tuple(Draw), f"{head} is {size}")
+            if result is not Compared.REFUSED:
                 break
         return result
 

@@ -1,0 +1,101 @@
+"""A model whose weights are inputs: each has the name and the shape that it has in the module.
+
+An optimized model holds some weights in another form: transposed, or folded into others.  Whoever
+gives them as inputs has those of the module, so the program is translated again without that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.errors import OnnxwrightWarning
+from onnxwright.exporter import checks
+from onnxwright.exporter.program import renaming
+from onnxwright.exporter.translate.building import build
+from onnxwright.ir.nested import all_nodes
+from onnxwright.optimizer.versions.api import convert_in_place
+from onnxwright.optimizer.weight_sources import is_derived
+
+_SHOWN = 4
+
+
+def with_weights_of_module(program: Any) -> ir.Model:
+    """The model of a program, with each weight as the module has it.
+
+    Args:
+        program: an `ONNXProgram`; it stays as it is.
+
+    Returns:
+        Its model, where that has them so; else the program translated again.
+
+    Raises:
+        ExportValueError: the model was changed after the export, so that it cannot be translated
+            again (OW825).
+
+    Example:
+        >>> import torch
+        >>> from onnxwright.exporter import export
+        >>> program = export(torch.nn.Linear(2, 3, bias=False), (torch.ones(4, 1, 2),))
+        >>> program.model.graph.initializers["weight"].shape
+        Shape([2, 3])
+        >>> with_weights_of_module(program).graph.initializers["weight"].shape
+        Shape([3, 2])
+    """
+    derived = [n for n, v in program.model.graph.initializers.items() if is_derived(v)]
+    model: ir.Model = program.model
+    if not derived:
+        return model
+    wanted = _nodes(model)
+    optimized = next((o for o in (True, False) if _nodes(_again(program, o)) == wanted), None)
+    if optimized is None:
+        shown = ", ".join(f"`{name}`" for name in derived[:_SHOWN])
+        checks.raise_bad_argument(
+            "include_initializers",
+            f"weights of the model are made of those of the module ({shown}), and the model was "
+            "changed after the export",
+            "save the program that `ow.export` gives, or export with `optimize=False` before you "
+            "change it",
+        )
+    made = _again(program, optimized, keep_weights=True)
+    made.metadata_props.update(model.metadata_props)
+    renamed: dict[str, str] = {}
+    for new, old in zip(made.graph.inputs, model.graph.inputs, strict=True):
+        for one, two in zip(new.shape or (), old.shape or (), strict=True):
+            if isinstance(one, ir.SymbolicDim) and isinstance(two, ir.SymbolicDim) and one != two:
+                renamed[str(one.value)] = str(two.value)
+    renaming.rename(made, renamed)
+    return made
+
+
+def _again(program: Any, optimized: bool, *, keep_weights: bool = False) -> ir.Model:
+    """What `ow.export` made of the captured program."""
+    captured = program._captured
+    settings = dataclasses.replace(program._settings, keep_weights=keep_weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OnnxwrightWarning)  # given by the export
+        built = build(captured.program, settings, tree=captured.tree)
+        made = type(program)(built, captured, program.report, settings)
+        if optimized:
+            made.optimize(weights=not keep_weights)
+        version = program.model.graph.opset_imports[""]
+        if made.model.graph.opset_imports[""] != version:
+            convert_in_place(made.model, version, ("nonempty",))
+    result: ir.Model = made.model
+    return result
+
+
+def _nodes(model: ir.Model) -> list[Any]:
+    """What tells whether two models are of one export: operators and the values they make."""
+    graphs: list[Any] = [model.graph, *model.functions.values()]
+    return [
+        (node.domain, node.op_type, [v.name for v in node.outputs])
+        for graph in graphs
+        for node in all_nodes(graph)
+    ]
+
+
+__all__ = ["with_weights_of_module"]
