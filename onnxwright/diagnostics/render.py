@@ -52,20 +52,19 @@ _MOST_LINES = 20
 
 
 def render_once(diagnostic: Diagnostic) -> str:
-    r"""As `render`, with the text of an equal message if the source lines are still the same.
+    """As `render`, with the text of an equal message if the source lines are still the same.
 
-     Python asks for the text of a warning each time, also where it has shown that warning before.
+    Python asks for the text of a warning each time, also where it has shown that warning before.
 
-     Args:
-         diagnostic: the message.
+    Args:
+        diagnostic: the message.
 
-     Returns:
-         Several lines without a final newline.
+    Returns:
+        Several lines without a final newline.
 
-     Example:
-         >>> render_once(Diagnostic(notes=("no place is known",)))
-         'error:
-    = note: no place is known'
+    Example:
+        >>> render_once(Diagnostic(notes=("no place is known",))).splitlines()
+        ['error: ', '   = note: no place is known']
     """
     spans = [span for span in (diagnostic.span, *(x.span for x in diagnostic.labels)) if span]
     lines = tuple(

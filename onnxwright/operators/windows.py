@@ -31,10 +31,11 @@ class Windows:
         before, after = (0, 0)
         if self.auto == "NOTSET":
             before, after = self.pads[n], self.pads[n + len(self.kernel)]
-        space = dims.sub(dims.add(dim, before + after), extent)
+        padded = dims.add(dim, before + after)
+        space = dims.sub(padded, extent)
         if type(space) is int and space < 0:
             if space + stride < 0:
-                raise ContradictionError(f"a window of at most {dim + before + after}", extent)
+                raise ContradictionError(f"a window of at most {padded}", extent)
             raise UnknownError
         if not self.up or stride == 1:
             return dims.add(dims.floordiv(space, stride), 1)
