@@ -64,8 +64,7 @@ def render_once(diagnostic: Diagnostic) -> str:
 
     Example:
         >>> render_once(Diagnostic(notes=("no place is known",)))
-        'error: 
-   = note: no place is known'
+        'error: \n   = note: no place is known'
     """
     spans = [span for span in (diagnostic.span, *(x.span for x in diagnostic.labels)) if span]
     lines = tuple(

@@ -34,7 +34,9 @@ class Windows:
         space = dims.sub(dims.add(dim, before + after), extent)
         if type(space) is int and space < 0:
             if space + stride < 0:
-                raise ContradictionError(f"a window of at most {dim + before + after}", extent)
+                raise ContradictionError(
+                    f"a window of at most {dims.add(dim, before + after)}", extent
+                )
             raise UnknownError
         if not self.up or stride == 1:
             return dims.add(dims.floordiv(space, stride), 1)
