@@ -79,13 +79,13 @@ def path_in_project(file: str) -> str:
         >>> path_in_project("/somewhere/else/model.py"), path_in_project("<stdin>")
         ('model.py', '<stdin>')
     """
-    if not os.path.isabs(file):
-        return file
     path = Path(file)
+    if not path.is_absolute():
+        return file
     parts = [
         path.relative_to(folder)
-        for folder in {Path.cwd(), *map(Path, filter(os.path.isabs, sys.path))}
-        if folder != folder.parent and path.is_relative_to(folder)
+        for folder in {Path.cwd(), *map(Path, sys.path)}
+        if folder.is_absolute() and folder != folder.parent and path.is_relative_to(folder)
     ]
     inside = [part for part in parts if ".." not in part.parts]
     return min(inside, key=lambda p: len(p.parts)).as_posix() if inside else path.name

@@ -16,6 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.optimizer.versions.api import OLDEST
 
 # From the oldest version that models are converted to, to the newest that the runtime loads.
@@ -90,20 +91,27 @@ def inputs(args: Any, kwargs: Any) -> None:
             raise_bad_argument(name, f"an object of type {type(value).__name__}", f"give {words}")
 
 
-def opset(version: Any, oldest: int = OPSETS[0]) -> None:
-    """Refuse a version of the standard opset that is not written.
+def opset(version: Any, oldest: int = OPSETS[0]) -> int:
+    """The version of the standard opset that is asked for.
 
     Args:
-        version: the version.
+        version: the version; None is the default.
         oldest: the oldest that is possible here.
+
+    Returns:
+        The version.
 
     Raises:
         ExportValueError: it is none of `OPSETS` (OW825).
     """
+    if version is None:
+        return DEFAULT_OPSET_VERSION
     possible = range(oldest, OPSETS[-1] + 1)
     if isinstance(version, int) and not isinstance(version, bool) and version in possible:
-        return
+        return version
     words = f"choose {possible[0]} to {possible[-1]}"
+    if isinstance(version, Mapping):
+        words += "; versions of other domains come with `ow.Opset(domain, version)`"
     raise_bad_argument("opset_version", f"{shown(version)} is not possible", words)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from typing_extensions import Self
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -98,6 +100,34 @@ class CompiledModel:
             self.session = sessions.new_session(source.data, options, providers)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             model_failed("ONNX Runtime", "refused", self._model, error)
+        self._read_session()
+
+    @classmethod
+    def of_session(cls, session: Any, model: bytes | Path) -> Self:
+        """A model that runs in a session made elsewhere.
+
+        Args:
+            session: an `onnxruntime.InferenceSession`.
+            model: what it was made of: the bytes, or the path of the file.
+
+        Returns:
+            The model; calls go through the session.
+
+        Raises:
+            EagerError: it is not a session (OW622).
+        """
+        made = cls.__new__(cls)
+        made._model, made._weights = None, (None, None)
+        made._made_from = (model, None, None, None)
+        made.session = session
+        try:
+            made._read_session()
+        except AttributeError as error:
+            model_failed("the initializer", "did not give an InferenceSession for", None, error)
+        return made
+
+    def _read_session(self) -> None:
+        """Read the inputs and outputs of the session."""
         core = getattr(self.session, "_sess", None)
         self._run = core.run if core is not None else self.session.run
         infos = self.session.get_inputs()

@@ -404,7 +404,8 @@ class ONNXProgram(RunnableProgram):
             external_data: True: weights beside the model in one file `NAME.data`; "per_tensor":
                 one file a weight in a folder `NAME.weights`; False: everything in the model; None:
                 beside it where the model would be larger than 1.5 GB.
-            location: the name of the data file beside the model, for `external_data=True`.
+            location: the data file, for `external_data=True`: a name, or a path below the model's
+                folder (`"weights/model.data"`), whose folders are made if needed.
             threshold: weights of fewer bytes stay in the model.
             include_initializers: write the weights at all; without them they are inputs, by
                 their names in the module after `export(..., optimize=False)` and
