@@ -41,10 +41,12 @@ def _declared(which: int) -> str:
     return "".join(f"--{name}:{pair[which]};" for name, pair in _COLOURS.items())
 
 
-_STYLE = f"""
+_STYLE = (
+    f"""
 :root{{color-scheme:light dark;{_declared(0)}}}
 @media (prefers-color-scheme:dark){{:root{{{_declared(1)}}}}}
-""" + """\
+"""
+    + """\
 body{font:14px system-ui,sans-serif;margin:0;color:var(--text);background:var(--ground);
 display:flex;flex-direction:column;min-height:100vh}
 header,section{padding:8px 20px}h1{font-size:18px;margin:4px 0}h2{font-size:14px;margin:4px 0}
@@ -82,6 +84,7 @@ user-select:none;fill:var(--text)}
 #ow-svg .wire.lit{stroke:var(--accent);stroke-width:2.5}
 #ow-svg .chosen>rect{stroke:var(--accent);stroke-width:3}
 """
+)
 _CANVAS = """\
 <div class="bar"><input id="ow-search" type="search" placeholder="Search operators, names, modules"
 aria-label="Search"><span id="ow-count"></span><select id="ow-graph" aria-label="Graph"></select>

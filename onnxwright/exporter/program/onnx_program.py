@@ -97,6 +97,10 @@ class ONNXProgram(RunnableProgram):
         outputs = _some([str(v.name) for v in graph.outputs])
         return f"<ONNXProgram ({inputs}) -> ({outputs}), {len(graph)} nodes>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model's figures and its picture."""
+        return self.show()._repr_html_()
+
     def __enter__(self) -> Self:
         """The program itself; the end of the `with` releases its session and memory."""
         return self
