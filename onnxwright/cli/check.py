@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.check_formats import annotations, sarif_log
+from onnxwright.cli.check_formats import sarif_log, workflow_commands
 from onnxwright.cli.console import DIFFERS, OK, USAGE, escape_control_chars, print_json
 from onnxwright.cli.programs import executed, failure_of, scripts_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
@@ -92,7 +92,7 @@ def check_files(files: Sequence[str], *, color: bool = False, form: str = "text"
         print_json({"ok": all(entry["ok"] for entry in data), "files": data})
     elif form == "github":
         for report in reports:
-            for line in annotations(report.found, report.file, report.failure):
+            for line in workflow_commands(report.found, report.file, report.failure):
                 print(line)
     elif form == "sarif":
         found = [d for report in reports for d in report.found]

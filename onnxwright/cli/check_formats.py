@@ -15,7 +15,7 @@ from onnxwright.version import __version__
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def annotations(found: Sequence[Diagnostic], file: str, failure: str = "") -> Iterator[str]:
+def workflow_commands(found: Sequence[Diagnostic], file: str, failure: str = "") -> Iterator[str]:
     """Messages as commands of a workflow, which GitHub shows beside the lines.
 
     Args:
@@ -30,7 +30,7 @@ def annotations(found: Sequence[Diagnostic], file: str, failure: str = "") -> It
         GitHub's documentation of workflow commands: `::error file=,line=,col=::message`.
 
     Example:
-        >>> list(annotations([], "model.py", "it has no end"))
+        >>> list(workflow_commands([], "model.py", "it has no end"))
         ['::error file=model.py,title=onnxwright::it has no end']
     """
     if failure:
@@ -109,7 +109,6 @@ def _result(one: Diagnostic, codes: list[str]) -> dict[str, Any]:
     related = [
         {"physicalLocation": _location(label.span), "message": {"text": label.text}}
         for label in one.labels
-        if label.span is not None
     ]
     return {**made, "relatedLocations": related} if related else made
 
@@ -146,4 +145,4 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-__all__ = ["annotations", "sarif_log"]
+__all__ = ["sarif_log", "workflow_commands"]

@@ -54,7 +54,7 @@ def in_words_of(options: Mapping[str, str], diagnostic: Diagnostic) -> Diagnosti
     Returns:
         The message: `io_map` is `--connect`, and `io_map={'y': 'x'}` is `--connect y=x`.
     """
-    changed = {}
+    changed: dict[str, Any] = {}
     for field in dataclasses.fields(diagnostic):
         text = getattr(diagnostic, field.name)
         if isinstance(text, str) and field.init:

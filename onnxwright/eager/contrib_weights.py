@@ -14,8 +14,9 @@ def _unpacked(packed: Array, bits: int) -> Array:
     if bits == 8:
         return packed
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
-    return parts.reshape(*packed.shape[:-1], -1)
+    parts: Array = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    whole: Array = parts.reshape(*packed.shape[:-1], -1)
+    return whole
 
 
 def matmul_nbits(

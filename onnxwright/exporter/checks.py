@@ -109,7 +109,7 @@ def opset(version: Any, oldest: int = OPSETS[0]) -> int:
     possible = range(oldest, OPSETS[-1] + 1)
     if isinstance(version, int) and not isinstance(version, bool) and version in possible:
         return version
-    words = f"choose {possible[0]} to {possible[-1]}"
+    words = f"choose {possible[0]} to {possible[-1]}, the newest runnable opset"
     if isinstance(version, Mapping):
         words += "; versions of other domains come with `ow.Opset(domain, version)`"
     raise_bad_argument("opset_version", f"{shown(version)} is not possible", words)

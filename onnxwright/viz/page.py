@@ -46,7 +46,7 @@ _STYLE = (
 :root{{color-scheme:light dark;{_declared(0)}}}
 @media (prefers-color-scheme:dark){{:root{{{_declared(1)}}}}}
 """
-    + """\
+    """\
 body{font:14px system-ui,sans-serif;margin:0;color:var(--text);background:var(--ground);
 display:flex;flex-direction:column;min-height:100vh}
 header,section{padding:8px 20px}h1{font-size:18px;margin:4px 0}h2{font-size:14px;margin:4px 0}
