@@ -29,7 +29,8 @@ def _wide(*inputs: Array | None) -> list[Any]:
 
 
 def _erf(x: Array) -> Array:
-    return np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64))
+    found: Array = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64))
+    return found
 
 
 def _sigmoid(x: Array) -> Array:

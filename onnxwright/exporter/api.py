@@ -32,6 +32,7 @@ from onnxwright.optimizer.versions.api import convert_in_place
 DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 
 
+@checks.hints_for_torch_onnx
 def export(
     model: Any,
     args: Sequence[Any] = (),
@@ -57,7 +58,6 @@ def export(
     size_branches: bool = False,
     assume: Mapping[str, bool] | None = None,
     providers: Sequence[Any] | None = None,
-    **unknown: Any,
 ) -> ONNXProgram:
     """Export a PyTorch model.
 
@@ -107,7 +107,6 @@ def export(
             right where they hold.
         providers: execution providers of ONNX Runtime in order of preference, on which the program
             runs and is verified; the CPU if not given. The model is the same.
-        unknown: refused; arguments of `torch.onnx.export` with the way to say the same here.
 
     Returns:
         The program.
@@ -131,7 +130,6 @@ def export(
         >>> program(torch.zeros(1, 3)).shape
         torch.Size([1, 2])
     """
-    checks.unknown(unknown)
     given = ExportArguments(args, kwargs, dynamic_shapes, input_names, output_names)
     own = arguments_of(model, given)
     args, kwargs, dynamic_shapes = own.args, own.kwargs, own.dynamic_shapes

@@ -91,6 +91,8 @@ class CompiledModel:
 
     # The evaluator that runs the nodes, where no session does.
     _on: Evaluator | None = None
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
 
     def __init__(
         self,
@@ -173,8 +175,8 @@ class CompiledModel:
         core = getattr(self.session, "_sess", None)
         self._run = core.run if core is not None else self.session.run
         infos = self.session.get_inputs()
-        self.input_names: tuple[str, ...] = tuple(i.name for i in infos)
-        self.output_names: tuple[str, ...] = tuple(o.name for o in self.session.get_outputs())
+        self.input_names = tuple(i.name for i in infos)
+        self.output_names = tuple(o.name for o in self.session.get_outputs())
         self._names = list(self.output_names)
         self._in_kinds = tuple(_input_kind(i) for i in infos)
         self._out_kinds = tuple(output_kind(o.type) for o in self.session.get_outputs())

@@ -126,7 +126,8 @@ def export(
     own = arguments_of(
         model, ExportArguments(args, kwargs, dynamic_shapes, input_names, output_names)
     )
-    args, kwargs, dynamic_shapes = own.args, own.kwargs, own.dynamic_shapes
+    args, dynamic_shapes = own.args, own.dynamic_shapes
+    kwargs = None if own.kwargs is None else dict(own.kwargs)
     input_names, output_names = own.input_names, own.output_names
     _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
     arguments, named = _inputs(model, args, kwargs)
