@@ -17,6 +17,7 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.capture.inputs.related_sizes import enlarged
 from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
+from onnxwright.exporter.pytree_keys import parts_of
 from onnxwright.exporter.shown import shown
 
 # torch's named dimensions, derived ones too.
@@ -185,6 +186,10 @@ def _spread(value: Any, spec: Any) -> Any:
             pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0],
             by_field(value, spec),
         )
+        if isinstance(spec, (list, tuple)) and len(spec) == len(parts):
+            return [_spread(v, s) for v, s in zip(parts, spec, strict=True)]
+    elif (parts := parts_of(value)) is not None:
+        spec = parts_of(spec) if type(spec) is type(value) else spec
         if isinstance(spec, (list, tuple)) and len(spec) == len(parts):
             return [_spread(v, s) for v, s in zip(parts, spec, strict=True)]
     if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
