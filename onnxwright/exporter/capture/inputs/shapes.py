@@ -231,6 +231,8 @@ def _spread(value: Any, spec: Any) -> Any:
     """A spec in which None for a container is None for each input in it."""
     if spec is None and not isinstance(value, torch.Tensor):
         return pytree.tree_map(lambda _: None, value)
+    if _is_of_one_tensor(spec) and not _is_leaf(value) and not _has_keys(value, spec):
+        return _for_each_tensor(value, spec)
     if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
         return {key: _spread(value[key], spec[key]) for key in value}
     fields = getattr(value, "_fields", None) if isinstance(value, tuple) else None
@@ -251,6 +253,35 @@ def _spread(value: Any, spec: Any) -> Any:
         if len(spec) == len(value):
             return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
     return spec
+
+
+def _is_of_one_tensor(spec: Any) -> bool:
+    """Whether a spec is axes and their dimensions."""
+    return (
+        isinstance(spec, Mapping)
+        and bool(spec)
+        and all(isinstance(axis, int) for axis in spec)
+        and not any(isinstance(dim, (Mapping, list, tuple)) for dim in spec.values())
+    )
+
+
+def _is_leaf(value: Any) -> bool:
+    return type(value) not in pytree.SUPPORTED_NODES
+
+
+def _has_keys(value: Any, spec: Mapping[Any, Any]) -> bool:
+    return type(value) is dict and set(value) == set(spec)
+
+
+def _for_each_tensor(value: Any, spec: Any) -> Any:
+    """The spec for each tensor of a nested input; other containers are lists of their parts."""
+    if _is_leaf(value):
+        return spec if isinstance(value, torch.Tensor) else None
+    if type(value) is dict:
+        return {key: _for_each_tensor(part, spec) for key, part in value.items()}
+    parts = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0]
+    made = [_for_each_tensor(part, spec) for part in parts]
+    return tuple(made) if type(value) is tuple else made
 
 
 def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
