@@ -149,7 +149,7 @@ def checked_names(
         if unknown:
             checks.raise_bad_argument(
                 kind,
-                f"there is no `{shown(unknown[0])}` to rename",
+                f"{shown(unknown[0])} is not the name of a value",
                 f"the names are {', '.join(plain) or 'none'}",
             )
         given = [given.get(name, name) for name in plain]

@@ -23,7 +23,7 @@ from onnxwright.quantize import quantize_weights, to_half
 if TYPE_CHECKING:
     from onnxwright.exporter.program.onnx_program import ONNXProgram
 
-_MODEL, _CONFIG = "model.onnx", "genai_config.json"
+_MODEL, _DATA, _CONFIG = "model.onnx", "model.onnx.data", "genai_config.json"
 _WEIGHTS = ("float32", "float16", "int8", "int4")
 _BITS = {"int8": 8, "int4": 4}
 
@@ -155,7 +155,7 @@ def _written(
     with written_whole(folder) as new:
         path = new / _MODEL
         if expected is not None or weights == "float32":
-            program.save(path, external_data=True)
+            program.save(path, external_data=True, location=_DATA)
         if expected is not None:
             with _timed(seconds, "verify"):
                 found = _verified(expected, path)
@@ -164,7 +164,7 @@ def _written(
                 file.unlink()
             with _timed(seconds, weights):
                 program = _smaller(program, weights, target)
-                program.save(path, external_data=True)
+                program.save(path, external_data=True, location=_DATA)
             if expected is not None:
                 with _timed(seconds, f"verify {weights}"):
                     found = expected.compare(Decoder(path))

@@ -15,7 +15,8 @@ class TokenCheck:
         padded: whether there is padding.
         equal: how many tokens are equal, up to the first that is not in each row.
         total: how many tokens transformers generates.
-        ties: rows that end at two tokens whose logits are equal up to rounding.
+        ties: rows that differ first at two tokens whose logits are equal up to rounding.
+        wrong: rows that differ first at two tokens whose logits are not.
     """
 
     batch: int
@@ -23,14 +24,15 @@ class TokenCheck:
     equal: int
     total: int
     ties: int = 0
+    wrong: int = 0
 
     @property
     def ok(self) -> bool:
         """Whether the tokens are equal, up to ties."""
-        return self.ties > 0 or self.equal == self.total
+        return self.wrong == 0
 
     def __str__(self) -> str:
-        ties = f", {self.ties} rows end at a tie" if self.ties else ""
+        ties = f", {self.ties} of {self.batch} rows differ at a tie" if self.ties else ""
         return f"{self.equal} of {self.total}{ties}"
 
 

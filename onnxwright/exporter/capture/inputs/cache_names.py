@@ -41,6 +41,18 @@ def cache_outputs(program: ExportedProgram) -> dict[int, str]:
     return {} if spec is None else _names(spec, PRESENT)
 
 
+def leaf_names(spec: Any) -> dict[int, str]:
+    """The names of the tensors of caches in a structure of inputs.
+
+    Args:
+        spec: what `tree_flatten` gave.
+
+    Returns:
+        Place among the leaves -> name.
+    """
+    return _names(spec, PAST)
+
+
 def _names(spec: Any, word: str) -> dict[int, str]:
     caches = list(_caches(spec, 0, ""))
     named: dict[int, str] = {}
@@ -111,4 +123,4 @@ def _pair(spec: Any, part: str) -> list[str]:
 _PARTS = {"DynamicCache": _dynamic, "StaticCache": _static, "EncoderDecoderCache": _pair}
 
 
-__all__ = ["PAST", "PRESENT", "cache_inputs", "cache_outputs"]
+__all__ = ["PAST", "PRESENT", "cache_inputs", "cache_outputs", "leaf_names"]
