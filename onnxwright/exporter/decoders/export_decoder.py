@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _MODEL, _DATA, _CONFIG = "model.onnx", "model.onnx.data", "genai_config.json"
 _WEIGHTS = ("float32", "float16", "int8", "int4")
+# Of logits in ONNX Runtime and in PyTorch, as a part of the largest one.
+_LARGEST_ERROR = 1e-2
 _BITS = {"int8": 8, "int4": 4}
 
 
@@ -72,8 +74,12 @@ def export_decoder(
     Example:
         >>> import transformers
         >>> config = transformers.LlamaConfig(
-        ...     vocab_size=50, hidden_size=32, intermediate_size=32,
-        ...     num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+        ...     vocab_size=50,
+        ...     hidden_size=32,
+        ...     intermediate_size=32,
+        ...     num_hidden_layers=1,
+        ...     num_attention_heads=4,
+        ...     num_key_value_heads=2,
         ... )
         >>> report = export_decoder(transformers.LlamaForCausalLM(config), "llama", verify=False)
         >>> report.files, report.type
@@ -210,14 +216,15 @@ def _smaller(program: ONNXProgram, weights: str, target: str) -> ONNXProgram:
 def _verified(expected: Expected, path: Path) -> tuple[TokenCheck, ...]:
     """The tokens of a model that is not rounded, which are those of transformers."""
     found = expected.compare(Decoder(path))
-    plain = all(check.ok for check in found if not check.padded)
-    for check in found:
-        if not check.ok:
-            what = f"tokens of batch {check.batch}: {check} are those of transformers"
-            notes = ()
-            if check.padded and plain:
-                notes = ("without padding the tokens are equal: the model does not use the mask",)
-            raise_differs(what, notes)
+    wrong = [check for check in found if not check.ok or check.error > _LARGEST_ERROR]
+    for check in wrong:
+        what = f"tokens of batch {check.batch} that are those of transformers: {check}"
+        notes: tuple[str, ...] = ()
+        if all(each.padded for each in wrong):
+            notes = (
+                "without padding they are equal: the model does not use the mask as it should",
+            )
+        raise_differs(what, notes)
     return found
 
 

@@ -42,7 +42,7 @@ class Decoder:
         self._inputs = self._session.get_inputs()
         self._outputs = [v.name for v in self._session.get_outputs()]
 
-    def tokens(self, ids: Array, mask: Array, steps: int) -> Array:
+    def tokens(self, ids: Array, mask: Array, steps: int) -> tuple[Array, Array]:
         """The greedy tokens after a prompt.
 
         Args:
@@ -51,13 +51,13 @@ class Decoder:
             steps: how many tokens.
 
         Returns:
-            INT64, `[batch, steps]`.
+            INT64, `[batch, steps]`, and the logits that they are chosen by, `[batch, steps, n]`.
 
         Raises:
             ExportError: a logit is not finite (OW828).
         """
         past = {v.name: self._empty(v, len(ids)) for v in self._inputs if v.name.startswith(PAST)}
-        found = []
+        found, chosen_by = [], []
         for _ in range(steps):
             places = np.maximum(mask.cumsum(-1) - 1, 0)[:, -ids.shape[1] :]
             given = {"input_ids": ids, "attention_mask": mask, "position_ids": places, **past}
@@ -68,9 +68,10 @@ class Decoder:
                 raise_differs("its logits are not finite numbers")
             ids = logits.argmax(-1).astype(np.int64)[:, None]
             found.append(ids)
+            chosen_by.append(logits.astype(np.float32))
             mask = np.concatenate([mask, np.ones_like(ids)], 1)
             past = {name: results[PRESENT + name[len(PAST) :]] for name in past}
-        return np.concatenate(found, 1)
+        return np.concatenate(found, 1), np.stack(chosen_by, 1)
 
     @staticmethod
     def _empty(value: Any, batch: int) -> Array:
@@ -110,18 +111,21 @@ class Expected:
     def _compared(
         decoder: Decoder, ids: Array, mask: Array, tokens: Array, logits: Array
     ) -> TokenCheck:
-        found = decoder.tokens(ids, mask, tokens.shape[1])
+        found, own = decoder.tokens(ids, mask, tokens.shape[1])
         equal = ties = wrong = 0
+        error = 0.0
         for row, (here, there) in enumerate(zip(found, tokens, strict=True)):
             differ = np.flatnonzero(here != there)
             step = int(differ[0]) if len(differ) else len(there)
             equal += step
+            scale = float(np.abs(logits[row]).max())
+            upto = slice(0, step + 1)  # the tokens before are the same
+            error = max(error, float(np.abs(own[row, upto] - logits[row, upto]).max()) / scale)
             if len(differ):
-                one = logits[row, step]
-                distance = one[there[step]] - one[here[step]]
-                tie = bool(distance <= _TIE * np.abs(one).max())
+                distance = logits[row, step, there[step]] - logits[row, step, here[step]]
+                tie = bool(distance <= _TIE * scale)
                 ties, wrong = ties + tie, wrong + (not tie)
-        return TokenCheck(len(ids), not mask.all(), equal, tokens.size, ties, wrong)
+        return TokenCheck(len(ids), not mask.all(), equal, tokens.size, ties, wrong, error)
 
 
 def raise_differs(what: str, notes: tuple[str, ...] = ()) -> None:

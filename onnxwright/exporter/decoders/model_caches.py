@@ -42,8 +42,12 @@ def cache_of(model: Any, batch: int = 2, past: int = 5, *, source: int = 7) -> A
     Example:
         >>> import transformers
         >>> config = transformers.LlamaConfig(
-        ...     vocab_size=50, hidden_size=32, intermediate_size=32,
-        ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        ...     vocab_size=50,
+        ...     hidden_size=32,
+        ...     intermediate_size=32,
+        ...     num_hidden_layers=2,
+        ...     num_attention_heads=4,
+        ...     num_key_value_heads=2,
         ... )
         >>> cache = cache_of(transformers.LlamaForCausalLM(config), batch=2, past=5)
         >>> len(cache.layers), cache.layers[0].keys.shape

@@ -17,6 +17,7 @@ class TokenCheck:
         total: how many tokens transformers generates.
         ties: rows that differ first at two tokens whose logits are equal up to rounding.
         wrong: rows that differ first at two tokens whose logits are not.
+        error: the largest difference of a logit, as a part of the largest logit.
     """
 
     batch: int
@@ -25,6 +26,7 @@ class TokenCheck:
     total: int
     ties: int = 0
     wrong: int = 0
+    error: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -33,7 +35,7 @@ class TokenCheck:
 
     def __str__(self) -> str:
         ties = f", {self.ties} of {self.batch} rows differ at a tie" if self.ties else ""
-        return f"{self.equal} of {self.total}{ties}"
+        return f"{self.equal} of {self.total}{ties}, logits differ by {self.error:.0e} at most"
 
 
 @dataclass(frozen=True)

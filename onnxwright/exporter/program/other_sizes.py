@@ -71,7 +71,9 @@ def _with_sums(sizes: dict[Any, int], names: Mapping[str, str]) -> dict[Any, int
     called = {s: names.get(str(s), str(s)) for s in sizes}
     known = {name: sizes[s] for s, name in called.items()}
     sums = {s: n for s, n in called.items() if sum_of(n, set(known)) is not None}
-    return sizes | {s: n for s, name in sums.items() if (n := dims.evaluate(name, known)) is not None}
+    return sizes | {
+        s: n for s, name in sums.items() if (n := dims.evaluate(name, known)) is not None
+    }
 
 
 def _within(size: int, found: tuple[int, int | None] | None) -> int:
