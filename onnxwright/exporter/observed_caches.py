@@ -21,9 +21,10 @@ def cache_dimensions(
     """The names of dimensions of calls that take a cache.
 
     The first axis of a cache is the batch, and so is each first axis of that size; the tokens in
-    it are `past`, those read from an encoder `source`.  Where one tensor of integers has `past`
-    more elements in a row than another one, they are `past + length` and `length`.  Where all
-    of them have equal rows, these are `length`.  These dimensions are dynamic though all calls have one size: text is generated one token at a time.
+    it are `past`, those read from an encoder `source`.  Where the rows of one tensor of integers
+    are longer by `past` than those of another, they are `past + length` and `length`; where the
+    rows of all of them are equally long, they are `length`.  These dimensions are dynamic even if
+    all calls have one size: text is generated one token at a time.
 
     Args:
         arguments: the inputs of one call, by name.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -47,7 +46,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 def _move(files: Path, folder: Path, old: Path) -> None:
     if not folder.exists():
-        os.replace(files, folder)
+        files.replace(folder)
         return
     old.mkdir()
     moved: list[str] = []
@@ -55,14 +54,14 @@ def _move(files: Path, folder: Path, old: Path) -> None:
         for file in sorted(files.iterdir()):
             there = folder / file.name
             if there.exists():
-                os.replace(there, old / file.name)
+                there.replace(old / file.name)
             moved.append(file.name)
-            os.replace(file, there)
+            file.replace(there)
     except OSError:
         for name in moved:
             (folder / name).unlink(missing_ok=True)
             if (old / name).exists():
-                os.replace(old / name, folder / name)
+                (old / name).replace(folder / name)
         raise
 
 

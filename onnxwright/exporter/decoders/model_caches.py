@@ -13,6 +13,8 @@ from onnxwright.exporter.shown import shown
 
 # Layers that keep the keys and values of every token, and those that drop the oldest ones.
 _WHOLE, _SLIDING = "DynamicLayer", "DynamicSlidingWindowLayer"
+# The classes of caches in transformers.
+_CACHES = {"Cache", "EncoderDecoderCache"}
 
 
 def cache_of(model: Any, batch: int = 2, past: int = 5, *, source: int = 7) -> Any:
@@ -90,8 +92,7 @@ def named_cache(model: Any, inputs: dict[str, Any]) -> tuple[str, Any]:
         )
     fields = result.items() if hasattr(result, "items") else ()
     for name, value in fields:
-        if any(kind.__name__ == "Cache" or kind.__name__ == "EncoderDecoderCache"
-               for kind in type(value).__mro__):  # fmt: skip
+        if _CACHES & {kind.__name__ for kind in type(value).__mro__}:
             return str(name), value
     checks.raise_bad_argument(
         "model",

@@ -1,11 +1,15 @@
-"""Names of the tensors of caches: `past_key_values.0.key` for inputs, `present.0.key` for outputs."""
+"""Names of tensors of caches: inputs `past_key_values.0.key`, outputs `present.0.key`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from os.path import commonprefix
 from typing import Any
 
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+
+from onnxwright.exporter.signature import inputs_of
 
 PAST, PRESENT = "past_key_values", "present"
 # Attributes of a layer under the names that runtimes and config files use.
@@ -25,7 +29,10 @@ def cache_inputs(program: ExportedProgram) -> dict[int, str]:
         argument is the first word where there are several caches.
     """
     spec = getattr(program.call_spec, "in_spec", None)
-    return {} if spec is None else _names(spec, PAST)
+    if spec is None:
+        return {}
+    users = [e.node.name for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    return _names(spec, PAST, users)
 
 
 def cache_outputs(program: ExportedProgram) -> dict[int, str]:
@@ -53,10 +60,12 @@ def leaf_names(spec: Any) -> dict[int, str]:
     return _names(spec, PAST)
 
 
-def _names(spec: Any, word: str) -> dict[int, str]:
+def _names(spec: Any, word: str, nodes: Sequence[str] = ()) -> dict[int, str]:
     caches = list(_caches(spec, 0, ""))
     named: dict[int, str] = {}
     for start, argument, cache in caches:
+        if len(caches) > 1 and not argument:  # an argument by position
+            argument = commonprefix(list(nodes[start : start + cache.num_leaves])).rstrip("_")
         first = word if len(caches) == 1 or not argument else argument
         named |= {start + n: f"{first}.{part}" for n, part in enumerate(_parts(cache)) if part}
     return named
