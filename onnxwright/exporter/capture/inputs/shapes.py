@@ -19,8 +19,8 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.capture.inputs.nested_shapes import spread
 from onnxwright.exporter.capture.inputs.related_sizes import enlarged
-from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import inputs_of
 
@@ -194,7 +194,7 @@ def read(
         leaves.append(leaf)
         return _for_torch(_from_front(leaf, spec), dimensions)
 
-    shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
+    shapes = {name: spread(combined[name], spec) for name, spec in shapes.items()}
     cleaned, wrong = _mapped(visit, combined, shapes)
     if wrong:
         checks.raise_bad_argument(
@@ -225,63 +225,6 @@ def _mapped(visit: Any, combined: dict[str, Any], shapes: dict[str, Any]) -> tup
         return _tree_map_with_path(visit, combined, shapes, tree_name="inputs"), ""
     except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
         return None, str(error).splitlines()[0]
-
-
-def _spread(value: Any, spec: Any) -> Any:
-    """A spec in which None for a container is None for each input in it."""
-    if spec is None and not isinstance(value, torch.Tensor):
-        return pytree.tree_map(lambda _: None, value)
-    if _is_of_one_tensor(spec) and not _is_leaf(value) and not _has_keys(value, spec):
-        return _for_each_tensor(value, spec)
-    if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
-        return {key: _spread(value[key], spec[key]) for key in value}
-    fields = getattr(value, "_fields", None) if isinstance(value, tuple) else None
-    if fields is not None and spec is not None:
-        if isinstance(spec, Mapping) and set(spec) <= set(fields):
-            spec = [spec.get(name) for name in fields]
-        if isinstance(spec, (list, tuple)) and len(spec) == len(value):
-            return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
-        return spec
-    if is_dataclass_object(value) and type(value) in pytree.SUPPORTED_NODES:
-        parts, spec = (
-            pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0],
-            by_field(value, spec),
-        )
-        if isinstance(spec, (list, tuple)) and len(spec) == len(parts):
-            return [_spread(v, s) for v, s in zip(parts, spec, strict=True)]
-    if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
-        if len(spec) == len(value):
-            return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
-    return spec
-
-
-def _is_of_one_tensor(spec: Any) -> bool:
-    """Whether a spec is axes and their dimensions."""
-    return (
-        isinstance(spec, Mapping)
-        and bool(spec)
-        and all(isinstance(axis, int) for axis in spec)
-        and not any(isinstance(dim, (Mapping, list, tuple)) for dim in spec.values())
-    )
-
-
-def _is_leaf(value: Any) -> bool:
-    return type(value) not in pytree.SUPPORTED_NODES
-
-
-def _has_keys(value: Any, spec: Mapping[Any, Any]) -> bool:
-    return type(value) is dict and set(value) == set(spec)
-
-
-def _for_each_tensor(value: Any, spec: Any) -> Any:
-    """The spec for each tensor of a nested input; other containers are lists of their parts."""
-    if _is_leaf(value):
-        return spec if isinstance(value, torch.Tensor) else None
-    if type(value) is dict:
-        return {key: _for_each_tensor(part, spec) for key, part in value.items()}
-    parts = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0]
-    made = [_for_each_tensor(part, spec) for part in parts]
-    return tuple(made) if type(value) is tuple else made
 
 
 def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
