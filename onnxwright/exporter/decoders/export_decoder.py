@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.api import export
@@ -133,10 +136,8 @@ def _loaded(folder: Path) -> Any:
             f"{shown(str(folder))} is not a folder with a `config.json`",
             "give a folder that `save_pretrained` wrote",
         )
-    import torch
-    import transformers
-
-    return transformers.AutoModelForCausalLM.from_pretrained(
+    hub = importlib.import_module("transformers")
+    return hub.AutoModelForCausalLM.from_pretrained(
         folder, local_files_only=True, dtype=torch.float32
     )
 

@@ -12,6 +12,7 @@ import torch
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager.ort.sessions import model_options, new_session
 from onnxwright.exporter.capture.inputs.cache_names import PAST, PRESENT
 from onnxwright.exporter.decoders.report import TokenCheck
 
@@ -32,13 +33,7 @@ class Decoder:
     """
 
     def __init__(self, path: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = new_session(str(path), model_options(), None)
         self._inputs = self._session.get_inputs()
         self._outputs = [v.name for v in self._session.get_outputs()]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from os.path import commonprefix
 from typing import Any
 
 from torch.export import ExportedProgram
@@ -65,10 +64,17 @@ def _names(spec: Any, word: str, nodes: Sequence[str] = ()) -> dict[int, str]:
     named: dict[int, str] = {}
     for start, argument, cache in caches:
         if len(caches) > 1 and not argument:  # an argument by position
-            argument = commonprefix(list(nodes[start : start + cache.num_leaves])).rstrip("_")
+            argument = _common_start(nodes[start : start + cache.num_leaves])
         first = word if len(caches) == 1 or not argument else argument
         named |= {start + n: f"{first}.{part}" for n, part in enumerate(_parts(cache)) if part}
     return named
+
+
+def _common_start(names: Sequence[str]) -> str:
+    """The letters that all names begin with: `draft` of `draft_key_cache_0` and others."""
+    first, last = min(names, default=""), max(names, default="")
+    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return first[:same].rstrip("_")
 
 
 def _caches(spec: Any, start: int, argument: str) -> Iterator[tuple[int, str, Any]]:
