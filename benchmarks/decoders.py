@@ -80,7 +80,7 @@ def theirs(model: Any, path: Path) -> None:
             "attention_mask",
             "position_ids",
             *(f"past_key_values.{n}" for n in names),
-        ],  # fmt: skip
+        ],
         output_names=["logits", *(f"present.{n}" for n in names)],
         dynamic_shapes=(tokens, tokens, tokens, tuple({0: auto, 2: auto} for _ in past)),
         dynamo=True,

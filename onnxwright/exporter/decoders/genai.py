@@ -75,7 +75,7 @@ def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     names = [str(v.name) for v in model.graph.inputs]
     keys = [v for v in model.graph.inputs if str(v.name).endswith(".key")]
-    shape = list(keys[0].shape or ())
+    shape: list[Any] = list(keys[0].shape or ())
     heads, size = int(shape[1]), int(shape[-1])
     context = getattr(text, "max_position_embeddings", None) or getattr(text, "seq_length", None)
     context = int(context or _CONTEXT)

@@ -55,7 +55,8 @@ def cache_of(model: Any, batch: int = 2, past: int = 5, *, source: int = 7) -> A
         >>> len(cache.layers), cache.layers[0].keys.shape
         (2, torch.Size([2, 2, 5, 8]))
     """
-    for name, size in (("batch", batch), ("past", past), ("source", source)):
+    sizes: dict[str, Any] = {"batch": batch, "past": past, "source": source}
+    for name, size in sizes.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             checks.raise_bad_argument(name, f"{shown(size)} is not a size", "give 1 or more")
     name, cache = named_cache(model, _inputs(model, batch, past, source))
