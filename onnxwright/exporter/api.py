@@ -24,6 +24,7 @@ from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.signature import Names
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -39,8 +40,8 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
+    input_names: Names = None,
+    output_names: Names = None,
     opset_version: int | None = DEFAULT_OPSET,
     target: str = TARGETS[0],
     custom_translation_table: Mapping[Any, Any] | None = None,
@@ -66,11 +67,15 @@ def export(
             `.pt2` file.
         args, kwargs: example inputs; not needed for an exported program, nor for a
             `torch.onnx.ExportableModule`, which has its own, with names and dynamic shapes.
-        dynamic_shapes: which dimensions may change, in any form torch takes; a string names one.
+        dynamic_shapes: which dimensions may change, in any form torch takes; a string names one,
+            `"past + length"` is the sum of two.  `{0: "batch", 2: "past"}` for a nested argument,
+            such as a cache, is that of each tensor in it.
             True: all of every tensor, with a warning for those that the model fixes; "auto": all
             that the model does not fix; a `torch.export.ShapesCollection` or `AdditionalInputs`.
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
-            least.
+            least; or a dict from the names there would be to others.  Tensors of caches are called
+            `past_key_values.0.key` and `present.0.key` (`.decoder.key` and `.encoder.key` in an
+            `EncoderDecoderCache`), by layer and part.
         opset_version: the version of the standard opset, from 7 to the newest that ONNX Runtime
             loads (26); None is the default. The model is built for 18 or newer, and converted to
             an older one (`convert_version`).
