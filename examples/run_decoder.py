@@ -1,6 +1,7 @@
 """A small Llama with random weights, exported as a folder and run with plain ONNX Runtime."""
 
 import json
+import logging
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import transformers
 
 import onnxwright as ow
 
+logging.disable(logging.WARNING)  # packages that transformers loads log to stderr
 torch.manual_seed(0)
 config = transformers.LlamaConfig(
     vocab_size=100, hidden_size=64, intermediate_size=96, num_hidden_layers=2,

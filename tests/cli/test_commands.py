@@ -45,7 +45,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "migrate",
         "gen-stubs", "sweep", "coverage", "completion", "convert", "extract", "compose",
         "set-shapes", "rename", "optimize", "fold", "inline", "remove-unused",
-        "replace-functions", "quantize", "half",
+        "replace-functions", "quantize", "half", "decoder",
     }  # fmt: skip
 
 
