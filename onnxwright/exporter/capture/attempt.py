@@ -18,8 +18,9 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
+from onnxwright.exporter.capture.control.keeping import Change
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.inputs.shapes import Wanted, fixed_axes
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.patches import torch_func
@@ -29,7 +30,7 @@ from onnxwright.exporter.capture.source.conversions import Conversions, conversi
 from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.value_errors import is_about_fixed_size
-from onnxwright.exporter.capture.strategies import Source, non_strict
+from onnxwright.exporter.capture.strategies import Source, non_strict, strict
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
 from onnxwright.exporter.capture.ways import Way
@@ -191,7 +192,9 @@ def captured(
     given = way.inputs
     try:
         recorded = nullcontext() if way.strategy is draft else decisions_recorded(decisions)
-        with torch_patched(), recorded, held_state_kept(module, changes):
+        # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
+        kept = held_state_kept(module, changes, converts=way.strategy is not strict)
+        with torch_patched(), recorded, kept:
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

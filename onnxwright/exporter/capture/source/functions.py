@@ -11,6 +11,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import (
     decisions_around,
@@ -62,7 +63,7 @@ class Site:
         first = frame.f_code.co_varnames[:1] if frame.f_code.co_argcount else ()
         known = {n: frame.f_locals[n] for n in first if n in frame.f_locals}
         types = {n: v if isinstance(v, type) else type(v) for n, v in known.items()}
-        return cls(frame.f_code, frame.f_globals, types)
+        return cls(original(frame.f_code), frame.f_globals, types)
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Rewritten:
         Raises:
             CannotRewriteError: the function cannot be rewritten.
         """
-        code = frame.f_code
+        code = original(frame.f_code)
         if code.co_name.startswith("_ow_"):
             return False
         if _place(code) in self.places:
@@ -278,7 +279,7 @@ class Rewritten:
             if any(has_line(c, line, made.modules[c]) for c in known):
                 continue
             for frame in reversed(frames):
-                code = frame.f_code
+                code = original(frame.f_code)
                 if code.co_filename == file and code not in before:
                     if has_line(code, line, frame.f_globals) and made.add(frame):
                         break
@@ -302,7 +303,7 @@ class Rewritten:
 
 def _named(frame: FrameType | Site) -> FunctionType | None:
     """The function of a frame, if it is a global or a method of its first argument's class."""
-    code = frame.f_code
+    code = original(frame.f_code)
     if code.co_flags & inspect.CO_NESTED:
         return None
     found: list[Any] = [frame.f_globals.get(code.co_name)]

@@ -13,7 +13,7 @@ from typing import Any
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item
-from onnxwright.exporter.capture.source.iterators import Once, Stored, refuse_left
+from onnxwright.exporter.capture.source.iterators import Once, Stored, note_taken, refuse_left
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
@@ -87,6 +87,7 @@ def next_(items: Any, *default: Any) -> Any:
     """`next(items, default)`, of items whose number or place is of run time as well."""
     refuse_left(items)
     if not isinstance(items, Once):
+        note_taken(items)
         return next(items, *default)
     if isinstance(items, Stored) and items.position.is_known:
         return next(items, *default)
