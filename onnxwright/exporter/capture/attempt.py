@@ -10,6 +10,9 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export_changes
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
@@ -18,6 +21,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
+from onnxwright.exporter.capture.control.errors import IteratorTakenError
 from onnxwright.exporter.capture.control.keeping import Change
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.held_state import held_state_kept
@@ -34,6 +38,7 @@ from onnxwright.exporter.capture.strategies import Source, non_strict, strict
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
 from onnxwright.exporter.capture.ways import Way
+from onnxwright.exporter.places import span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -202,6 +207,9 @@ def captured(
         if isinstance(program, ExportedProgram) and quantized_values(program):
             return None, QuantizedValuesError("the program has values of a quantized type")
         return program, None
+    except IteratorTakenError as error:
+        span = span_of_error(error) or user_span()
+        fail(export_changes.UsedUpByExport(kind=error.kind, span=span))
     except ExportError:
         raise  # what is refused by name has no other way
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported

@@ -119,7 +119,9 @@ def _tree(code: CodeType, names: dict[str, Any]) -> _Function | None:
             node for node in ast.walk(tree)
             if isinstance(node, ast.Lambda) and node.lineno == first + 1
         ]  # fmt: skip
-        return copy.deepcopy(found[0]) if len(found) == 1 else None
+        if len(found) > 1:
+            found = [node for node in found if _has_code(node, code)]
+        return copy.deepcopy(found[0]) if found else None
     if first >= len(lines):
         return None
     block = inspect.getblock(lines[first:])
@@ -129,6 +131,13 @@ def _tree(code: CodeType, names: dict[str, Any]) -> _Function | None:
         return None
     ast.increment_lineno(node, first)
     return node
+
+
+def _has_code(node: ast.Lambda, code: CodeType) -> bool:
+    """Whether a lambda of a line is the one of some code; equal ones are as good as each other."""
+    made = _compiled(copy.deepcopy(node), code)
+    parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
+    return all(getattr(made, part) == getattr(code, part) for part in parts)
 
 
 _FILES: dict[str, tuple[list[str], ast.Module]] = {}

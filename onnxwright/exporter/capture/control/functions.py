@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import functools
 import itertools
+import random
+import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control import convert, writing
+from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
 from onnxwright.exporter.capture.control.places import (
     Elements,
+    PLAIN,
     Items,
+    Position,
     attribute,
     is_container,
 )
@@ -108,7 +113,25 @@ def _of_function(store: Store, f: FunctionType) -> Any:
         if made is not None:
             store.ran(f)
             return made
+        return _without_source(store, f)
+    if f.__code__.co_filename.startswith("<"):
+        return _without_source(store, f)
     return _of_opaque(store, f)
+
+
+def _without_source(store: Store, f: FunctionType) -> Any:
+    """A function of the user that cannot be converted: what its code binds is known all the same.
+
+    Raises:
+        OpaqueCallError: a side of a decision calls it, and it writes somewhere.
+    """
+    store.ran(f)
+    written = writing.written(f)
+    if store.depth and (written.places or (written.is_any and is_convertible(f))):
+        raise OpaqueCallError(f.__qualname__, "function")
+    for place in written.places:
+        store.note(place)
+    return functools.partial(_noted, store, f) if written.is_any else f
 
 
 def is_convertible(f: FunctionType) -> bool:
@@ -135,6 +158,8 @@ def _of_method(store: Store, f: MethodType) -> Any:
     name = getattr(inner, "__name__", "")
     if name in _MUTATORS and is_container(owner):
         store.note(Items(owner))
+    elif isinstance(owner, random.Random) and store.depth:
+        store.note(Position(owner))
     if type(inner) is not FunctionType:
         made = bound(inner)
     else:
@@ -157,6 +182,8 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
         return _of_opaque(store, f)
     elif name == "__next__":
         return own_iterator(store, owner).__next__
+    elif isinstance(owner, random.Random) and store.depth:
+        store.note(Position(owner))
     return f
 
 
@@ -264,15 +291,25 @@ def _noted(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call an opaque function that may change what it is given."""
     owner = getattr(f, "__self__", None)
     for value in (owner, *args, *kwargs.values()):
+        if store.depth and not _is_flat(value):
+            raise OpaqueCallError(getattr(f, "__qualname__", repr(f)), type(value).__name__)
         if is_container(value):
             store.note(Items(value))
         elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(
             value, (type, ModuleType, FunctionType, torch.Tensor)
         ):
             store.note(Items(vars(value)))
-    if store.depth:
-        store.check_seen(f, (owner, *args, *kwargs.values()))
     return f(*args, **kwargs)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether the store sees all that a function may change of a value."""
+    if isinstance(value, (dict, list, set, tuple)):
+        items = value.values() if isinstance(value, dict) else value
+        return all(type(v) in PLAIN or isinstance(v, torch.Tensor) for v in items)
+    if is_container(value) or isinstance(value, (type, ModuleType, torch.Tensor)):
+        return True
+    return not is_of_user(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
 
 
 # -- writes that are calls -------------------------------------------------------------------------

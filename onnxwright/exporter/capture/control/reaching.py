@@ -78,9 +78,7 @@ def _held(value: Any, names: set[str]) -> Iterable[Any]:
     if isinstance(value, torch.Tensor):
         return ()
     own = getattr(value, "__dict__", None)
-    if type(own) is dict and not getattr(type(value), "__slots__", ()):
-        return type(value), own
-    return gc.get_referents(value)
+    return [*gc.get_referents(value), type(value), *([own] if type(own) is dict else [])]
 
 
 def names_of(code: CodeType) -> frozenset[str]:

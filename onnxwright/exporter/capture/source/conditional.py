@@ -142,6 +142,7 @@ def _conditional(
             check_chosen()
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
+            state.setter(before)
             written.end()
             check_places(written, state, then, orelse)
             live = [v for slot, v in zip(slots, after) if slot.live]

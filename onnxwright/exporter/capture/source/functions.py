@@ -11,7 +11,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.control.convert import original
+from onnxwright.exporter.capture.control.convert import is_converted, original
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import (
     decisions_around,
@@ -378,6 +378,7 @@ def _makers(code: CodeType) -> list[FunctionType]:
         f
         for f in every
         if type(f) is FunctionType and f.__code__.co_filename == code.co_filename
+        and not is_converted(f.__code__)
         and f.__code__.co_flags & inspect.CO_NEWLOCALS  # some hold the code of a module
         and makes(f.__code__)
     ]  # fmt: skip

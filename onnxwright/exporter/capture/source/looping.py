@@ -176,6 +176,7 @@ class Loop:
                 check_chosen()
                 after = rows_kept(values, self.state.read())
                 objects.note_iteration(self._varying(after))
+                self.state.setter(self.before)
                 written.end()
                 check_places(written, self.state, *functions)
                 self.state.write(self.before)

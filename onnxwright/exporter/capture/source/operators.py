@@ -156,7 +156,7 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
         if result is True:
             right = part()
         else:
-            with reached_where(as_truth(result)):
+            with reached_where(as_truth(result), roots=(part,)):
                 right = part()
         found = _COMPARISONS[name](left, right)
         answer = decided(found)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
-from onnxwright.exporter.capture.control.errors import UnseenChangeError
+from onnxwright.exporter.capture.control.errors import OpaqueCallError, UnseenChangeError
 from onnxwright.exporter.capture.control.places import (
     Attribute,
     Cell,
@@ -22,7 +22,7 @@ from onnxwright.exporter.capture.control.places import (
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
-from onnxwright.exporter.capture.source.errors import ChangedInPlaceError
+from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.iterators import kind_of
 from onnxwright.exporter.capture.source.reach import model_frames
@@ -54,6 +54,8 @@ def side_of(*functions: Any) -> Iterator[Side]:
         try:
             with used.side(*functions) as one:
                 yield one
+        except OpaqueCallError as error:
+            raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
             raise _changed_in_place(error.kind) from error
 
