@@ -283,7 +283,7 @@ def dataclass_fields() -> Any:
     return f, lambda: (state.n, state.last)
 
 
-@stateful("reported", "OW840")
+@stateful("reported", "reported")
 def deque() -> Any:
     kept: Any = collections.deque(maxlen=3)
 
@@ -686,7 +686,7 @@ def augmented_list() -> Any:
     return f, lambda: list(kept)
 
 
-@stateful("reported", "reported")
+@stateful("reported", "OW874")
 def function_without_source() -> Any:
     names: dict[str, Any] = {"N": 0}
     exec("def f(x):\n    global N\n    N += 1\n    return x * N", names)

@@ -136,7 +136,7 @@ def _without_source(store: Store, f: FunctionType) -> Any:
 
 def is_convertible(f: FunctionType) -> bool:
     """Whether a function is of the user, of a library, or one of Python that calls such."""
-    file, module = f.__code__.co_filename, f.__module__ or ""
+    file, module = f.__code__.co_filename, str(f.__globals__.get("__name__", ""))
     if module.partition(".")[0] in _OPAQUE:
         return False
     if file.startswith(TORCH):
@@ -365,6 +365,7 @@ def get_attribute(store: Store, owner: Any, name: str, /, *default: Any) -> Any:
     """`getattr(owner, name)`, where the attribute may be a property."""
     from onnxwright.exporter.capture.control.runtime import holder
 
+    store.read_names.add(name)
     return getattr(holder(owner, name), name, *default)
 
 

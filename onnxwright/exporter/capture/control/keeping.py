@@ -77,14 +77,14 @@ def process_kept(
                     yield
     finally:
         written = store.undo(module)
-        codes = tuple(store.functions)
+        codes, read = tuple(store.functions), frozenset(store.read_names)
         taken = [(repr(it), text, repr(it_copy)) for it, it_copy, text in store.copies.values()]
         unseen = snapshot.restore()
         names = snapshot.names
         store.forget()
         for name, before, after in taken:
             changes.append(Change(name, before, after if after != before else "its next items"))
-        _add_changes(changes, written, codes, names)
+        _add_changes(changes, written, codes, names, read)
         _add_changes(changes, unseen, None, names)
         _give_random_states(numbers)
 
@@ -134,6 +134,7 @@ def _add_changes(
     writes: list[Write],
     codes: Sequence[CodeType] | None,
     names: dict[int, str],
+    read: frozenset[str] = frozenset(),
 ) -> None:
     """Add the writes to places of before that a function that ran reads.
 
@@ -142,11 +143,12 @@ def _add_changes(
         writes: the writes.
         codes: of the functions that ran; None if all places are read.
         names: what the user calls objects, by their identities.
+        read: the names that were asked for at run time.
     """
     reported = {one.name for one in changes}
     for write in writes:
         place = write.place
-        if codes is not None and not _is_read(place, codes):
+        if codes is not None and place.name not in read and not _is_read(place, codes):
             continue
         if isinstance(place, Variable) and isinstance(write.after, ModuleType):
             continue  # an import
@@ -185,7 +187,8 @@ def _is_read(place: Place, codes: Sequence[CodeType]) -> bool:
     """Whether one of some functions reads a place; containers and variables count as read."""
     if isinstance(place, (Items, Elements)) or place.name is None:
         return True
-    return any(place.name in names_loaded(code) for code in codes)
+    loaded = frozenset[str]().union(*map(names_loaded, codes))
+    return place.name in loaded or not loaded.isdisjoint(("vars", "__dict__"))
 
 
 @functools.lru_cache(maxsize=16384)

@@ -252,7 +252,7 @@ class _Items:
 
     def _call(self, name: str, *args: Any) -> Any:
         method = getattr(type(self._owner), name)
-        if is_container(self._owner) and name != "__getitem__":
+        if isinstance(self._owner, (dict, list)) and name != "__getitem__":
             self._store.note(Items(self._owner))
         return bound(method)(self._owner, *args)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from onnxwright.exporter.capture.control.places import Place, Variable
 from onnxwright.exporter.capture.control.reaching import reached
-from onnxwright.exporter.places import HOME
+from onnxwright.exporter.places import HOME, TORCH
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class Store:
     Fields:
         functions: the functions that ran, by their code.
         on_function: is called with each before it runs for the first time.
+        read_names: the attributes that `getattr` was asked for.
         memo: what cached functions gave in this capture.
         copies: iterators of before -> copies that are used up, and what these were at first.
         made: iterators that the capture made.
@@ -118,6 +119,7 @@ class Store:
         self._logs: list[_Log] = [{}]
         self._settled: list[Write] = []
         self.functions: dict[CodeType, FunctionType] = {}
+        self.read_names: set[str] = set()
         self.memo: dict[Any, Any] = {}
         self.copies: dict[int, tuple[Any, Any, str]] = {}
         self.made: dict[int, Any] = {}
@@ -130,6 +132,8 @@ class Store:
 
     def ran(self, function: FunctionType) -> None:
         """Remember that a function runs."""
+        if function.__code__.co_filename.startswith(TORCH):
+            return
         if function.__code__ not in self.functions:
             self.functions[function.__code__] = function
             if self.on_function is not None:
