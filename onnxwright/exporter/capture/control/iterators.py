@@ -40,7 +40,7 @@ def own_iterator(store: Store, items: Any) -> Any:
         return items
     take = getattr(type(items), "__next__", None)
     if type(take) is FunctionType:
-        return Converted(items, take)
+        return Converted(items, take) if is_of_user(take.__code__.co_filename) else items
     if store.depth:
         raise IteratorTakenError(type(items).__name__)
     known = store.copies.get(id(items))

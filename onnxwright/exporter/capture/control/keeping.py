@@ -78,7 +78,7 @@ def process_kept(
     finally:
         written = store.undo(module)
         codes, read = tuple(store.functions), frozenset(store.read_names)
-        taken = [(repr(it), text, repr(it_copy)) for it, it_copy, text in store.copies.values()]
+        taken = store.taken(module)
         unseen = snapshot.restore()
         names = snapshot.names
         store.forget()

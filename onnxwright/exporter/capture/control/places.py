@@ -13,6 +13,7 @@ from types import CellType, GeneratorType
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None))
 """Types whose objects nothing changes."""
@@ -37,8 +38,9 @@ def is_array(value: Any) -> bool:
 
 
 def is_container(value: Any) -> bool:
-    """Whether a value has items that may change."""
-    return isinstance(value, _CONTAINERS) or is_array(value)
+    """Whether a value has items that may change; rows of run time are made anew."""
+    is_own = isinstance(value, _CONTAINERS) and not getattr(type(value), "is_rows", False)
+    return is_own or is_array(value)
 
 
 def is_same(one: Any, two: Any) -> bool:
@@ -152,11 +154,15 @@ class Items(Place):
 
     def read(self) -> Any:
         owner = self.owner
-        if isinstance(owner, (dict, MutableMapping)):
+        if isinstance(owner, dict):
+            return dict(dict.items(owner))  # a subclass may give other items
+        for kind in (list, set, deque):
+            if isinstance(owner, kind):
+                made = kind.__iter__(owner)
+                return set(made) if kind is set else list(made)
+        if isinstance(owner, MutableMapping):
             return dict(owner.items())
-        if isinstance(owner, set):
-            return set(owner)
-        return list(owner) if isinstance(owner, (list, deque)) else owner[:].copy() if is_array(owner) and owner.ndim else owner.copy() if is_array(owner) else owner[:]  # fmt: skip  # noqa: E501
+        return owner.copy() if is_array(owner) else owner[:]
 
     def put(self, value: Any) -> None:
         owner = self.owner
@@ -228,18 +234,20 @@ class Cell(Place):
 
 
 class Elements(Place):
-    """The elements of a tensor with values."""
+    """The elements of a tensor with values; no trace sees that they are read."""
 
     def read(self) -> Any:
-        return self.owner.detach().clone()
+        with _disable_current_modes():
+            return self.owner.detach().clone()
 
     def put(self, value: Any) -> None:
-        if not self.is_same(self.owner, value):
-            with torch.no_grad():
+        with _disable_current_modes(), torch.no_grad():
+            if not torch.equal(self.owner, value):
                 self.owner.copy_(value)
 
     def is_same(self, one: Any, two: Any) -> bool:
-        return bool(torch.equal(one, two))
+        with _disable_current_modes():
+            return bool(torch.equal(one, two))
 
 
 class Position(Place):

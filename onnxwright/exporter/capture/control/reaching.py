@@ -56,11 +56,8 @@ def reached(roots: Iterable[Any], ran: Iterable[FunctionType], wanted: Iterable[
 
 def _held(value: Any, names: set[str]) -> Iterable[Any]:
     """What an object leads to."""
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return list(value)
-    if isinstance(value, dict):
-        own = getattr(value, "__dict__", None)
-        return [*dict.values(value), *([own] if own else [])]
+    if isinstance(value, (list, tuple, set, frozenset, deque, dict)):
+        return gc.get_referents(value)  # a subclass may give other items
     if isinstance(value, FunctionType):
         kept = (value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__)
         return [part for part in kept if part]

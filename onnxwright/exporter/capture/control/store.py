@@ -196,6 +196,19 @@ class Store:
         self._logs, self._settled = [{}], []
         return found
 
+    def taken(self, *roots: Any) -> list[tuple[str, str, str]]:
+        """The iterators of before of which copies were used up.
+
+        Args:
+            roots: what was there before, beside what the functions reach.
+
+        Returns:
+            Each as text, and its copy as text at first and at the end.
+        """
+        copies = self.copies.values()
+        old = reached(roots, self.functions.values(), [items for items, *_ in copies])
+        return [(repr(items), text, repr(made)) for items, made, text in copies if id(items) in old]
+
     def forget(self) -> None:
         """Let go of all objects."""
         self.functions.clear()

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item
@@ -43,9 +44,9 @@ def stored(value: Any) -> Any:
         or tracer() is None
         or type(value) not in (*_SINGLE, _BACKWARDS, zip, enumerate)
     ):
-        return value
+        return made_here(value)
     items = _source(value)
-    return value if items is None else Stored(type(value).__name__, items, item)
+    return made_here(value) if items is None else Stored(type(value).__name__, items, item)
 
 
 class _Together(Sequence[Any]):
