@@ -36,19 +36,22 @@ _DIRECT = frozenset(
 )  # fmt: skip
 _FUTURE = sum(getattr(__import__("__future__"), n).compiler_flag for n in ("annotations",))
 
-# The code of functions -> their converted code; None where there is none.
-_CONVERTED: dict[CodeType, CodeType | None] = {}
-_ORIGINALS: dict[CodeType, CodeType] = {}
+# Codes of functions of one text are equal: each is known by its identity, and kept for that.
+# Code -> it, and its converted code; None where there is none.
+_CONVERTED: dict[int, tuple[CodeType, CodeType | None]] = {}
+# Converted code -> it, and what it was made of.
+_ORIGINALS: dict[int, tuple[CodeType, CodeType]] = {}
 
 
 def original(code: CodeType) -> CodeType:
     """The code that converted code was made of; other code as it is."""
-    return _ORIGINALS.get(code, code)
+    found = _ORIGINALS.get(id(code))
+    return code if found is None else found[1]
 
 
 def is_converted(code: CodeType) -> bool:
     """Whether code was made here."""
-    return code in _ORIGINALS
+    return id(code) in _ORIGINALS
 
 
 def has_runtime(code: CodeType) -> bool:
@@ -75,11 +78,12 @@ def converted(function: FunctionType, runtime: ModuleType) -> FunctionType | Non
         ('a', False)
     """
     code = function.__code__
-    if code not in _CONVERTED:
-        _CONVERTED[code] = made = _convert(code, function.__globals__)
-        if made is not None:
-            _ORIGINALS[made] = code
-    found = _CONVERTED[code]
+    if id(code) not in _CONVERTED:
+        new = _convert(code, function.__globals__)
+        _CONVERTED[id(code)] = code, new
+        if new is not None:
+            _ORIGINALS[id(new)] = new, code
+    found = _CONVERTED[id(code)][1]
     if found is None:
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
@@ -388,9 +392,12 @@ class _Calls(ast.NodeTransformer):
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
         if name == "builtin":
-            node.args = [_call("callable_", a) for a in node.args]
+            node.args = [
+                a if isinstance(a, ast.Starred) else _call("callable_", a) for a in node.args
+            ]
         place = _WRITTEN.get(name)
-        if place is not None and place < len(node.args):
+        plain = not any(isinstance(a, ast.Starred) for a in node.args)
+        if place is not None and plain and place < len(node.args):
             node.args[place] = _call("noted", node.args[place])
         return node
 

@@ -281,6 +281,11 @@ class Loop:
             change = LoopChangeError(name, "of a loop around this one", "longer")
             change.of_lists = True
             raise change
+        if after is UNSET and before is not UNSET:
+            # A decision of the iteration lost it, for one of its sides has a constant of Python.
+            change = LoopChangeError(name, words(before), "lost by a decision")
+            change.of_constants = True
+            raise change
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
