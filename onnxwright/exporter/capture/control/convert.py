@@ -88,9 +88,21 @@ def converted(function: FunctionType, runtime: ModuleType) -> FunctionType | Non
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells[NAME] = CellType(runtime)
-    closure = tuple(cells[name] for name in found.co_freevars)
+    return with_code(function, found, tuple(cells[name] for name in found.co_freevars))
+
+
+def with_code(
+    function: FunctionType, code: CodeType, closure: tuple[CellType, ...] | None
+) -> FunctionType:
+    """A copy of a function with other code.
+
+    Args:
+        function: of Python.
+        code: that of the copy.
+        closure: its free variables.
+    """
     made = FunctionType(
-        found, function.__globals__, function.__name__, function.__defaults__, closure
+        code, function.__globals__, function.__name__, function.__defaults__, closure
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__

@@ -109,6 +109,11 @@ def _of_function(store: Store, f: FunctionType) -> Any:
         if convert.has_runtime(code):
             store.ran(f)
             return f
+        code_for = store.code_for
+        other = None if code_for is None else code_for(f)
+        if other is not None:
+            store.ran(f)
+            return convert.with_code(f, other, f.__closure__)
         made = convert.converted(f, _runtime())
         if made is not None:
             store.ran(f)

@@ -76,9 +76,11 @@ def process_kept(
                 with opened(None):
                     yield
     finally:
-        written = store.undo(module)
+        # PyTorch gave the module copies of its containers: the snapshot has those of before.
+        before = (module, snapshot.held())
+        written = store.undo(*before)
         codes, read = tuple(store.functions), frozenset(store.read_names)
-        taken = store.taken(module)
+        taken = store.taken(*before)
         unseen = snapshot.restore()
         names = snapshot.names
         store.forget()

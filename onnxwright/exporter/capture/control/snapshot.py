@@ -162,6 +162,10 @@ class Snapshot:
             if type(inner) not in PLAIN:
                 self._walk(inner, f"{name}[{key!r}]", depth + 1, of_module=of_module)
 
+    def held(self) -> list[Any]:
+        """All containers and objects of before that are kept."""
+        return [kept.items.owner for kept in self._kept]
+
     # -- at the end --------------------------------------------------------------------------------
 
     def restore(self) -> list[Write]:

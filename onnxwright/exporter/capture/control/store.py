@@ -107,6 +107,7 @@ class Store:
         functions: the functions that ran, by their code.
         on_function: is called with each before it runs for the first time.
         read_names: the attributes that `getattr` was asked for.
+        code_for: gives the code of functions that run with their decisions rewritten.
         memo: what cached functions gave in this capture.
         copies: iterators of before -> copies that are used up, and what these were at first.
         made: iterators that the capture made.
@@ -116,6 +117,7 @@ class Store:
     def __init__(self, *, writes_buffers: bool = False) -> None:
         self.writes_buffers = writes_buffers
         self.on_function: Callable[[FunctionType], None] | None = None
+        self.code_for: Callable[[FunctionType], CodeType | None] | None = None
         self._logs: list[_Log] = [{}]
         self._settled: list[Write] = []
         self.functions: dict[CodeType, FunctionType] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import functools
 import gc
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +14,7 @@ from typing import Any
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.convert import is_converted, original
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import (
     decisions_around,
@@ -82,6 +85,7 @@ class Rewritten:
         decided: files, lines and variables that these lines need the values of -> all values.
         asks_constants: whether it is asked at run time which variables are None; None where that
             was tried in vain.
+        plain: codes without decisions, or that cannot be rewritten.
         asks_kinds: whether tests such as `isinstance(x, Linear)` may be known at run time only.
     """
 
@@ -96,6 +100,7 @@ class Rewritten:
     decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
     asks_constants: bool | None = False
     asks_kinds: bool = False
+    plain: set[CodeType] = field(default_factory=set)
 
     def add(self, frame: FrameType | Site) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -130,6 +135,24 @@ class Rewritten:
             if maker not in self.codes:
                 self._rewrite(maker, function.__globals__)
         return True
+
+    def code_for(self, function: FunctionType) -> CodeType | None:
+        """The code of a function that has decisions, with these rewritten; None for others."""
+        code = function.__code__
+        known = self.codes.get(code)
+        if known is not None or code in self.plain:
+            return known
+        if code.co_filename.startswith(TORCH) or not has_decisions(code):
+            self.plain.add(code)
+            return None
+        try:
+            self._rewrite(code, function.__globals__)
+        except CannotRewriteError:
+            self.plain.add(code)
+            return None
+        self.places.add(_place(code))
+        self.names.append(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})")
+        return self.codes[code]
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
         lines = {line for file, line in self.split if file == code.co_filename}
@@ -359,6 +382,14 @@ def last_line(code: CodeType) -> int:
     """The last line of a function, with those defined in it."""
     inner = [last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
     return max([line for *_, line in code.co_lines() if line is not None] + inner)
+
+
+@functools.lru_cache(maxsize=16384)
+def has_decisions(code: CodeType) -> bool:
+    """Whether code goes one of two ways by a test: `if`, `while`, `assert`, a ternary, `and`."""
+    return any(
+        "JUMP_IF" in i.opname or "POP_JUMP" in i.opname for i in dis.get_instructions(code)
+    )
 
 
 def _place(code: CodeType) -> tuple[str, str, int]:
