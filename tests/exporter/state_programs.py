@@ -493,7 +493,7 @@ class _Depth:
     def __init__(self) -> None:
         self.entered = 0
 
-    def __enter__(self) -> _Depth:
+    def __enter__(self) -> Any:
         self.entered += 1
         return self
 

@@ -1,4 +1,4 @@
-"""Programs that keep state: never silently wrong, and the process is as it was after each export."""
+"""Programs that keep state: never silently wrong; after an export the process is as it was."""
 
 from __future__ import annotations
 

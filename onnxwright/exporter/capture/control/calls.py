@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 import torch
 
-from onnxwright.exporter.capture.control import convert, runtime
+from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control import runtime as _runtime  # noqa: F401 - says which
 from onnxwright.exporter.capture.control.store import Store, opened
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
@@ -24,7 +25,7 @@ def calls_converted(store: Store) -> Iterator[Store]:
     """
     with TORCH_LOCK, opened(store):
         before = torch.nn.Module._call_impl
-        made = convert.converted(before, runtime)
+        made = convert.converted(before)
         if made is not None and not convert.is_converted(before.__code__):
             torch.nn.Module._call_impl = made
         try:

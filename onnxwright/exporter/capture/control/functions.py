@@ -20,8 +20,8 @@ from onnxwright.exporter.capture.control import convert, writing
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
 from onnxwright.exporter.capture.control.places import (
-    Elements,
     PLAIN,
+    Elements,
     Items,
     Position,
     attribute,
@@ -64,6 +64,7 @@ _CHANGING = frozenset(
      "itruediv", "imod", "ipow", "copyto", "put", "place", "putmask", "fill_diagonal", "shuffle",
      "put_along_axis", "putenv", "unsetenv", "consume")
 )  # fmt: skip
+_SPECIAL: Any = type([].__len__)
 _METHOD_TYPES = (type(list.append), type(object.__setattr__))
 _MODULE_DICTS = ("_parameters", "_buffers", "_modules")
 
@@ -114,7 +115,7 @@ def _of_function(store: Store, f: FunctionType) -> Any:
         if other is not None:
             store.ran(f)
             return convert.with_code(f, other, f.__closure__)
-        made = convert.converted(f, _runtime())
+        made = convert.converted(f)
         if made is not None:
             store.ran(f)
             return made
@@ -149,13 +150,6 @@ def is_convertible(f: FunctionType) -> bool:
     if is_of_user(file):
         return True
     return file.startswith(STDLIB) and module in _CONVERTED_STDLIB
-
-
-@functools.lru_cache(maxsize=1)
-def _runtime() -> ModuleType:
-    from onnxwright.exporter.capture.control import runtime
-
-    return runtime
 
 
 def _of_method(store: Store, f: MethodType) -> Any:
@@ -206,10 +200,10 @@ def _of_class(store: Store, f: type) -> Any:
     return functools.partial(_construct, f)
 
 
-def _construct(kind: type, /, *args: Any, **kwargs: Any) -> Any:
+def _construct(kind: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`kind(*args, **kwargs)` with a converted `__init__`."""
     made = kind.__new__(kind)
-    bound(kind.__init__)(made, *args, **kwargs)  # type: ignore[misc]
+    bound(kind.__init__)(made, *args, **kwargs)
     return made
 
 
@@ -224,7 +218,7 @@ def _of_object(store: Store, f: Any) -> Any:
         if replaced is not None:
             return functools.partial(replaced, store)
         return functools.partial(_unbound, store, f) if f.__name__ in _MUTATORS else f
-    if type(f) is type([].__len__):  # a special method of an object of C
+    if type(f) is _SPECIAL:  # a special method of an object of C
         if f.__name__ in _MUTATORS and is_container(f.__self__):
             store.note(Items(f.__self__))
         elif f.__name__ in ("__setattr__", "__delattr__"):
@@ -232,7 +226,7 @@ def _of_object(store: Store, f: Any) -> Any:
         elif f.__name__ == "__next__":
             return own_iterator(store, f.__self__).__next__
         return f
-    call = getattr(type(f), "__call__", None)
+    call = getattr(type(f), "__call__", None)  # noqa: B004 - its function is converted
     if type(call) is FunctionType and is_convertible(call):
         return MethodType(bound(call), f)
     return _of_opaque(store, f)
@@ -368,10 +362,8 @@ def delete_attribute(store: Store, owner: Any, name: str, /) -> None:
 
 def get_attribute(store: Store, owner: Any, name: str, /, *default: Any) -> Any:
     """`getattr(owner, name)`, where the attribute may be a property."""
-    from onnxwright.exporter.capture.control.runtime import holder
-
     store.read_names.add(name)
-    return getattr(holder(owner, name), name, *default)
+    return getattr(convert.runtime().holder(owner, name), name, *default)
 
 
 def _plain_set(store: Store, owner: Any, name: str, value: Any, /) -> None:
@@ -401,9 +393,7 @@ def _next(store: Store, items: Any, /, *default: Any) -> Any:
 
 def _iter(store: Store, *args: Any) -> Any:
     """`iter(items)`."""
-    from onnxwright.exporter.capture.control.runtime import iterated
-
-    made = iter(*args) if len(args) > 1 else iter(iterated(args[0]))
+    made = iter(*args) if len(args) > 1 else iter(convert.runtime().iterated(args[0]))
     return made if len(args) == 1 and made is args[0] else made_here(made)
 
 

@@ -87,6 +87,4 @@ class Converted:
         return self
 
     def __next__(self) -> Any:
-        from onnxwright.exporter.capture.control.functions import bound
-
-        return bound(self._take)(self._items)
+        return convert.runtime().bound(self._take)(self._items)

@@ -77,10 +77,10 @@ def process_kept(
                     yield
     finally:
         # PyTorch gave the module copies of its containers: the snapshot has those of before.
-        before = (module, snapshot.held())
-        written = store.undo(*before)
+        there = (module, snapshot.held())
+        written = store.undo(*there)
         codes, read = tuple(store.functions), frozenset(store.read_names)
-        taken = store.taken(*before)
+        taken = store.taken(*there)
         unseen = snapshot.restore()
         names = snapshot.names
         store.forget()

@@ -47,7 +47,7 @@ def is_same(one: Any, two: Any) -> bool:
     """Whether two values are one object, or the same number or text."""
     if one is two:
         return True
-    return type(one) is type(two) and type(one) in PLAIN and (one == two or one != one != two)
+    return type(one) is type(two) and type(one) in PLAIN and bool(one == two)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +90,13 @@ class Attribute(Place):
 
     @property
     def text(self) -> str:
+        """As of any place."""
         owner = self.owner
         kind = owner.__name__ if hasattr(owner, "__name__") else type(owner).__name__
         return f"{kind}.{self.name}"
 
     def read(self) -> Any:
+        """As of any place."""
         names = _attributes(self.owner)
         if self.name in names or not hasattr(type(self.owner), str(self.name)):
             return names.get(self.name, MISSING)
@@ -107,6 +109,7 @@ class Attribute(Place):
         return MISSING
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         owner, name = self.owner, str(self.name)
         if isinstance(owner, type):
             if value is not MISSING:
@@ -127,14 +130,16 @@ class Attribute(Place):
 class ModuleAttribute(Place):
     """An attribute of a `torch.nn.Module`, which may be a parameter, a buffer or a module."""
 
-    text = Attribute.text  # type: ignore[assignment]
+    text = Attribute.text
 
     def read(self) -> Any:
+        """As of any place."""
         own = vars(self.owner)
         dicts = [own, *(own.get(n) for n in ("_parameters", "_buffers", "_modules"))]
         return [d.get(self.name, MISSING) if type(d) is dict else MISSING for d in dicts]
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         own = vars(self.owner)
         dicts = [own, *(own.get(n) for n in ("_parameters", "_buffers", "_modules"))]
         for names, one in zip(dicts, value):
@@ -142,6 +147,7 @@ class ModuleAttribute(Place):
                 _give(names, self.name, one)
 
     def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
         return all(map(is_same, one, two))
 
     def is_buffer(self, *values: Any) -> bool:
@@ -153,10 +159,12 @@ class Items(Place):
     """The items of a container."""
 
     def read(self) -> Any:
+        """As of any place."""
         owner = self.owner
         if isinstance(owner, dict):
             return dict(dict.items(owner))  # a subclass may give other items
-        for kind in (list, set, deque):
+        kinds: tuple[Any, ...] = (list, set, deque)
+        for kind in kinds:
             if isinstance(owner, kind):
                 made = kind.__iter__(owner)
                 return set(made) if kind is set else list(made)
@@ -165,6 +173,7 @@ class Items(Place):
         return owner.copy() if is_array(owner) else owner[:]
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         owner = self.owner
         if self.is_same(self.read(), value):
             return
@@ -191,6 +200,7 @@ class Items(Place):
                     owner[name] = one
 
     def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
         if is_array(one):
             return bool(one.shape == two.shape and one.tobytes() == two.tobytes())
         if isinstance(one, dict):
@@ -205,9 +215,11 @@ class Variable(Place):
     """A global variable: the owner is the dict of its file."""
 
     def read(self) -> Any:
+        """As of any place."""
         return self.owner.get(self.name, MISSING)
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         _give(self.owner, self.name, value)
 
 
@@ -218,15 +230,18 @@ class Cell(Place):
 
     @property
     def key(self) -> tuple[Any, ...]:
+        """As of any place."""
         return Cell, id(self.owner)
 
     def read(self) -> Any:
+        """As of any place."""
         try:
             return self.owner.cell_contents
         except ValueError:
             return MISSING
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         if value is not MISSING:
             self.owner.cell_contents = value
         elif self.read() is not MISSING:
@@ -237,15 +252,18 @@ class Elements(Place):
     """The elements of a tensor with values; no trace sees that they are read."""
 
     def read(self) -> Any:
+        """As of any place."""
         with _disable_current_modes():
             return self.owner.detach().clone()
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         with _disable_current_modes(), torch.no_grad():
             if not torch.equal(self.owner, value):
                 self.owner.copy_(value)
 
     def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
         with _disable_current_modes():
             return bool(torch.equal(one, two))
 
@@ -257,12 +275,15 @@ class Position(Place):
     """
 
     def read(self) -> Any:
+        """As of any place."""
         return position(self.owner)
 
     def put(self, value: Any) -> None:
+        """As of any place."""
         return
 
     def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
         return bool(one == two)
 
 

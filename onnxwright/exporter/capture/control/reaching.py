@@ -74,8 +74,9 @@ def _held(value: Any, names: set[str]) -> Iterable[Any]:
         return [*value.__bases__, *(v for v in vars(value).values() if not callable(v))]
     if isinstance(value, torch.Tensor):
         return ()
-    own = getattr(value, "__dict__", None)
-    return [*gc.get_referents(value), type(value), *([own] if type(own) is dict else [])]
+    names_of_object = getattr(value, "__dict__", None)
+    held = [names_of_object] if type(names_of_object) is dict else []
+    return [*gc.get_referents(value), type(value), *held]
 
 
 def names_of(code: CodeType) -> frozenset[str]:

@@ -6,6 +6,7 @@ Outside a capture, and in other threads, each gives its argument.
 from __future__ import annotations
 
 import functools
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from types import FunctionType
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control import convert
 from onnxwright.exporter.capture.control.functions import (
     bound,
     function,
@@ -26,7 +28,7 @@ from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Var
 from onnxwright.exporter.capture.control.store import Store, current
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
-_PLAIN_ITERABLES = (*_PLAIN_ITEMS, enumerate, zip, reversed, frozenset, type({}.items()),
+_PLAIN_ITERABLES: tuple[Any, ...] = (*_PLAIN_ITEMS, enumerate, zip, reversed, frozenset, type({}.items()),
                     type({}.keys()), type({}.values()))  # fmt: skip
 
 
@@ -159,7 +161,7 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
     """What reads an attribute by a function of the user; None where Python reads it."""
     if issubclass(kind, (type, torch.Tensor)):
         return None
-    every = kind.__getattribute__
+    every: Any = kind.__getattribute__
     if type(every) is FunctionType and is_convertible(every):
         return lambda owner: bound(every)(owner, name)
     inside = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), MISSING)
@@ -180,7 +182,8 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
 
 
 def _calling(get: FunctionType) -> Callable[[Any], Any]:
-    return lambda owner: bound(get)(owner)
+    # Bound where it is called: the store may be another one then.
+    return lambda owner: bound(get)(owner)  # noqa: PLW0108 - as said
 
 
 def _fallback(owner: Any, name: str, get: FunctionType) -> Any:
@@ -283,3 +286,4 @@ __all__ = [
     "augmented", "bound", "callable_", "cell", "entered", "global_", "holder", "items_of",
     "iterated", "noted", "owner", "read",
 ]  # fmt: skip
+convert.set_runtime(sys.modules[__name__])

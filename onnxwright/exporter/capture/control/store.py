@@ -2,7 +2,8 @@
 
 Before a place is written to for the first time, the log notes what it holds.  `Store.side` is open
 while one side of a decision runs: at its end the places are as before, and the `Side` says what it
-wrote.  Objects that a side made itself are not put back: its result may hold them.  `Store.undo` gives all places back what they held when the capture began.
+wrote.  Objects that a side made itself are not put back: its result may hold them.  `Store.undo`
+gives all places back what they held when the capture began.
 """
 
 from __future__ import annotations

@@ -387,9 +387,7 @@ def last_line(code: CodeType) -> int:
 @functools.lru_cache(maxsize=16384)
 def has_decisions(code: CodeType) -> bool:
     """Whether code goes one of two ways by a test: `if`, `while`, `assert`, a ternary, `and`."""
-    return any(
-        "JUMP_IF" in i.opname or "POP_JUMP" in i.opname for i in dis.get_instructions(code)
-    )
+    return any("JUMP_IF" in i.opname or "POP_JUMP" in i.opname for i in dis.get_instructions(code))
 
 
 def _place(code: CodeType) -> tuple[str, str, int]:

@@ -20,7 +20,7 @@ from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
-from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control import call_trees
 from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.bound_lists import bound_lists
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -203,7 +203,7 @@ def _function(
             head.append(kind(names))
     if not nested:
         head.append(ast.ImportFrom(_MODULE, [ast.alias("runtime", RUNTIME)], 0))
-        head.append(ast.ImportFrom(_CONTROL, [ast.alias("runtime", convert.NAME)], 0))
+        head.append(ast.ImportFrom(_CONTROL, [ast.alias("runtime", call_trees.NAME)], 0))
     if generator.cells:
         # Local functions may bind only names that this one binds, too.
         bind: list[ast.stmt] = [
@@ -219,7 +219,7 @@ def _function(
             p.arg = expressions.mangled(p.arg)
     made = ast.FunctionDef(name, args, [*head, *statements, result], [])
     ast.copy_location(made, node)
-    convert.through_store(made, local, module, structure.outer)
+    call_trees.through_store(made, local, module, structure.outer)
     for part in made.body:
         _locate(part, made)
     return ast.fix_missing_locations(made)
