@@ -21,7 +21,8 @@ _DIRECT = frozenset(
     ("super", "locals", "globals", "vars", "eval", "exec", "dir", "isinstance", "issubclass", "len",
      "range", "int", "float", "bool", "str", "repr", "abs", "type", "id", "tuple", "hash",
      "callable", "print", "format", "hasattr", "round", "divmod", "pow", "chr", "ord", "slice",
-     "object", "ValueError", "TypeError", "RuntimeError", "NotImplementedError", "KeyError", "AssertionError")
+     "object", "ValueError", "TypeError", "RuntimeError",
+     "NotImplementedError", "KeyError", "AssertionError")
 )  # fmt: skip
 
 
@@ -135,6 +136,7 @@ class Calls(ast.NodeTransformer):
         return [n.id for n in found if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Visit all parts; blocks of statements get their notes."""
         for field, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 setattr(node, field, self.block(value))
@@ -145,25 +147,30 @@ class Calls(ast.NodeTransformer):
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Annotations of variables are not evaluated."""
         node.annotation = ast.copy_location(ast.Constant(0), node.annotation)
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
+        """`for x in items`."""
         self.generic_visit(node)
         node.iter = _call("iterated", node.iter)
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """`for x in items` of a comprehension."""
         self.generic_visit(node)
         node.iter = _call("iterated", node.iter)
         return node
 
     def visit_withitem(self, node: ast.withitem) -> ast.AST:
+        """`with manager`."""
         self.generic_visit(node)
         node.context_expr = _call("entered", node.context_expr)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A function defined inside: its decorators and defaults; a branch, as a block."""
         if self.branches:
             if not hasattr(node, "has_store"):
                 node.body = self.block(node.body)
@@ -175,16 +182,19 @@ class Calls(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Left as it is: its methods are converted when they are called."""
         return node
 
     visit_AsyncFunctionDef = visit_ClassDef  # type: ignore[assignment]  # noqa: N815
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """Left as it is, unless it is part of a branch."""
         return self.generic_visit(node) if self.branches else node
 
     # -- expressions -------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`f(x)`."""
         name = node.func.id if isinstance(node.func, ast.Name) else None
         own = _runtime_name(node.func)
         if own is not None:
@@ -211,6 +221,7 @@ class Calls(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`owner.name`, read or written."""
         if _runtime_name(node) is not None:
             return node
         if isinstance(self.known(node.value), ModuleType) and isinstance(node.ctx, ast.Load):
@@ -233,6 +244,7 @@ class Calls(ast.NodeTransformer):
         return None
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`items[n]`, read or written."""
         self.generic_visit(node)
         is_read = isinstance(node.ctx, ast.Load)
         node.value = _call("read" if is_read else "items_of", node.value)

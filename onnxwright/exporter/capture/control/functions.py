@@ -189,7 +189,7 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
 def _of_class(store: Store, f: type) -> Any:
     if f is super or type(f).__call__ is not type.__call__ or issubclass(f, BaseException):
         return f
-    init = f.__init__  # type: ignore[misc]
+    init = f.__init__
     if (
         type(init) is not FunctionType
         or not is_convertible(init)

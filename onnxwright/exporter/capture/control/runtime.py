@@ -28,8 +28,10 @@ from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Var
 from onnxwright.exporter.capture.control.store import Store, current
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
-_PLAIN_ITERABLES: tuple[Any, ...] = (*_PLAIN_ITEMS, enumerate, zip, reversed, frozenset, type({}.items()),
-                    type({}.keys()), type({}.values()))  # fmt: skip
+_VIEWS = (type({}.items()), type({}.keys()), type({}.values()))
+_PLAIN_ITERABLES: tuple[Any, ...] = (
+    *_PLAIN_ITEMS, *_VIEWS, enumerate, zip, reversed, frozenset,
+)  # fmt: skip
 
 
 def holder(owner: Any, name: str) -> Any:
@@ -169,13 +171,14 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
         get = inside.fget
         return _calling(get) if isinstance(get, FunctionType) and is_convertible(get) else None
     if isinstance(inside, functools.cached_property):
-        return _cached_getter(inside, name) if is_convertible(inside.func) else None
+        func: Any = inside.func
+        return _cached_getter(inside, name) if is_convertible(func) else None
     if inside is not MISSING:
         get = getattr(type(inside), "__get__", None)
         if type(get) is not FunctionType or not is_convertible(get):
             return None
         return lambda owner: bound(get)(inside, owner, kind)
-    fallback = getattr(kind, "__getattr__", None)
+    fallback: Any = getattr(kind, "__getattr__", None)
     if type(fallback) is not FunctionType or not is_convertible(fallback):
         return None
     return lambda owner: _fallback(owner, name, fallback)
