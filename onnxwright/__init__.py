@@ -59,8 +59,10 @@ if TYPE_CHECKING:
     from onnxwright.errors import PassError as PassError
     from onnxwright.errors import ScriptError as ScriptError
     from onnxwright.exporter import ONNXProgram as ONNXProgram
+    from onnxwright.exporter import cache_of as cache_of
     from onnxwright.exporter import export as export
     from onnxwright.exporter import export_bisect as export_bisect
+    from onnxwright.exporter import export_decoder as export_decoder
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.ir.door import load as load
@@ -169,7 +171,9 @@ _HOMES = {
     "to_half": "onnxwright.quantize",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
+    "cache_of": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
+    "export_decoder": "onnxwright.exporter",
     "observe": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import importlib
 import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import onnxwright as ow
+from onnxwright.diagnostics.shown_text import ShownText
+from onnxwright.optimizer.report import OptimizeReport
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -112,3 +118,36 @@ def test_there_are_two_notebooks() -> None:
     for path in NOTEBOOKS:
         saved = json.loads(path.read_text(encoding="utf-8"))["cells"]
         assert all(not cell.get("outputs") for cell in saved), f"clear the outputs of {path.name}"
+
+
+def test_a_graph_under_construction_is_shown_and_stays_open() -> None:
+    g = ow.GraphBuilder(name="part")
+    x = g.input("x", ow.FLOAT["N", 3])
+    assert g._repr_html_() == "<pre>part (x: FLOAT[N, 3]) -&gt; ()</pre>"
+    y = g.op.Relu(x)
+    g.output(y, "y")
+    shown = g._repr_html_()
+    assert "part (x: FLOAT[N, 3]) -&gt; (y: FLOAT[N, 3])" in shown
+    assert "Relu(x)" in shown
+    g.output(g.op.Neg(y), "z")
+    assert [o.name for o in g.to_model_proto().graph.output] == ["y", "z"]
+    assert "Neg(" in g._repr_html_()
+
+
+def test_reports_are_shown_with_their_columns() -> None:
+    report = OptimizeReport(nodes=(3, 1), failed={"<b>": "x"})
+    assert report._repr_html_() == f"<pre>{html.escape(str(report))}</pre>"
+    for kind in ("quantize.report.QuantizeReport", "quantize.half.HalfReport",
+                 "testing.proving.Proof"):  # fmt: skip
+        module, name = kind.rsplit(".", 1)
+        found = getattr(importlib.import_module(f"onnxwright.{module}"), name)
+        assert issubclass(found, ShownText)
+
+
+def test_an_exported_program_and_its_report_are_shown() -> None:
+    torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+    program = ow.export(torch.nn.ReLU(), (torch.ones(2),), verify=True)
+    assert "Relu" in program._repr_html_()
+    assert "<table>" in program._repr_html_()
+    assert program.report._repr_markdown_() == program.report.markdown()
+    assert program.report.verification._repr_html_().startswith("<pre>")

@@ -143,6 +143,7 @@ OPTIONAL: dict[str, str] = {
     "netron": "cli",
     "mypy": "mypy",
     "onnxscript": "exporter",
+    "transformers": "exporter",
     "dask": "testing",
     "distributed": "testing",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import onnx
@@ -9,18 +10,22 @@ import onnx_ir as ir
 
 from onnxwright.builder.closing import ModelFacts
 from onnxwright.builder.functions import CALLED, Functions
+from onnxwright.builder.neighbourhood import around
 from onnxwright.builder.scopes import Scopes
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.text import clean
+from onnxwright.diagnostics.text import clean, clean_lines
 from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.ir.validation.damage import Damage
 from onnxwright.semantics.graph_backend import GraphValue
+
+# So many of the last nodes are shown in a notebook.
+_SHOWN = 40
 
 
 class Results:
@@ -148,6 +153,18 @@ class Results:
         """
         made: onnx.FunctionProto = to_proto(self.to_ir_function(domain, name, overload))
         return made
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a graph under construction: its inputs, nodes and outputs."""
+        recorder = self.backend.recorder
+        inputs = [f"{v.name}: {recorder.type_of(v) or '?'}" for v in recorder.scopes[0].inputs]
+        outputs = [f"{name}: {value.kind or '?'}" for name, value in self._outputs]
+        lines = [
+            f"{self.name} ({', '.join(inputs)}) -> ({', '.join(outputs)})",
+            *(f"  {line}" for line in around(self.backend, count=_SHOWN)),
+        ]
+        text = clean_lines("\n".join(lines))
+        return f"<pre>{html.escape(text)}</pre>"
 
     def _require_outputs(self) -> None:
         if not self._outputs:

@@ -65,6 +65,7 @@ def add(commands: Commands) -> None:
         "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
     )
     made.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
+    made.set_defaults(options={"io_map": "--connect", "second": "MODEL2", "prefix": "--prefix"})
     add_output(made)
     made = command(
         commands,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from onnxwright.cli.check_formats import sarif_log, workflow_commands
 from onnxwright.cli.console import DIFFERS, OK, USAGE, escape_control_chars, print_json
 from onnxwright.cli.programs import executed, failure_of, scripts_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
@@ -58,13 +59,14 @@ class Report:
         }
 
 
-def check_files(files: Sequence[str], *, color: bool = False, as_json: bool = False) -> int:
+def check_files(files: Sequence[str], *, color: bool = False, form: str = "text") -> int:
     """Compile every script of the files and print what is wrong.
 
     Args:
         files: paths of Python files; each is executed as a module, not as a program.
         color: whether the messages are coloured.
-        as_json: print one JSON object instead.
+        form: "text"; "json": one object; "github": annotations of a workflow of GitHub; "sarif":
+            one log of SARIF 2.1.0.
 
     Returns:
         0 where everything compiles, 1 where something does not, 2 where a file cannot be executed.
@@ -83,11 +85,19 @@ def check_files(files: Sequence[str], *, color: bool = False, as_json: bool = Fa
     for file in files:
         report = check_file(file)
         reports.append(report)
-        if not as_json:
+        if form == "text":
             _print(report, color)
-    if as_json:
+    if form == "json":
         data = [report.as_dict() for report in reports]
         print_json({"ok": all(entry["ok"] for entry in data), "files": data})
+    elif form == "github":
+        for report in reports:
+            for line in workflow_commands(report.found, report.file, report.failure):
+                print(line)
+    elif form == "sarif":
+        found = [d for report in reports for d in report.found]
+        failures = [(report.file, report.failure) for report in reports if report.failure]
+        print_json(sarif_log(found, failures))
     return max(report.status for report in reports)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import difflib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from onnxwright.cli.console import CliError
+from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.text import as_utf8
 
 if TYPE_CHECKING:
@@ -32,12 +34,35 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and end with status 2."""
-        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        wrong = re.search(r"(.*)invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if wrong is not None:
-            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), 1)
-            message += f"; did you mean {near[0]}?" if near else ""
+            near = difflib.get_close_matches(wrong[2], re.findall(r"[\w-]+", wrong[3]), 1)
+            if near:
+                what = wrong[1].removeprefix("argument ").removesuffix(": ").lower()
+                message = f"there is no {what} {wrong[2]!r}; did you mean {near[0]!r}?"
         self.print_usage(sys.stderr)
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def in_words_of(options: Mapping[str, str], diagnostic: Diagnostic) -> Diagnostic:
+    """A message of a function in the words of the command that called it.
+
+    Args:
+        options: the names of arguments -> the options of the command.
+        diagnostic: the message.
+
+    Returns:
+        The message: `io_map` is `--connect`, and `io_map={'y': 'x'}` is `--connect y=x`.
+    """
+    changed: dict[str, Any] = {}
+    for field in dataclasses.fields(diagnostic):
+        text = getattr(diagnostic, field.name)
+        if isinstance(text, str) and field.init:
+            for name, option in options.items():
+                text = re.sub(rf"\b{name}=\{{'(.*?)': '(.*?)'\}}", rf"{option} \1=\2", text)
+                text = option if text == name else text.replace(f"`{name}=`", f"`{option}`")
+            changed[field.name] = text
+    return dataclasses.replace(diagnostic, **changed)
 
 
 def command(

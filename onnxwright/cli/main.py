@@ -20,6 +20,7 @@ from onnxwright.cli import (
     compiling,
     completion,
     coverage,
+    decoding,
     looking,
     migrate_command,
     optimizing,
@@ -39,12 +40,20 @@ from onnxwright.cli.console import (
     print_json,
     wants_color,
 )
-from onnxwright.cli.grammar import Formatter, Parser
+from onnxwright.cli.grammar import Formatter, Parser, in_words_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import ModelError, OnnxwrightError, OnnxwrightWarning
+from onnxwright.errors import (
+    ConversionValueError,
+    ModelError,
+    ModelToolError,
+    OnnxwrightError,
+    OnnxwrightWarning,
+)
 from onnxwright.version import __version__
 
 _BUG = "\nThis is a bug in onnxwright; please report it with the text above."
+# A broken model or a wrong option: the command did not run.
+_CANNOT_RUN = (ModelError, ModelToolError, ConversionValueError)
 # The groups of commands, in the order `--help` shows them.
 GROUPS = (
     small,
@@ -56,6 +65,7 @@ GROUPS = (
     optimizing,
     parts,
     quantizing,
+    decoding,
     migrate_command,
     comparing,
     sweeping,
@@ -143,8 +153,9 @@ def _carried_out(given: Namespace) -> int:
     except CliError as error:
         return _report_error(given, str(error), error.status)
     except OnnxwrightError as error:
-        status = USAGE if isinstance(error, ModelError) else DIFFERS
-        found = [_without_us(d) for d in error.diagnostics]
+        status = USAGE if isinstance(error, _CANNOT_RUN) else DIFFERS
+        options = getattr(given, "options", {})
+        found = [in_words_of(options, _without_us(d)) for d in error.diagnostics]
         return _diagnosed(given, found, status, color=color)
     except BrokenPipeError:
         raise

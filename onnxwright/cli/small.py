@@ -17,9 +17,13 @@ def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     check = command(
         commands, "check", "compile every script of Python files",
-        ["onnxwright check model.py", "onnxwright check *.py --json"], _check,
+        ["onnxwright check model.py", "onnxwright check *.py --output-format github"], _check,
     )  # fmt: skip
     check.add_argument("files", nargs="+", metavar="FILE.py")
+    check.add_argument(
+        "--output-format", choices=("text", "json", "github", "sarif"), default="text",
+        help="github: annotations of a workflow; sarif: for code scanning and editors",
+    )  # fmt: skip
     add_json(check)
     add_color(check)
     explain = command(
@@ -42,7 +46,8 @@ def add(commands: Commands) -> None:
 def _check(given: Namespace) -> int:
     from onnxwright.cli.check import check_files
 
-    return check_files(given.files, color=wants_color(given.color), as_json=given.json)
+    form = "json" if given.json else given.output_format
+    return check_files(given.files, color=wants_color(given.color), form=form)
 
 
 def _explain(given: Namespace) -> int:

@@ -26,6 +26,7 @@ from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
+from onnxwright.opset.history import is_known_domain
 from onnxwright.semantics.graph_backend import GraphValue
 
 
@@ -52,8 +53,18 @@ def _check_annotation(low: Lowering, s: hir.Assign, value: Any) -> None:
     if not isinstance(target, hir.NameTarget) or not isinstance(value, GraphValue):
         return
     kind = annotated_type(low, target.id, s.annotation, value.kind, s.value.span)
-    if kind is not None:
-        low.b.recorder.info(value.value).annotated = kind
+    if kind is None:
+        return
+    low.b.recorder.info(value.value).annotated = kind
+    if value.kind is None and _is_custom(value):
+        value.kind = kind
+        low.b.recorder.set_type(value.value, kind)
+
+
+def _is_custom(value: GraphValue) -> bool:
+    """Whether a value comes from an operator of which only the user knows what it gives."""
+    node = value.value.producer()
+    return node is not None and not is_known_domain(node.domain)
 
 
 def execute_if(low: Lowering, s: hir.If) -> None:

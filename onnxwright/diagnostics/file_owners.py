@@ -64,6 +64,33 @@ def owner_of(file: str) -> Owner:
     return Owner.USER
 
 
+def path_in_project(file: str) -> str:
+    """The path of a file as it may be written into a model: without the folders of the machine.
+
+    Args:
+        file: the `co_filename` of a code object.
+
+    Returns:
+        The path below the innermost folder that Python imports from, or below the current one,
+        with slashes: `torch/nn/modules/linear.py`.  The name alone where the file is in none of
+        them; names in angle brackets stay.
+
+    Example:
+        >>> path_in_project("/somewhere/else/model.py"), path_in_project("<stdin>")
+        ('model.py', '<stdin>')
+    """
+    path = Path(file)
+    if not path.is_absolute():
+        return file
+    parts = [
+        path.relative_to(folder)
+        for folder in {Path.cwd(), *map(Path, sys.path)}
+        if folder.is_absolute() and folder != folder.parent and path.is_relative_to(folder)
+    ]
+    inside = [part for part in parts if ".." not in part.parts]
+    return min(inside, key=lambda p: len(p.parts)).as_posix() if inside else path.name
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def path_in_torch(file: str) -> str | None:
     """The path of a file of PyTorch below its package.
@@ -146,4 +173,4 @@ def _installed_by(metadata: Path) -> Iterator[str]:
                 yield path.partition("/")[0]
 
 
-__all__ = ["Owner", "owner_of", "path_in_torch"]
+__all__ = ["Owner", "owner_of", "path_in_project", "path_in_torch"]

@@ -12,6 +12,7 @@ from onnxwright.converter.scripts import bind_arguments
 from onnxwright.dsl.model import ModelOptions, to_model_proto
 from onnxwright.eager import foreign
 from onnxwright.eager.ort.compiled_models import CompiledModel
+from onnxwright.eager.select import other_evaluator
 from onnxwright.eager.tensor import Tensor
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
@@ -20,6 +21,8 @@ from onnxwright.types.signature import Param
 
 class CompiledScript:
     """A callable that compiles a script for the types it is given and keeps the sessions.
+
+    Under another evaluator (`with evaluator("reference"):`) the models run on that.
 
     Args:
         script: the function.
@@ -63,7 +66,7 @@ class CompiledScript:
                 attributes[p.name] = value
             elif value is not None:
                 inputs[p.name], types[p.name] = _typed(p, value)
-        key = (tuple(types.items()), repr(sorted(attributes.items())))
+        key = (tuple(types.items()), repr(sorted(attributes.items())), other_evaluator())
         session = self.sessions.get(key)
         if session is None:
             options = {"input_types": types, "attributes": attributes, **self.options}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import onnx_ir
     from onnx_ir.schemas import OpSignature
 
+    from onnxwright.dsl.function_ir import FunctionIR
     from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
 
@@ -235,12 +236,21 @@ class ScriptFunction(Script, Generic[P, R]):
 
         return op_signature(self.signature, self.domain, self.name)
 
+    @property
+    def op_schema(self) -> onnx.defs.OpSchema:
+        """Its schema as onnx has those of operators; the results are named as in `ir`."""
+        from onnxwright.dsl.function_ir import op_schema
+
+        return op_schema(self.signature, self.ir, self.version)
+
     # -- compiling ---------------------------------------------------------------------------------
 
     @property
-    def function_ir(self) -> onnx_ir.Function:
-        """The same as `ir`, under the name that onnxscript has for it."""
-        return self.ir
+    def function_ir(self) -> FunctionIR:
+        """The same as `ir`, under the name and with the methods that onnxscript has for it."""
+        from onnxwright.dsl.function_ir import FunctionIR
+
+        return FunctionIR.of(self.ir)
 
     @property
     def ir(self) -> onnx_ir.Function:
@@ -352,7 +362,8 @@ class ScriptFunction(Script, Generic[P, R]):
             attributes: values of attribute parameters; those not given take their defaults.
             functions: which called scripts become model-local functions: "all", "none" (their
                 bodies are inlined), or a list of scripts, names or FunctionProtos.  By default
-                all that can be a function on their own.
+                all that can be a function on their own.  "external": calls are nodes, and the
+                model has no functions: the runtime has kernels for them.
             value_infos: types to write for intermediate values, by name.
             opset_version: the ai.onnx version of the model.
             ir_version: the IR version; by default the lowest that holds everything, at least 10.

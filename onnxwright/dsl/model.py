@@ -30,6 +30,8 @@ from onnxwright.types.signature import EMPTY
 from onnxwright.version import __version__
 
 _LOWEST_IR_VERSION = 10
+# The choice of `functions=` by which calls stay nodes, and no function is in the model.
+_EXTERNAL = "external"
 _IR_VERSION_OF = {
     "FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13, "FLOAT6E2M3": 14, "FLOAT6E3M2": 14,
 }  # fmt: skip
@@ -208,6 +210,8 @@ def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.Function
         return _always("call"), []
     if functions == "none":
         return _always("inline"), []
+    if functions == _EXTERNAL:
+        return _always("call"), []
     if isinstance(functions, (str, bytes)) or not hasattr(functions, "__iter__"):
         fail(messages.UnknownFunctionChoice(given=repr(functions)))
     items = list(functions)
@@ -321,6 +325,8 @@ def _assemble(
         elif name not in keep and _is_inner(value):
             value.type, value.shape = None, None
     _warn_ranks(main, outputs)
+    if options.functions == _EXTERNAL:
+        called = []  # who runs the model has them
     functions = [as_ir_function(low) for low in called]
     imports = dict(main.imports)
     for low in called:

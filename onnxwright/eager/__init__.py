@@ -12,6 +12,7 @@ from onnxwright.eager.debugging.tracing import Trace, trace
 from onnxwright.eager.dispatch import dispatch
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.functions import call_function
+from onnxwright.eager.interpreted_models import InterpretedModel as _InterpretedModel  # noqa: F401
 from onnxwright.eager.operators import install as _install_operators  # noqa: F401 - on import
 from onnxwright.eager.ort.compiled_models import CompiledModel, run_model
 from onnxwright.eager.ort.evaluator import OrtEvaluator

@@ -14,8 +14,8 @@ class Evaluator(Protocol):
     """Runs one operator on values.
 
     An object with this one method can be chosen with `evaluator(...)` or
-    `set_default_evaluator(...)`.  An evaluator may also have `run_model(model, inputs)`, which
-    `fn.compile()` and custom functions use, and `name`, which messages use.
+    `set_default_evaluator(...)`.  `run_model`, `debug` and `CompiledModel` run a model node by node
+    on it.  An evaluator may also have `name`, which messages use.
 
     Example:
         >>> class Shouting:

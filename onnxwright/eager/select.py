@@ -68,6 +68,16 @@ def current() -> Evaluator:
     return chosen_now() or _default
 
 
+def other_evaluator() -> Evaluator | None:
+    """The evaluator of the moment, where models run on it node by node.
+
+    Returns:
+        None for ONNX Runtime, which runs a model as a whole.
+    """
+    chosen = current()
+    return None if isinstance(chosen, OrtEvaluator) else chosen
+
+
 def find_evaluator(which: Any) -> Evaluator:
     """An evaluator by name, or the object itself.
 

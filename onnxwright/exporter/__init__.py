@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:
 
 from onnxwright.exporter.api import export
 from onnxwright.exporter.bisect import export_bisect
+from onnxwright.exporter.decoders import cache_of, export_decoder
 from onnxwright.exporter.observing import observe
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.torch_compile import torch_backend
@@ -22,4 +23,12 @@ from onnxwright.exporter.torch_errors import extend
 
 extend()
 
-__all__ = ["ONNXProgram", "export", "export_bisect", "observe", "torch_backend"]
+__all__ = [
+    "ONNXProgram",
+    "cache_of",
+    "export",
+    "export_bisect",
+    "export_decoder",
+    "observe",
+    "torch_backend",
+]

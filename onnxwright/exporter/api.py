@@ -16,12 +16,15 @@ from onnxwright.exporter.asked_sizes import warn_lost_sizes
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.dataclass_inputs import check_registered
+from onnxwright.exporter.exportable_module import ExportArguments, arguments_of
 from onnxwright.exporter.further_inputs import ObservedShapes, further_inputs
 from onnxwright.exporter.program.onnx_program import ONNXProgram
+from onnxwright.exporter.pytree_keys import register_missing_keys
 from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.signature import Names
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -30,15 +33,16 @@ from onnxwright.optimizer.versions.api import convert_in_place
 DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 
 
+@checks.hints_for_torch_onnx
 def export(
     model: Any,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-    opset_version: int = DEFAULT_OPSET,
+    input_names: Names = None,
+    output_names: Names = None,
+    opset_version: int | None = DEFAULT_OPSET,
     target: str = TARGETS[0],
     custom_translation_table: Mapping[Any, Any] | None = None,
     capture: str | Strategy = "auto",
@@ -55,22 +59,26 @@ def export(
     size_branches: bool = False,
     assume: Mapping[str, bool] | None = None,
     providers: Sequence[Any] | None = None,
-    **unknown: Any,
 ) -> ONNXProgram:
     """Export a PyTorch model.
 
     Args:
         model: a `torch.nn.Module`, a function or method, an `ExportedProgram`, or the path of a
             `.pt2` file.
-        args, kwargs: example inputs; not needed for an exported program.
-        dynamic_shapes: which dimensions may change, in any form torch takes; a string names one.
+        args, kwargs: example inputs; not needed for an exported program, nor for a
+            `torch.onnx.ExportableModule`, which has its own, with names and dynamic shapes.
+        dynamic_shapes: which dimensions may change, in any form torch takes; a string names one,
+            `"past + length"` is the sum of two.  `{0: "batch", 2: "past"}` for a nested argument,
+            such as a cache, is that of each tensor in it.
             True: all of every tensor, with a warning for those that the model fixes; "auto": all
             that the model does not fix; a `torch.export.ShapesCollection` or `AdditionalInputs`.
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
-            least.
+            least; or a dict from the names there would be to others.  Tensors of caches are called
+            `past_key_values.0.key` and `present.0.key` (`.decoder.key` and `.encoder.key` in an
+            `EncoderDecoderCache`), by layer and part.
         opset_version: the version of the standard opset, from 7 to the newest that ONNX Runtime
-            loads (26); the model is built for 18 or newer, and converted to an older one
-            (`convert_version`).
+            loads (26); None is the default. The model is built for 18 or newer, and converted to
+            an older one (`convert_version`).
         target: "onnxruntime-cpu": where ONNX Runtime's CPU has no kernel for an element type
             (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
             "any": no such Cast nodes, for runtimes that have the kernels.
@@ -104,7 +112,6 @@ def export(
             right where they hold.
         providers: execution providers of ONNX Runtime in order of preference, on which the program
             runs and is verified; the CPU if not given. The model is the same.
-        unknown: refused; arguments of `torch.onnx.export` with the way to say the same here.
 
     Returns:
         The program.
@@ -128,10 +135,13 @@ def export(
         >>> program(torch.zeros(1, 3)).shape
         torch.Size([1, 2])
     """
-    checks.unknown(unknown)
+    given = ExportArguments(args, kwargs, dynamic_shapes, input_names, output_names)
+    own = arguments_of(model, given)
+    args, kwargs, dynamic_shapes = own.args, own.kwargs, own.dynamic_shapes
     checks.inputs(args, kwargs)
+    register_missing_keys()
     check_registered(args, kwargs)
-    checks.opset(opset_version)
+    opset_version = checks.opset(opset_version)
     check_providers(providers)
     for name, value, allowed in (
         ("mutations", mutations, ("outputs", "drop")),
@@ -170,8 +180,8 @@ def export(
         settings = Settings(
             max(opset_version, checks.OLDEST_WRITTEN),
             Lowerings(custom_translation_table, fallback),
-            input_names,
-            output_names,
+            own.input_names,
+            own.output_names,
             captured.names,
             mutations,
             metadata,

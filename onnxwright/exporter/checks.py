@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import torch
+from typing_extensions import ParamSpec
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -16,7 +18,11 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.optimizer.versions.api import OLDEST
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # From the oldest version that models are converted to, to the newest that the runtime loads.
 OPSETS = range(OLDEST, RUNNABLE[1] + 1)
@@ -57,21 +63,37 @@ _OF_TORCH_ONNX = {
 }
 
 
-def unknown(given: Mapping[str, Any]) -> None:
-    """Refuse arguments that `export` does not have.
+def hints_for_torch_onnx(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function say what its argument is that torch.onnx.export calls otherwise.
 
-    Raises:
-        ExportValueError: it is one of torch.onnx.export (OW825).
-        TypeError: it is any other.
+    Type checkers see the parameters of the function alone, and find such an argument, too.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The function; an argument of torch.onnx.export that it does not have is an
+        ExportValueError (OW825), any other a TypeError.
     """
-    for name in given:
+    known = frozenset(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        _refuse_unknown(function.__name__, [name for name in kwargs if name not in known])
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _refuse_unknown(function: str, names: Sequence[str]) -> None:
+    for name in names:
         if name in _OF_TORCH_ONNX:
             hint = (
                 f"{_OF_TORCH_ONNX[name]}; `onnxwright.torch_onnx.export` takes every argument of "
                 "`torch.onnx.export`"
             )
             raise_bad_argument(name, "this is an argument of `torch.onnx.export`", hint)
-        raise TypeError(f"export() got an unexpected keyword argument {name!r}")
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 def inputs(args: Any, kwargs: Any) -> None:
@@ -90,20 +112,27 @@ def inputs(args: Any, kwargs: Any) -> None:
             raise_bad_argument(name, f"an object of type {type(value).__name__}", f"give {words}")
 
 
-def opset(version: Any, oldest: int = OPSETS[0]) -> None:
-    """Refuse a version of the standard opset that is not written.
+def opset(version: Any, oldest: int = OPSETS[0]) -> int:
+    """The version of the standard opset that is asked for.
 
     Args:
-        version: the version.
+        version: the version; None is the default.
         oldest: the oldest that is possible here.
+
+    Returns:
+        The version.
 
     Raises:
         ExportValueError: it is none of `OPSETS` (OW825).
     """
+    if version is None:
+        return DEFAULT_OPSET_VERSION
     possible = range(oldest, OPSETS[-1] + 1)
     if isinstance(version, int) and not isinstance(version, bool) and version in possible:
-        return
-    words = f"choose {possible[0]} to {possible[-1]}"
+        return version
+    words = f"choose {possible[0]} to {possible[-1]}, the newest runnable opset"
+    if isinstance(version, Mapping):
+        words += "; versions of other domains come with `ow.Opset(domain, version)`"
     raise_bad_argument("opset_version", f"{shown(version)} is not possible", words)
 
 

@@ -19,6 +19,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.further_inputs import ObservedShapes
+from onnxwright.exporter.observed_caches import cache_dimensions
 from onnxwright.exporter.shown import shown
 
 if TYPE_CHECKING:
@@ -61,14 +62,16 @@ class ObservedCalls:
     def dynamic_shapes(self) -> dict[str, Any]:
         """The dimensions that had several sizes, by argument, nested as the inputs.
 
-        Dimensions that had the same sizes in every call have one name.
+        Dimensions that had the same sizes in every call have one name.  With a cache of
+        transformers, `batch`, `past` and `length` are dynamic in any case.
         """
         names: dict[tuple[Any, ...], str] = {}
-        leaves = iter(zip(*self.sizes, strict=True))
+        leaves = iter(enumerate(zip(*self.sizes, strict=True)))
+        caches = cache_dimensions(self.examples[0][2], self.sizes)
         found = ObservedShapes()
         for name, value in self.examples[0][2].items():
             every = self.batch is True or (self.batch is not False and name in self.batch)
-            found[name] = _spec(value, leaves, name, names, every)
+            found[name] = _spec(value, leaves, name, names, every, caches)
         found.calls = tuple((args, kwargs) for args, kwargs, _ in self.examples[1:])
         return found
 
@@ -272,33 +275,48 @@ def _copied(value: Any) -> Any:
 
 
 def _spec(
-    value: Any, leaves: Any, name: str, names: dict[tuple[Any, ...], str], every: bool
+    value: Any,
+    leaves: Any,
+    name: str,
+    names: dict[tuple[Any, ...], str],
+    every: bool,
+    caches: Mapping[tuple[int, int], str],
 ) -> Any:
     """The dynamic shapes of one argument; containers of other classes are lists of their parts."""
+
+    def part(inner: Any, key: Any) -> Any:
+        return _spec(inner, leaves, f"{name}_{key}", names, every, caches)
+
     if isinstance(value, torch.Tensor):
-        return _axes(next(leaves), name, names, every)
+        n, shapes = next(leaves)
+        given = {axis: caches[n, axis] for axis in range(value.ndim) if (n, axis) in caches}
+        return _axes(shapes, name, names, every, given)
     if type(value) in (list, tuple):
-        return type(value)(
-            _spec(v, leaves, f"{name}_{n}", names, every) for n, v in enumerate(value)
-        )
+        return type(value)(part(v, n) for n, v in enumerate(value))
     if type(value) is dict:
-        return {k: _spec(v, leaves, f"{name}_{k}", names, every) for k, v in value.items()}
+        return {k: part(v, k) for k, v in value.items()}
     node = pytree.SUPPORTED_NODES.get(type(value))
     if node is not None:
         parts, _ = node.flatten_fn(value)
-        return [_spec(v, leaves, f"{name}_{n}", names, every) for n, v in enumerate(parts)]
-    seen = next(leaves)
+        return [part(v, n) for n, v in enumerate(parts)]
+    _, seen = next(leaves)
     plain = isinstance(value, int) and not isinstance(value, bool)
     return Dim.DYNAMIC if plain and len(set(seen)) > 1 else None
 
 
 def _axes(
-    shapes: tuple[Any, ...], name: str, names: dict[tuple[Any, ...], str], every: bool
+    shapes: tuple[Any, ...],
+    name: str,
+    names: dict[tuple[Any, ...], str],
+    every: bool,
+    given: Mapping[int, str],
 ) -> dict[int, str] | None:
-    """Axis -> name for the axes that had several sizes."""
+    """Axis -> name for the axes that had several sizes, and for those whose name is given."""
     found = {}
     for axis, sizes in enumerate(zip(*shapes, strict=True)):
-        if len(set(sizes)) > 1 or (every and axis == 0):
+        if axis in given:
+            found[axis] = given[axis]
+        elif len(set(sizes)) > 1 or (every and axis == 0):
             if sizes not in names:
                 word = "batch" if axis == 0 and "batch" not in names.values() else ""
                 names[sizes] = word or _identifier(f"{name}_dim_{axis}")

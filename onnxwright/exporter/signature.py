@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch.export import ExportedProgram
@@ -13,6 +13,8 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from onnxwright.exporter import checks
 from onnxwright.exporter.shown import shown
 
+# The first names in order, or names by those there would be otherwise.
+Names: TypeAlias = Sequence[str] | Mapping[str, str] | None
 WEIGHT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 # What a model can take.
 _COMPUTED = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool, int, float)
@@ -119,7 +121,7 @@ def weight_of(program: ExportedProgram, entry: ProgramInput) -> torch.Tensor:
 
 def checked_names(
     kind: str,
-    given: Sequence[str] | None,
+    given: Names,
     own: Sequence[str],
     reserved: Collection[str] = (),
 ) -> list[str]:
@@ -127,7 +129,8 @@ def checked_names(
 
     Args:
         kind: "input_names" or "output_names", for the message.
-        given: the user's names, for the first ones at least.
+        given: the user's names, for the first ones at least; or those of some, by what they would
+            be called.
         own: the names there would be otherwise.
         reserved: names that other values of the model have.
 
@@ -135,10 +138,21 @@ def checked_names(
         A name for each of `own`, all different.
 
     Raises:
-        ExportValueError: more names than values, no name, or a name twice (OW825).
+        ExportValueError: more names than values, no name, a name twice, or a name for a value that
+            is not there (OW825).
     """
     if isinstance(given, str):
         given = [given]
+    if isinstance(given, Mapping):
+        plain = checked_names(kind, None, own, reserved)
+        unknown = [name for name in given if name not in plain]
+        if unknown:
+            checks.raise_bad_argument(
+                kind,
+                f"{shown(unknown[0])} is not the name of a value",
+                f"the names are {', '.join(plain) or 'none'}",
+            )
+        given = [given.get(name, name) for name in plain]
     names = list(given or ())
     everything: list[object] = [*names]
     wrong = [n for n in everything if not isinstance(n, str) or not n]

@@ -129,8 +129,9 @@ class Save:
 
         Args:
             data: what `data_file` or `data_folder` gave, written.
-            name: a name to have instead.  A file of that name is replaced, so that a process that
-                is killed just then leaves an old model with the new data.
+            name: a name to have instead, or a path with slashes below the folder of the target,
+                whose folders `commit` makes.  A file of that name is replaced, so that a process
+                that is killed just then leaves an old model with the new data.
 
         Returns:
             The name, in the folder of the target.
@@ -181,12 +182,21 @@ class Save:
             with _locked(self._folder):
                 old = self._old_data({Path(os.path.realpath(k)) for k in keep})
                 for name, held in self._placed.items():
+                    self._make_folder_of(name)
                     held.place(self._folder / name, replace=name in self._named_by_user)
                 part.place(self.target, replace=True)
                 _sync_folder(self._folder)
                 for path in old:
                     _remove(path)
                 _remove_leftovers(self._folder)
+
+    def _make_folder_of(self, name: str) -> None:
+        """Make the folders of a data file below that of the target."""
+        folder = (self._folder / name).parent
+        if not Path(os.path.realpath(folder)).is_relative_to(self._folder):
+            words = "it leads out of the folder of the model"
+            raise OSError(errno.EXDEV, words, str(folder))
+        folder.mkdir(parents=True, exist_ok=True)
 
     def _new(self, *, folder: bool) -> _Part:
         with _locked(self._folder):

@@ -83,6 +83,31 @@ def block_fault(given: Mapping[str, Any]) -> str | None:
     return f"its `blocksize` is {size}, which is not the length of a block"
 
 
+def axes_fault(given: Mapping[str, Any]) -> str | None:
+    """Why lists cannot have numbers for that many axes.
+
+    Args:
+        given: the attributes of a Transpose or a convolution.
+
+    Returns:
+        The reason, None where they can.
+
+    Source:
+        ONNX Transpose, Conv: a number, or two, for each axis; ONNX Runtime compares each number of
+        `perm` with all the others.
+
+    Example:
+        >>> axes_fault({"perm": list(range(1000))})
+        'its `perm` has 1,000 numbers, more than two for each of 64 axes'
+    """
+    for name, value in given.items():
+        if not isinstance(value, (str, bytes)) and hasattr(value, "__len__"):
+            if len(value) > 2 * _MOST_AXES:
+                what = f"more than two for each of {_MOST_AXES} axes"
+                return f"its `{name}` has {len(value):,} numbers, {what}"
+    return None
+
+
 def batch_fault(given: Mapping[str, Any]) -> str | None:
     """Why a tensor cannot have `batch_dims` batch dimensions.
 
@@ -174,6 +199,7 @@ def equation_ranks(given: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 __all__ = [
+    "axes_fault",
     "batch_fault",
     "block_fault",
     "equation_fault",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from onnxwright.operators.attribute_faults import axes_fault
 from onnxwright.operators.flops import Cost, Sized
 from onnxwright.operators.op_call import (
     ContradictionError,
@@ -111,6 +112,7 @@ FACTS = (
     OperatorFacts("Col2Im"),
     OperatorFacts(
         "Conv",
+        attribute_fault=axes_fault,
         heavy=True,
         least_ranks=(0, 2),
         infer=_conv_shape,
@@ -125,6 +127,7 @@ FACTS = (
     ),
     OperatorFacts(
         "ConvTranspose",
+        attribute_fault=axes_fault,
         heavy=True,
         infer=_conv_transpose_shape,
         flops=_conv_transpose_flops,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxwright.operators.attribute_faults import block_fault
+from onnxwright.operators.attribute_faults import axes_fault, block_fault
 from onnxwright.operators.dims_rules import unchanged
 from onnxwright.operators.flops import free
 from onnxwright.operators.folding import constant
@@ -319,6 +319,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Transpose",
+        attribute_fault=axes_fault,
         copies=True,
         moves_data=True,
         cheap=True,

@@ -9,12 +9,13 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.diagnostics.shown_text import ShownText
 from onnxwright.diagnostics.text import clean
 from onnxwright.ir.nested import all_nodes
 
 
 @dataclass
-class OptimizeReport:
+class OptimizeReport(ShownText):
     """What was done.
 
     Fields:

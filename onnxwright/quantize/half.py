@@ -12,6 +12,7 @@ from onnx_ir.passes.common import InlinePass
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import quantize as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.shown_text import ShownText
 from onnxwright.ir.nested import all_nodes
 from onnxwright.quantize.half_rewrite import Plan, rewrite
 from onnxwright.quantize.half_types import HalfTypes, is_float
@@ -32,7 +33,7 @@ _LEAST_VERSION = {ir.DataType.FLOAT16: 8, ir.DataType.BFLOAT16: 13}
 
 
 @dataclass
-class HalfReport:
+class HalfReport(ShownText):
     """What `to_half` did.
 
     Fields:

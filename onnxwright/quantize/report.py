@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from onnxwright.diagnostics.shown_text import ShownText
+
 
 @dataclass(frozen=True)
 class QuantizedWeight:
@@ -44,7 +46,7 @@ class Skipped:
 
 
 @dataclass
-class QuantizeReport:
+class QuantizeReport(ShownText):
     """What was done.
 
     Fields:

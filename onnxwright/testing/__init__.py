@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from onnxwright.compare.assertions import find_difference as find_difference
     from onnxwright.compare.diffing import Diff as Diff
     from onnxwright.compare.diffing import diff as diff
+    from onnxwright.compare.proto_equality import (
+        assert_onnx_proto_equal as assert_onnx_proto_equal,
+    )
     from onnxwright.testing.proving import Proof as Proof
     from onnxwright.testing.proving import prove as prove
     from onnxwright.testing.verifying import first_difference as first_difference
@@ -25,6 +28,7 @@ _HOMES = {
     "assert_isomorphic": "onnxwright.compare.assertions",
     "assert_isomorphic_function": "onnxwright.compare.assertions",
     "assert_isomorphic_graph": "onnxwright.compare.assertions",
+    "assert_onnx_proto_equal": "onnxwright.compare.proto_equality",
     "Proof": "onnxwright.testing.proving",
     "prove": "onnxwright.testing.proving",
     "first_difference": "onnxwright.testing.verifying",

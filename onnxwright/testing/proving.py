@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from onnxwright.diagnostics.shown_text import ShownText
 from onnxwright.optimizer.rules import Rule
 from onnxwright.testing.rule_inputs import PRODUCERS
 from onnxwright.testing.rule_trials import Trial, run_plainly
@@ -24,7 +25,7 @@ _ENOUGH = 4
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(ShownText):
     """What a proof has seen.
 
     Fields:

@@ -13,36 +13,78 @@ from onnxwright.viz.page_data import page_data
 from onnxwright.viz.summary import Summary
 from onnxwright.viz.view import View
 
-_STYLE = """
-body{font:14px system-ui,sans-serif;margin:0;color:#1f2328;background:#fff}
+# Colours by what they say, so that a rule below is the same in light and in dark.
+_COLOURS = {
+    "text": ("#1f2328", "#e6edf3"),
+    "muted": ("#57606a", "#9198a1"),
+    "ground": ("#ffffff", "#0d1117"),
+    "panel": ("#f6f8fa", "#161b22"),
+    "line": ("#d0d7de", "#3d444d"),
+    "edge": ("#6e7781", "#9198a1"),
+    "wire": ("#8c959f", "#7d8590"),
+    "accent": ("#0969da", "#4493f8"),
+    "io": ("#dafbe1", "#12361f"),
+    "io-line": ("#1a7f37", "#3fb950"),
+    "heavy": ("#ddf4ff", "#122d52"),
+    "call": ("#fbefff", "#2f1d4d"),
+    "call-line": ("#8250df", "#ab7df8"),
+    "fold": ("#eaeef2", "#262c36"),
+    "fold-line": ("#424a53", "#b7bdc8"),
+    "wrong": ("#cf222e", "#ff7b72"),
+    "wrong-ground": ("#ffebe9", "#4a1517"),
+    "flow": ("#d4a72c", "#d29922"),
+    "flow-line": ("#9a6700", "#d29922"),
+}
+
+
+def _declared(which: int) -> str:
+    return "".join(f"--{name}:{pair[which]};" for name, pair in _COLOURS.items())
+
+
+_STYLE = (
+    f"""
+:root{{color-scheme:light dark;{_declared(0)}}}
+@media (prefers-color-scheme:dark){{:root{{{_declared(1)}}}}}
+"""
+    """\
+body{font:14px system-ui,sans-serif;margin:0;color:var(--text);background:var(--ground);
+display:flex;flex-direction:column;min-height:100vh}
 header,section{padding:8px 20px}h1{font-size:18px;margin:4px 0}h2{font-size:14px;margin:4px 0}
-h3{font-size:12px;color:#57606a;margin:8px 0 2px}summary{cursor:pointer}
+h3{font-size:12px;color:var(--muted);margin:8px 0 2px}summary{cursor:pointer}
 table{border-collapse:collapse}td{padding:1px 14px 1px 0;vertical-align:top}
-td:first-child{color:#57606a;white-space:nowrap}
-pre{font:12px ui-monospace,Menlo,Consolas,monospace;overflow:auto;background:#f6f8fa;padding:10px}
+td:first-child{color:var(--muted);white-space:nowrap}
+pre{font:12px ui-monospace,Menlo,Consolas,monospace;overflow:auto;background:var(--panel);
+padding:10px}
 .bar{display:flex;gap:8px;align-items:center;padding:4px 20px}
 .bar input{width:22em;padding:3px 6px}.bar button,.bar select,aside button{font:inherit}
-main{display:flex;height:78vh;border-top:1px solid #d0d7de;border-bottom:1px solid #d0d7de}
+main{display:flex;flex:1 0 70vh;height:70vh;border-top:1px solid var(--line);
+border-bottom:1px solid var(--line)}
 #ow-svg{flex:1;min-width:0;height:100%;cursor:grab;touch-action:none}
-aside{width:380px;overflow:auto;border-left:1px solid #d0d7de;padding:8px 14px;font-size:13px}
-aside td{padding-right:8px;overflow-wrap:anywhere}aside tr.bad td{color:#cf222e;font-weight:bold}
-aside .link{display:inline-block;border:0;background:none;color:#0969da;cursor:pointer;padding:0;
-text-align:left}#ow-found .link{display:block}#ow-found{max-height:30%;overflow:auto}
-.hint{color:#57606a}
+aside{width:380px;overflow:auto;border-left:1px solid var(--line);padding:8px 14px;font-size:13px}
+aside td{padding-right:8px;overflow-wrap:anywhere}
+aside tr.bad td{color:var(--wrong);font-weight:bold}
+aside .link{display:inline-block;border:0;background:none;color:var(--accent);cursor:pointer;
+padding:0;text-align:left}#ow-found .link{display:block}#ow-found{max-height:30%;overflow:auto}
+.hint{color:var(--muted)}
 #ow-svg text{font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-user-select:none}
-#ow-svg .op,#ow-svg .head{font-weight:bold}#ow-svg .more{fill:#555}
-#ow-svg rect{rx:4;ry:4;fill:#f6f8fa;stroke:#57606a}
-.box{cursor:pointer}#ow-svg .io rect{fill:#dafbe1;stroke:#1a7f37;rx:11;ry:11}
-#ow-svg .const rect{fill:#fff;stroke:#8c959f;stroke-dasharray:3 2}
-#ow-svg .heavy rect{fill:#ddf4ff;stroke:#0969da}#ow-svg .call rect{fill:#fbefff;stroke:#8250df}
-#ow-svg .fold rect{fill:#eaeef2;stroke:#424a53}#ow-svg .bad rect{fill:#ffebe9;stroke:#cf222e}
-#ow-svg .frame>rect{fill:#8c959f;fill-opacity:.07;stroke:#8c959f}
-#ow-svg .frame.flow>rect{fill:#d4a72c;stroke:#9a6700}
-#ow-svg .toggle{cursor:pointer}#ow-svg .toggle rect{fill:#fff;rx:2;ry:2;stroke:#424a53}
-#ow-svg .wire{fill:none;stroke:#8c959f}#ow-svg .wire.lit{stroke:#0969da;stroke-width:2.5}
-#ow-svg .chosen>rect{stroke:#0969da;stroke-width:3}
+user-select:none;fill:var(--text)}
+#ow-svg .op,#ow-svg .head{font-weight:bold}#ow-svg .more{fill:var(--muted)}
+#ow-svg rect{rx:4;ry:4;fill:var(--panel);stroke:var(--muted)}#ow-tip path{fill:var(--edge)}
+.box{cursor:pointer}#ow-svg .io rect{fill:var(--io);stroke:var(--io-line);rx:11;ry:11}
+#ow-svg .const rect{fill:var(--ground);stroke:var(--wire);stroke-dasharray:3 2}
+#ow-svg .heavy rect{fill:var(--heavy);stroke:var(--accent)}
+#ow-svg .call rect{fill:var(--call);stroke:var(--call-line)}
+#ow-svg .fold rect{fill:var(--fold);stroke:var(--fold-line)}
+#ow-svg .bad rect{fill:var(--wrong-ground);stroke:var(--wrong)}
+#ow-svg .frame>rect{fill:var(--wire);fill-opacity:.07;stroke:var(--wire)}
+#ow-svg .frame.flow>rect{fill:var(--flow);stroke:var(--flow-line)}
+#ow-svg .toggle{cursor:pointer}
+#ow-svg .toggle rect{fill:var(--ground);rx:2;ry:2;stroke:var(--fold-line)}
+#ow-svg .wire{fill:none;stroke:var(--wire)}
+#ow-svg .wire.lit{stroke:var(--accent);stroke-width:2.5}
+#ow-svg .chosen>rect{stroke:var(--accent);stroke-width:3}
 """
+)
 _CANVAS = """\
 <div class="bar"><input id="ow-search" type="search" placeholder="Search operators, names, modules"
 aria-label="Search"><span id="ow-count"></span><select id="ow-graph" aria-label="Graph"></select>
@@ -50,8 +92,7 @@ aria-label="Search"><span id="ow-count"></span><select id="ow-graph" aria-label=
 <button id="ow-fit">Whole graph</button></div>
 <main><svg id="ow-svg" role="img" aria-label="graph"><defs><marker id="ow-tip" viewBox="0 0 8 8"
 refX="8" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse"
-orient="auto"><path d="M0 0L8 4L0 8z"
-fill="#6e7781"/></marker></defs><g id="ow-scene"></g></svg>
+orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs><g id="ow-scene"></g></svg>
 <aside><div id="ow-found"></div><div id="ow-detail"></div></aside></main>
 """
 # From this size on a notebook shows the listing instead of the picture.

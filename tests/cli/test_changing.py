@@ -64,11 +64,14 @@ def test_extract_compose_shapes_and_names(
     [
         ("convert m.onnx -o n.onnx", 2, "say what to convert to"),
         ("convert m.onnx --domain ml -o n.onnx", 2, "--domain takes DOMAIN=N"),
-        ("convert m.onnx --opset 99 -o n.onnx", 1, "OW871"),
+        ("convert m.onnx --opset 99 -o n.onnx", 2, "OW871"),
         ("convert no.onnx --opset 18 -o n.onnx", 2, "there is no file no.onnx"),
         ("convert m.onnx --opset 18 -o no/n.onnx", 2, "does not exist"),
-        ("extract m.onnx --inputs x --outputs nothing -o n.onnx", 1, "OW876"),
+        ("extract m.onnx --inputs x --outputs nothing -o n.onnx", 2, "OW876"),
         ("compose m.onnx m.onnx --connect y -o n.onnx", 2, "--connect takes NAME=VALUE"),
+        ("compose m.onnx m.onnx -o n.onnx", 2, "`--connect` cannot be used: no output"),
+        ("compose m.onnx m.onnx -o n.onnx", 2, "which output goes where: --connect y=x"),
+        ("chekc m.py", 2, "there is no command 'chekc'; did you mean 'check'?"),
         ("set-shapes m.onnx -o n.onnx", 2, "say what changes"),
         ("rename m.onnx -o n.onnx", 2, "say what to rename"),
     ],
@@ -82,9 +85,25 @@ def test_mistakes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(model)
-    assert main(line.split()) == status
+    try:
+        ended: object = main(line.split())
+    except SystemExit as ending:
+        ended = ending.code
+    assert ended == status
     assert words in capsys.readouterr().err
     assert not (model / "n.onnx").exists()
+
+
+def test_messages_speak_of_options(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of those of the command, where the function has arguments of Python."""
+    monkeypatch.chdir(model)
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[N] x, float[N] z) => (float[N] y)'
+    onnx.save(parser.parse_model(head + "{ y = Add(x, z) }"), "s.onnx")
+    assert main("compose s.onnx s.onnx --connect y=x -o n.onnx".split()) == 2
+    assert "give `--prefix`, which is put before the names" in capsys.readouterr().err
+    assert main("compose s.onnx s.onnx --connect y=x --prefix b_ -o n.onnx".split()) == 0
 
 
 def test_convert_and_rename_verify(

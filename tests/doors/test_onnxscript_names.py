@@ -399,3 +399,119 @@ def test_names_of_scripts_do_not_matter_unless_asked_for() -> None:
     ):
         with pytest.raises(AssertionError, match="not isomorphic"):
             different()
+
+
+@ow.script("my.domain", version=3)
+def scaled(x: ow.FLOAT["N"], factor: float = 2.0, *, kind: str | None = None) -> ow.FLOAT["N"]:
+    """A scaled input."""
+    return x * factor
+
+
+def test_function_ir_becomes_a_function_proto() -> None:
+    """What was changed in it is in the proto."""
+    function = scaled.function_ir
+    assert function.to_function_proto() == scaled.to_function_proto()
+    function.doc_string = "changed"
+    assert function.to_function_proto("other").domain == "other"
+    assert function.to_function_proto().doc_string == "changed"
+
+
+def test_op_schema_of_a_script() -> None:
+    """It can be registered, and a model that calls the function is checked by it."""
+    schema = scaled.op_schema
+    assert (schema.name, schema.domain, schema.since_version) == ("scaled", "my.domain", 3)
+    assert [i.name for i in schema.inputs] == ["x"]
+    assert [o.name for o in schema.outputs] == ["output"]
+    allowed = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+    assert allowed[schema.inputs[0].type_str] == ["tensor(float)"]
+    factor, kind = schema.attributes["factor"], schema.attributes["kind"]
+    assert (factor.required, factor.default_value.f, kind.required) == (False, 2.0, False)
+    assert schema.doc.strip() == "A scaled input."
+
+    @ow.script()
+    def main(x: ow.FLOAT["N"]) -> ow.FLOAT["N"]:
+        return scaled(x)
+
+    model = main.to_model_proto(functions="external")
+    onnx.defs.register_schema(schema)
+    try:
+        onnx.checker.check_model(model)
+        model.graph.node[0].input.append("x")
+        with pytest.raises(onnx.checker.ValidationError, match="scaled"):
+            onnx.checker.check_model(model)
+    finally:
+        onnx.defs.deregister_schema("scaled", 3, "my.domain")
+
+
+def test_calls_stay_nodes_without_bodies() -> None:
+    """The model imports the domain of the call, and no domain that only the body needs."""
+
+    @ow.script()
+    def main(x: ow.FLOAT["N"]) -> ow.FLOAT["N"]:
+        return scaled(x, 3.0)
+
+    model = main.to_model_proto(functions="external")
+    assert [(n.domain, n.op_type) for n in model.graph.node] == [("my.domain", "scaled")]
+    assert not model.functions
+    assert {o.domain: o.version for o in model.opset_import}["my.domain"] == 3
+    assert model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+
+
+def test_an_annotation_types_the_result_of_a_custom_operator() -> None:
+    """What follows computes with that type; a wrong one of a known operator stays an error."""
+    custom = ow.Opset("my.kernels", 1)
+
+    @ow.script()
+    def main(x: ow.FLOAT[2]):
+        y: ow.INT64[3] = custom.Count(x)
+        return y + 1, y
+
+    model = main.to_model_proto()
+    kinds = [(o.type.tensor_type.elem_type, dims(o)) for o in model.graph.output]
+    assert kinds == [(onnx.TensorProto.INT64, [3])] * 2
+    assert not any(node.op_type == "CastLike" for node in model.graph.node)
+
+
+def dims(value: onnx.ValueInfoProto) -> list[int]:
+    return [d.dim_value for d in value.type.tensor_type.shape.dim]
+
+
+_NODE = onnx.helper.make_node("Relu", ["x"], ["y"], name="n")
+_UNEQUAL = {
+    "another output": (onnx.helper.make_node("Relu", ["x"], ["z"], name="n"), r"output\[0\]: 'y'"),
+    "one input more": (onnx.helper.make_node("Relu", ["x", "x"], ["y"], name="n"), "2 entries"),
+    "an attribute": (onnx.helper.make_node("Relu", ["x"], ["y"], name="n", a=1), "attribute"),
+    "another kind": (onnx.GraphProto(), "NodeProto != GraphProto"),
+}
+
+
+@pytest.mark.parametrize("case", _UNEQUAL)
+def test_protos_that_differ(case: str) -> None:
+    """The message has the path."""
+    other, words = _UNEQUAL[case]
+    with pytest.raises(AssertionError, match=words):
+        ow.testing.assert_onnx_proto_equal(_NODE, other)
+
+
+def test_protos_that_are_equal() -> None:
+    """In another order where order says nothing, with a default written out, and NaN in both."""
+    equal = ow.testing.assert_onnx_proto_equal
+    model = scaled.to_model_proto()
+    other = onnx.ModelProto.FromString(model.SerializeToString())
+    other.domain = ""
+    imports = [onnx.helper.make_opsetid("a", 1), onnx.helper.make_opsetid("b", 2)]
+    model.opset_import.extend(imports)
+    other.opset_import.extend(imports[::-1])
+    equal(model, other)
+    nan = onnx.helper.make_node("C", [], ["y"], value_float=float("nan"))
+    equal(nan, onnx.NodeProto.FromString(nan.SerializeToString()))
+    weight = onnx.helper.make_tensor("w", 1, [1], [1.0])
+    graph = onnx.helper.make_graph([], "g", [], [], [weight])
+    typed = onnx.GraphProto.FromString(graph.SerializeToString())
+    typed.value_info.append(onnx.helper.make_tensor_value_info("w", 1, [1]))
+    equal(typed, graph, ignore_initializer_value_proto=True)
+    for a, b, lenient in ((typed, graph, False), (graph, typed, True)):
+        with pytest.raises(AssertionError, match=r"value_info\['w'\]: only in"):
+            equal(a, b, lenient)
+    with pytest.raises(TypeError, match="not an object of type int"):
+        equal(1, 1)

@@ -295,3 +295,89 @@ def test_axes_of_no_input_are_an_error(key: str, names: Any) -> None:
         torch_onnx.export(Cached(), args, **call)
     if key == "y":
         assert torch_onnx.export(Cached(), args, output_names="y", **call)
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_versions_of_domains_in_one_dict(domain: str) -> None:
+    """The standard opset, and those that symbolic functions name."""
+    torch_onnx.register_custom_op_symbolic(
+        "aten::relu", lambda g, x: g.op("my.domain::Ramp", x).setType(x.type()), 9
+    )
+    try:
+        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+        program = torch_onnx.export(model, X, opset_version={domain: 20, "my.domain": 3})
+    finally:
+        torch_onnx.unregister_custom_op_symbolic("aten::relu", 9)
+    assert program.model.opset_imports == {"": 20, "my.domain": 3}
+
+
+def test_opset_version_none_is_the_default() -> None:
+    """In both exporters' functions; a dict belongs to that of torch."""
+    for export in (ow.export, torch_onnx.export):
+        program = export(torch.nn.ReLU(), (X,), opset_version=None)
+        assert program.model.opset_imports[""] == ow.opset.DEFAULT_OPSET_VERSION
+    with pytest.raises(ow.errors.ExportValueError, match="versions of other domains come with"):
+        ow.export(torch.nn.ReLU(), (X,), opset_version={"": 20})  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.onnx, "ExportableModule"), reason="this PyTorch has no ExportableModule"
+)
+@pytest.mark.parametrize("base", [torch.onnx, torch_onnx], ids=["torch.onnx", "torch_onnx"])
+def test_exportable_modules(base: Any) -> None:
+    """They bring inputs, names and dynamic shapes; what is given instead comes first."""
+
+    class Doubled(base.ExportableModule):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x * 2
+
+        def example_arguments(self) -> Any:
+            return (X,), None
+
+        def dynamic_shapes(self) -> Any:
+            return ({0: "batch"},)
+
+        def input_names(self) -> Any:
+            return ("features",)
+
+        def output_names(self) -> Any:
+            return ("doubled",)
+
+    calls = [ow.export(Doubled()), torch_onnx.export(Doubled())]
+    if base is torch_onnx:
+        calls.append(Doubled().to_onnx(opset_version=20))
+        assert calls[-1].model.opset_imports[""] == 20
+    for program in calls:
+        graph = program.model_proto.graph
+        assert [graph.input[0].name, graph.output[0].name] == ["features", "doubled"]
+        assert dims(graph.input[0]) == ["batch", 3]
+    program = ow.export(Doubled(), output_names=["twice"])
+    assert program.model_proto.graph.output[0].name == "twice"
+    program = ow.export(Doubled(), (X,))
+    assert dims(program.model_proto.graph.input[0]) == [2, 3]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_an_initializer_makes_the_session(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the bytes of the model, or of its path; calls go through what it makes."""
+    import onnxruntime
+
+    from onnxwright.exporter.program import saving
+
+    if large:
+        monkeypatch.setattr(saving, "FILE_LIMIT", 10)
+    model, sources = Net().eval(), []
+
+    def initializer(source: Any) -> Any:
+        sources.append(source)
+        return onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
+
+    program = ow.export(model, (X,))
+    session = program.initialize_inference_session(initializer=initializer)
+    assert program.initialize_inference_session(initializer) is not session
+    torch.testing.assert_close(program(X), model(X))
+    assert [type(source) for source in sources] == [str if large else bytes] * 2
+    with pytest.raises(ow.errors.ExportValueError, match="`initializer` is given as well"):
+        program.initialize_inference_session(initializer, session_options=1)
+    with pytest.raises(ow.errors.EagerError, match="did not give an InferenceSession"):
+        program.initialize_inference_session(lambda source: None)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import onnxwright as ow
 from onnxwright import (
     Evaluator,
     OrtEvaluator,
@@ -298,3 +301,59 @@ def test_only_a_bounded_number_of_sessions_has_threads() -> None:
     e = OrtEvaluator()
     assert e._may_be_parallel(op.MatMul)
     assert not e._may_be_parallel(op.Add)
+
+
+@script()
+def _decided(x: FLOAT["N"]) -> FLOAT["N"]:
+    y = x
+    for _ in range(3):
+        if y.sum() > 2:
+            y = y - 1
+    return y
+
+
+class _Counting(ReferenceEvaluator):
+    """The reference, which counts its operators."""
+
+    calls = 0
+
+    def run_op(self, *args: Any) -> Any:
+        type(self).calls += 1
+        return super().run_op(*args)
+
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "run_model": lambda model, x: ow.run_model(model, [x])[0],
+    "debug": lambda model, x: next(iter(ow.debug(model, [x]).outputs.values())),
+    "CompiledModel": lambda model, x: ow.CompiledModel(model)(x),
+    "a copy": lambda model, x: copy.copy(ow.CompiledModel(model))(x),
+    "compile": lambda _, x: _COMPILED(x),
+}
+_COMPILED = _decided.compile()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_evaluator_runs_whole_models(way: str) -> None:
+    """Node by node, in loops and branches, too; outside of it a session runs as before."""
+    x = np.array([1, 2, 3], np.float32)
+    model = _decided.to_model_proto()
+    run = WAYS[way]
+    plain = run(model, x)
+    before = _Counting.calls
+    with evaluator(_Counting()):
+        assert run(model, x).tolist() == plain.tolist() == [-1, 0, 1]
+    assert _Counting.calls > before + 3
+    before = _Counting.calls
+    assert run(model, x).tolist() == [-1, 0, 1]
+    assert way == "debug" or _Counting.calls == before
+
+
+def test_a_node_that_fails_on_an_evaluator_names_its_line() -> None:
+    @script()
+    def broken(x: FLOAT["N"], y: FLOAT["M"]) -> FLOAT["N"]:
+        return op.Add(x, y)
+
+    with evaluator("reference"), pytest.raises(EagerError, match="OW612") as caught:
+        ow.run_model(broken.to_model_proto(), [np.ones(2, np.float32), np.ones(3, np.float32)])
+    assert "return op.Add(x, y)" in str(caught.value)
+    assert "node Add" in str(caught.value)

@@ -386,3 +386,46 @@ def test_another_member_of_an_enum_is_refused() -> None:
     program = ow.export(member_of_enum, (torch.ones(2), Way.UP))
     with pytest.raises(errors.ExportTypeError, match=r"`way` was .*UP.* when"):
         program(torch.ones(2), Way.DOWN)
+
+
+class Crate:
+    """A class that torch takes apart without names for the parts."""
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+
+
+pytree.register_pytree_node(
+    Crate,
+    lambda crate: ([crate.a, crate.b], None),
+    lambda parts, _: Crate(*parts),
+    serialized_type_name="Crate",
+)
+
+
+class _Crates(nn.Module):
+    """A crate comes and goes."""
+
+    def forward(self, crate: Any) -> Any:
+        """Other parts."""
+        return Crate(crate.a + crate.b, crate.a)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        None,
+        ([{0: "n"}, {0: "n"}],),
+        (Crate({0: "n"}, {0: "n"}),),
+        {"crate": Crate({0: "n"}, {0: "n"})},
+        True,
+    ],
+    ids=["static", "a list", "an object", "by name", "all"],
+)
+def test_classes_registered_without_keys(shapes: Any) -> None:
+    """They are inputs and outputs, and the captured program can be called, too."""
+    program = ow.export(_Crates(), (Crate(randn(2), randn(2)),), dynamic_shapes=shapes, verify=True)
+    crate = Crate(randn(2), randn(2)) if shapes is None else Crate(randn(5), randn(5))
+    for got in (program(crate), program.exported_program.module()(crate)):
+        assert isinstance(got, Crate)
+        torch.testing.assert_close(got.a, crate.a + crate.b)

@@ -129,7 +129,7 @@ def test_keys_may_be_operators_of_every_kind() -> None:
         ({"external_data": "beside"}, "choose None, True, False or 'per_tensor'"),
         ({"opset_version": True}, "True is not possible"),
         ({"opset_version": 6}, "choose 7 to 26"),
-        ({"opset_version": 99}, "choose 7 to 26\n"),
+        ({"opset_version": 99}, "choose 7 to 26, the newest runnable opset\n"),
         ({"dynamic_shapes": ({0: 3.5},)}, "3.5 for a dimension"),
         ({"dynamic_shapes": ({0: ""},)}, "'' for a dimension"),
         ({"dynamic_shapes": ({0: 3},)}, "the size 3, where the example input has 2"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from torch.export import Dim  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
 from onnxwright import errors  # noqa: E402
+from onnxwright.diagnostics.origins import span_of_origin  # noqa: E402
 from tests.exporter.programs import check, operators, same, shapes, valid  # noqa: E402
 
 
@@ -140,6 +143,45 @@ def test_full_metadata_names_modules_nodes_and_lines() -> None:
     assert "body" in props["namespace"]
     held = program.model.graph.initializers["head.bias"].metadata_props
     assert held["pkg.torch.export.graph_signature.InputSpec.kind"] == "PARAMETER"
+
+
+def _decides(x: Any) -> Any:
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+@ow.script()
+def _twice(x: ow.FLOAT[...]) -> ow.FLOAT[...]:
+    y = x + x
+    return y
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (Net(), {}),
+        (Net(), {"export_modules_as_functions": True}),
+        (Net(), {"custom_translation_table": {"aten::relu": _twice}}),
+        (Net(), {"metadata": "short"}),
+        (_decides, {"capture": "source"}),
+    ],
+    ids=["plain", "functions", "a script", "short", "decisions"],
+)
+def test_a_model_names_no_folder_of_the_machine(
+    model: Any, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are named below the folders that Python imports from; messages still find the lines."""
+    monkeypatch.chdir(tmp_path)
+    inputs = _inputs() if isinstance(model, Net) else (randn(2),)
+    program = ow.export(model, inputs, **options)
+    program.save("model.onnx", external_data=True)
+    data = program.model_proto.SerializeToString() + Path("model.onnx").read_bytes()
+    here = Path(__file__)
+    for path in (here.parent, Path(torch.__file__).parent, Path(sys.prefix), Path.home(), tmp_path):
+        assert str(path).encode() not in data
+    assert here.name.encode() in data or options == {"metadata": "short"}
+    nodes = [n for n in program.model.graph.all_nodes() if "onnxwright.origin" in n.metadata_props]
+    places = [span_of_origin(node.metadata_props["onnxwright.origin"]) for node in nodes]
+    assert str(here) in {place.file for place in places if place is not None}
 
 
 def test_short_metadata_names_modules_only() -> None:

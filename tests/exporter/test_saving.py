@@ -49,6 +49,35 @@ def test_a_small_model_is_one_file(tmp_path: Path) -> None:
         agrees(path, model, x)
 
 
+@pytest.mark.parametrize("location", ["w.bin", "weights/model.data", "a/b/c.data"])
+def test_weights_in_a_file_that_is_named(location: str, tmp_path: Path) -> None:
+    """Beside the model or in a folder below; a second save replaces the file."""
+    model, x = large(), randn(1, 100)
+    for _ in range(2):
+        path = ow.export(model, (x,)).save(tmp_path / "m.onnx", location=location)
+        assert files(tmp_path) == sorted(["m.onnx", location])
+        agrees(path, model, x)
+
+
+@pytest.mark.parametrize("location", ["/w.bin", "../w", "a/../w", "a//w", "w/", "C:w", "a\\w", 5])
+def test_weights_stay_below_the_folder_of_the_model(location: Any, tmp_path: Path) -> None:
+    """Other paths are refused before anything is written."""
+    program = ow.export(large(), (randn(1, 100),))
+    with pytest.raises(errors.ExportValueError, match="below the model's folder"):
+        program.save(tmp_path / "m.onnx", location=location)
+    assert files(tmp_path) == []
+
+
+def test_weights_do_not_follow_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    """No runtime would read them there."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here" / "w").symlink_to(tmp_path / "there")
+    with pytest.raises(OSError, match="out of the folder"):
+        ow.export(large(), (randn(1, 100),)).save(tmp_path / "here" / "m.onnx", location="w/m.data")
+    assert files(tmp_path) == []
+
+
 def test_weights_are_inside_by_default(tmp_path: Path) -> None:
     """Under the limit of protobuf."""
     model, x = large(), randn(1, 100)

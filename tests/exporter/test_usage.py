@@ -401,7 +401,7 @@ def test_a_missing_folder_is_named(program: Any, tmp_path: Path) -> None:
 def test_weights_that_do_not_fit_into_a_model_are_told(
     program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saving, "_LIMIT", 1000)
+    monkeypatch.setattr(saving, "FILE_LIMIT", 1000)
     with pytest.raises(ExportValueError, match="a model file holds 2 GB"):
         program.save(tmp_path / "m.onnx", external_data=False)
     with pytest.raises(ExportValueError, match="not a way to write weights"):

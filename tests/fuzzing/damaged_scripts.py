@@ -30,6 +30,9 @@ from tests.harness.programs import (
 )
 
 _NUMBERS = (0, 1, -1, 2, 3, 5, 7, 100, 0.5, -1.5, 1e30, 2**31, 2**40, 2**63, True, False)
+_RUN_SECONDS = 2
+"""Processor time for one run; random programs take milliseconds, damaged ones may not end."""
+
 _SIZES = (0, 1, 2, 3, 4, 7, -1, "A", "B", "C", "2*A", "A + 1", None, 2.5, "")
 
 
@@ -154,7 +157,7 @@ def _says_that_values_differ(told: warnings.WarningMessage) -> bool:
 def _tried(run: Callable[[], Any], how: str) -> Any:
     """What one way gives; None where it refuses, or where numpy has no value to compare with."""
     try:
-        with time_limit():
+        with time_limit(_RUN_SECONDS):
             return run()
     except Exception as error:  # noqa: BLE001 - sorted out here
         if how != "numpy":

@@ -7,7 +7,7 @@ import pytest
 from tests.fuzzing.runs import one
 
 SHARE = [*((kind, start) for kind in ("models", "bytes") for start in range(0, 120, 30)),
-         ("structures", 0), ("rare", 0)]  # fmt: skip
+         ("structures", 0), ("rare", 0), ("scripts", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "start"), SHARE)

@@ -313,18 +313,18 @@ def _is_ours(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def time_limit() -> Iterator[None]:
+def time_limit(seconds: float = SECONDS) -> Iterator[None]:
     """Turn a hang into a `TimeoutError`, where the platform and the thread allow it."""
 
     def stop(_number: int, _frame: object) -> None:
-        raise TimeoutError(f"compiling takes longer than {SECONDS} seconds")
+        raise TimeoutError(f"it takes longer than {seconds} seconds")
 
     try:
         before = signal.signal(signal.SIGPROF, stop)
     except (ValueError, AttributeError):
         yield
         return
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of this process's own time
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # of this process's own time
     try:
         yield
     finally:

@@ -217,6 +217,7 @@ LIMITS = (
             "tests/test_examples.py::test_example_runs[export_failing.py]",
             "tests/test_examples.py::test_example_runs[export_quantized.py]",
             "tests/test_examples.py::test_example_runs[observe_calls.py]",
+            "tests/test_examples.py::test_example_runs[run_decoder.py]",
         ),
     ),
     Limit(

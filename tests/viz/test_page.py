@@ -276,3 +276,53 @@ def test_an_empty_model_and_hostile_names_are_drawn(shown: Page, tmp_path: Path)
     assert "<img src=x" in text_of(shown, "#ow-detail")
     assert shown.run("document.querySelectorAll('img').length") == 0
     assert shown.errors == []
+
+
+def _luminance(color: str) -> float:
+    """How bright a colour is, from 0 to 1, as WCAG 2 defines it."""
+    parts = [int(text) / 255 for text in re.findall(r"\d+", color)[:3]]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * x for w, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+_TEXTS = """
+[...document.querySelectorAll('#ow-scene .box')].flatMap(box => {
+  const rect = getComputedStyle(box.querySelector('rect')).fill;
+  return [...box.querySelectorAll('text')].map(t => [getComputedStyle(t).fill, rect]);
+}).concat([...document.querySelectorAll('h1,aside td,aside .link,.hint,summary,pre')].map(
+  e => [getComputedStyle(e).color, getComputedStyle(
+    e.tagName == 'PRE' ? e : document.body).backgroundColor]))
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_follows_the_system_and_is_readable(
+    shown: Page, tmp_path: Path, scheme: str
+) -> None:
+    shown.send(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+    )
+    opened(shown, tmp_path, nested)
+    shown.click("#ow-scene .box")
+    ground = shown.run("getComputedStyle(document.body).backgroundColor")
+    assert (_luminance(ground) > 0.5) == (scheme == "light")
+    pairs = shown.run(_TEXTS)
+    assert len(pairs) > 20
+    assert min(_contrast(*pair) for pair in pairs) >= 4.5  # WCAG 2, level AA
+    shown.send("Emulation.setEmulatedMedia", features=[])
+    assert shown.errors == []
+
+
+@pytest.mark.parametrize("height", [500, 1400])
+def test_the_page_fills_the_window(shown: Page, tmp_path: Path, height: int) -> None:
+    opened(shown, tmp_path, nested)
+    shown.open(tmp_path / "page.html", height=height)
+    box = shown.run("JSON.stringify(document.querySelector('#ow-svg').getBoundingClientRect())")
+    assert json.loads(box)["height"] > 0.68 * height
+    end = shown.run("document.querySelector('section').getBoundingClientRect().bottom")
+    assert end >= height - 1

@@ -120,7 +120,7 @@ class UnknownFunctionChoice(Diagnostic):
     code: ClassVar[str] = "OW708"
     title: ClassVar[str] = "`functions={given}` is not a valid choice"
     label: ClassVar[str] = ""
-    help: ClassVar[str] = 'use "all", "none", or a list of scripts (or of their names)'
+    help: ClassVar[str] = 'use "all", "none", "external", or a list of scripts (or of their names)'
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     given: str
 

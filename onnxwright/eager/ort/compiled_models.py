@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from typing_extensions import Self
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign, tensor
+from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.calls import from_runtime, output_kind
 from onnxwright.eager.ort.model_failures import model_failed, tell_node
 from onnxwright.eager.ort.model_sources import source_of
+from onnxwright.eager.select import evaluator, other_evaluator
 from onnxwright.eager.values import (
     SequenceValue,
     Value,
@@ -35,8 +39,30 @@ def _restored(model: Any, providers: Any, weights: Any) -> CompiledModel:
     return CompiledModel(model, providers=providers, weights=weights)
 
 
+def _restored_on(model: Any, on: Evaluator) -> CompiledModel:
+    """A model that ran on an evaluator and was pickled or copied."""
+    with evaluator(on):
+        return CompiledModel(model)
+
+
+# What runs a model on another evaluator; `eager.interpreted_models` gives it when it is imported.
+_interpreted: list[Callable[[Any, Evaluator], Any]] = []
+
+
+def run_with(make: Callable[[Any, Evaluator], Any]) -> None:
+    """Let models run on other evaluators than ONNX Runtime.
+
+    Args:
+        make: from a model and an evaluator to an object with `inputs`, `outputs` (name -> type)
+            and `run(names, feed, options)`.
+    """
+    _interpreted[:] = [make]
+
+
 class CompiledModel:
     """A model as one callable ONNX Runtime session.
+
+    Made under another evaluator (`with evaluator("reference"):`), it runs node by node on that.
 
     Args:
         model: a model of any kind (see `ow.load`); the path of its file for external data, and for
@@ -63,6 +89,11 @@ class CompiledModel:
         (('x',), ('y',))
     """
 
+    # The evaluator that runs the nodes, where no session does.
+    _on: Evaluator | None = None
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+
     def __init__(
         self,
         model: Any,
@@ -71,6 +102,10 @@ class CompiledModel:
         session_options: Any = None,
         weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
+        on = other_evaluator()
+        if on is not None and providers is None and session_options is None and weights is None:
+            self._use_evaluator(model, on)
+            return
         # Kept to find which node failed; not where its weights would be held twice for that.
         external = "skip" if weights is not None else "needed"
         model = held_by(model)
@@ -98,11 +133,50 @@ class CompiledModel:
             self.session = sessions.new_session(source.data, options, providers)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             model_failed("ONNX Runtime", "refused", self._model, error)
+        self._read_session()
+
+    def _use_evaluator(self, model: Any, on: Evaluator) -> None:
+        """Run on an evaluator: the model is called as a session is."""
+        made = _interpreted[0](held_by(model), on)
+        self.session, self._run = made, made.run
+        self._model, self._weights, self._on = None, (None, None), on
+        self._made_from = (model, None, None, None)
+        self.input_names, self.output_names = tuple(made.inputs), tuple(made.outputs)
+        self._names = list(self.output_names)
+        self._in_kinds, self._out_kinds = tuple(made.inputs.values()), tuple(made.outputs.values())
+        self._plain = True
+
+    @classmethod
+    def of_session(cls, session: Any, model: bytes | Path) -> Self:
+        """A model that runs in a session made elsewhere.
+
+        Args:
+            session: an `onnxruntime.InferenceSession`.
+            model: what it was made of: the bytes, or the path of the file.
+
+        Returns:
+            The model; calls go through the session.
+
+        Raises:
+            EagerError: it is not a session (OW622).
+        """
+        made = cls.__new__(cls)
+        made._model, made._weights = None, (None, None)
+        made._made_from = (model, None, None, None)
+        made.session = session
+        try:
+            made._read_session()
+        except AttributeError as error:
+            model_failed("the initializer", "did not give an InferenceSession for", None, error)
+        return made
+
+    def _read_session(self) -> None:
+        """Read the inputs and outputs of the session."""
         core = getattr(self.session, "_sess", None)
         self._run = core.run if core is not None else self.session.run
         infos = self.session.get_inputs()
-        self.input_names: tuple[str, ...] = tuple(i.name for i in infos)
-        self.output_names: tuple[str, ...] = tuple(o.name for o in self.session.get_outputs())
+        self.input_names = tuple(i.name for i in infos)
+        self.output_names = tuple(o.name for o in self.session.get_outputs())
         self._names = list(self.output_names)
         self._in_kinds = tuple(_input_kind(i) for i in infos)
         self._out_kinds = tuple(output_kind(o.type) for o in self.session.get_outputs())
@@ -119,6 +193,8 @@ class CompiledModel:
     def __reduce__(self) -> tuple[Any, ...]:
         # A session cannot be pickled or copied: another one is made from the same model.
         data, providers, options, weights = self._made_from
+        if self._on is not None:
+            return _restored_on, (data, self._on)
         if options is not None:
             raise TypeError(
                 "a CompiledModel with `session_options` cannot be pickled: ONNX Runtime's options "
@@ -173,7 +249,9 @@ class CompiledModel:
                 results: list[Value] = self._run(self._names, feed, None)
                 return results
             return self._run_exotic(feed)
-        except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+        except Exception as error:
+            if self._on is not None:
+                raise
             if self._model is not None:
                 tell_node(self._model, feed, error)
             model_failed("ONNX Runtime", "failed in", self._model, error)
@@ -297,6 +375,8 @@ def run_model(
 ) -> list[Any]:
     """Run a model on plain values; its session is kept for the next time.
 
+    Under another evaluator (`with evaluator("reference"):`) the model runs node by node on that.
+
     Args:
         model: a model of any kind (see `ow.load`).
         inputs: the inputs by name, or in the model's order. By name, an initializer that is an
@@ -320,7 +400,10 @@ def run_model(
         >>> run_model(model, {"x": np.array([1.0, -2.0], np.float32)})
         [array([-1.,  2.], dtype=float32)]
     """
-    compiled = _compiled(held_by(model), providers)
+    if providers is None and other_evaluator() is not None:
+        compiled = CompiledModel(model)
+    else:
+        compiled = _compiled(held_by(model), providers)
     if isinstance(inputs, Mapping):
         return compiled.run(compiled._bind((), inputs))
     return compiled.run(compiled._bind(inputs, {}))

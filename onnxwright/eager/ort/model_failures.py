@@ -71,16 +71,8 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
     """
 
     def report(node: onnx.NodeProto, failure: OnnxwrightError) -> None:
-        if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
-            span = origin_of(node)
-            name = f" `{node.name}`" if node.name else ""
-            note = f"node {node.op_type}{name} of the model {model.graph.name!r}"
-            moved = dataclasses.replace(
-                failure.diagnostic,
-                span=span or failure.diagnostic.span,
-                notes=(*failure.diagnostic.notes, note),
-            )
-            raise moved.error(moved) from error
+        if failure.__cause__ is not error:
+            raise_at_node(node, failure, f" of the model {model.graph.name!r}", error)
         raise failure
 
     runner = interpreter.Interpreter(
@@ -97,6 +89,34 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
             raise
     except Exception:  # noqa: BLE001, S110 - this run only serves the message
         pass
+
+
+def raise_at_node(
+    node: onnx.NodeProto,
+    failure: OnnxwrightError,
+    where: str = "",
+    cause: BaseException | None = None,
+) -> NoReturn:
+    """Raise the failure of an operator again, with the node and the Python line that made it.
+
+    Args:
+        node: the node.
+        failure: the error.
+        where: what the node is part of.
+        cause: the cause of the new error; that of the failure if not given.
+
+    Raises:
+        OnnxwrightError: always; other errors than OW612 as they are.
+    """
+    if not isinstance(failure.diagnostic, messages.OpFailed):
+        raise failure
+    name = f" `{node.name}`" if node.name else ""
+    moved = dataclasses.replace(
+        failure.diagnostic,
+        span=origin_of(node) or failure.diagnostic.span,
+        notes=(*failure.diagnostic.notes, f"node {node.op_type}{name}{where}"),
+    )
+    raise moved.error(moved) from (cause or failure.__cause__)
 
 
 def _failed_node(model: Any, text: str) -> Any | None:

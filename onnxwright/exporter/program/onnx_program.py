@@ -98,6 +98,10 @@ class ONNXProgram(RunnableProgram):
         outputs = _some([str(v.name) for v in graph.outputs])
         return f"<ONNXProgram ({inputs}) -> ({outputs}), {len(graph)} nodes>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model's figures and its picture."""
+        return self.show()._repr_html_()
+
     def __enter__(self) -> Self:
         """The program itself; the end of the `with` releases its session and memory."""
         return self
@@ -405,7 +409,8 @@ class ONNXProgram(RunnableProgram):
             external_data: True: weights beside the model in one file `NAME.data`; "per_tensor":
                 one file a weight in a folder `NAME.weights`; False: everything in the model; None:
                 beside it where the model would be larger than 1.5 GB.
-            location: the name of the data file beside the model, for `external_data=True`.
+            location: the data file, for `external_data=True`: a name, or a path below the model's
+                folder (`"weights/model.data"`), whose folders are made if needed.
             threshold: weights of fewer bytes stay in the model.
             include_initializers: write the weights at all; without them they are inputs, with
                 the names and shapes that they have in the module.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.program.resizing import with_shapes
+from onnxwright.types import dims
 
 # From the size of the given inputs to others, in the order in which they are tried.
 _OTHERS: tuple[Callable[[int], int], ...] = (
@@ -53,6 +55,7 @@ def other_sizes(
     seen: list[dict[Any, int]] = [now]
     for other in others if now else ():
         chosen = {s: _within(other(n), program.sizes.ranges.get(str(s))) for s, n in now.items()}
+        chosen = _with_sums(chosen, program.sizes.names)
         if chosen in seen or min(chosen.values()) < 1:
             continue
         seen.append(chosen)
@@ -61,6 +64,16 @@ def other_sizes(
             known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
             if not program.sizes.check(known):
                 yield found
+
+
+def _with_sums(sizes: dict[Any, int], names: Mapping[str, str]) -> dict[Any, int]:
+    """The sizes, where one that is called `past + length` is the sum of these two."""
+    called = {s: names.get(str(s), str(s)) for s in sizes}
+    known = {name: sizes[s] for s, name in called.items()}
+    sums = {s: n for s, n in called.items() if sum_of(n, set(known)) is not None}
+    return sizes | {
+        s: n for s, name in sums.items() if (n := dims.evaluate(name, known)) is not None
+    }
 
 
 def _within(size: int, found: tuple[int, int | None] | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.capture.inputs.sliding import mark_sliding
 from onnxwright.exporter.capture.pipeline import Captured
+from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.program import calling, values
 from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.program.sessions import session_of
@@ -206,15 +207,24 @@ class RunnableProgram:
         )
         return tuple(to_torch(a) for a in found)
 
-    def initialize_inference_session(self, **options: Any) -> Any:
+    def initialize_inference_session(
+        self, initializer: Callable[[Any], Any] | None = None, **options: Any
+    ) -> Any:
         """Make the session that calls use.
 
         Args:
+            initializer: a function from a model to an `onnxruntime.InferenceSession`, as
+                torch.onnx takes it: of the bytes of the model, or of its path if they are too many
+                for one file.
             options: `providers` and `session_options`, as ONNX Runtime has them; the program's
                 providers if none are given.
 
         Returns:
             The `onnxruntime.InferenceSession`.
+
+        Raises:
+            ExportValueError: options are given beside `initializer` (OW825).
+            EagerError: the runtime refuses the model, or the function gives no session (OW622).
 
         Example:
             >>> import torch
@@ -224,7 +234,12 @@ class RunnableProgram:
             'input'
         """
         self._check_weights()
-        options = {"providers": self.providers, **options}
+        if initializer is not None:
+            if options:
+                hint = "let the function give them to the session that it makes"
+                raise_bad_argument(next(iter(options)), "`initializer` is given as well", hint)
+            options["initializer"] = initializer
+        options.setdefault("providers", self.providers)
         self._session = session_of(self.model, self._settings.target, **options)
         return self._session.session
 

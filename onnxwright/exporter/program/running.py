@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 
 from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.eager.ort.sessions import model_options
+from onnxwright.exporter.program import saving
 from onnxwright.optimizer.weight_sources import is_missing
 from onnxwright.types.dtypes import DType
 
@@ -37,6 +38,8 @@ class Session:
         model: the model; it is the same afterwards.
         providers: execution providers; the CPU if not given.
         session_options: an `onnxruntime.SessionOptions`.
+        initializer: makes the session of the bytes of the model, or of its path where the weights
+            do not fit in one file; no options are given beside it.
     """
 
     def __init__(
@@ -45,7 +48,11 @@ class Session:
         *,
         providers: Sequence[Any] | None = None,
         session_options: Any = None,
+        initializer: Callable[[Any], Any] | None = None,
     ) -> None:
+        if initializer is not None:
+            self._initialize(model, initializer)
+            return
         proto, taken = hollow(model)
         copied = {name: t for name, t in taken.items() if not _is_shared(t)}
         # The runtime takes initializers of less than a byte from files only.
@@ -60,7 +67,7 @@ class Session:
         weights = {n: (t.numpy(), _dtype(t)) for n, t in taken.items() if n not in copied}
         source: Any = proto
         options = session_options if session_options is not None else model_options()
-        folder = None
+        folder: tempfile.TemporaryDirectory[str] | None = None
         if copied:
             folder = tempfile.TemporaryDirectory(
                 prefix="onnxwright-", ignore_cleanup_errors=os.name == "nt"
@@ -77,10 +84,25 @@ class Session:
                 source, providers=providers, session_options=options, weights=weights
             )
         finally:
-            # A mapped file can be read after it is unlinked, except on Windows.
-            if folder is not None and os.name != "nt":
-                folder.cleanup()
+            _let_go(folder)
             self._folder = folder
+
+    def _initialize(self, model: ir.Model, initializer: Callable[[Any], Any]) -> None:
+        """Let a function of the user's make the session."""
+        self._folder = None
+        if saving.weight_bytes(model) <= saving.FILE_LIMIT:
+            data = ir.to_proto(model).SerializeToString()
+            self.compiled = CompiledModel.of_session(initializer(data), data)
+            return
+        folder = tempfile.TemporaryDirectory(
+            prefix="onnxwright-", ignore_cleanup_errors=os.name == "nt"
+        )
+        try:
+            path = saving.save(model, Path(folder.name) / "model.onnx", external_data=True)
+            self.compiled = CompiledModel.of_session(initializer(str(path)), path)
+        finally:
+            _let_go(folder)
+        self._folder = folder
 
     @property
     def session(self) -> Any:
@@ -97,6 +119,12 @@ class Session:
             The outputs in the model's order.
         """
         return self.compiled.run(self.compiled._bind((), feeds))
+
+
+def _let_go(folder: tempfile.TemporaryDirectory[str] | None) -> None:
+    """Remove a folder: a mapped file can be read after it is unlinked, except on Windows."""
+    if folder is not None and os.name != "nt":
+        folder.cleanup()
 
 
 def _dtype(tensor: Any) -> DType:

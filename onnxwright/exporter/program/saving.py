@@ -15,7 +15,7 @@ from onnxwright.exporter.shown import shown
 from onnxwright.ir.writing import Save, data_of
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
-_LIMIT = 1_500_000_000
+FILE_LIMIT = 1_500_000_000
 # Tensors begin at multiples of this, so that they can be mapped into memory.
 _ALIGNMENT = 4096
 _ONE_AT_A_TIME = threading.RLock()
@@ -84,13 +84,19 @@ def _check_location(location: Any, external_data: Any) -> None:
             f"it names one data file, and `external_data` is {shown(external_data)}",
             "leave one of the two out",
         )
-    plain = isinstance(location, str) and Path(location).name == location != ""
-    if not plain or "\\" in location:
+    if not isinstance(location, str) or not _is_below(location):
         checks.raise_bad_argument(
             "location",
-            f"{shown(location)} is not the name of a file",
-            "give a name without folders: the data file stands beside the model",
+            f"{shown(location)} is not the path of a file below the model's folder",
+            "give a name, or a path with slashes: 'model.data', 'weights/model.data'",
         )
+
+
+def _is_below(location: str) -> bool:
+    """Whether every part of a path is a plain name, on any operating system."""
+    return not any(part in ("", ".", "..") for part in location.split("/")) and not (
+        set(location) & set("\\:\0")
+    )
 
 
 def save(
@@ -109,7 +115,7 @@ def save(
         model: the model; it is the same afterwards.
         path: where to.
         external_data: where weights go.
-        location: the name of their file; it replaces a file of that name.
+        location: the path of their file below the model's folder; it replaces a file of that name.
         threshold: weights of fewer bytes stay in the model.
         include_initializers: write the weights at all.
         keep_initializers_as_inputs: list weights as inputs too.
@@ -139,8 +145,8 @@ def save(
         external_data = True
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
-        external_data = size > _LIMIT
-    if external_data is False and size > _LIMIT:
+        external_data = size > FILE_LIMIT
+    if external_data is False and size > FILE_LIMIT:
         checks.raise_bad_argument(
             "external_data",
             f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB",

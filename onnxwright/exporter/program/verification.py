@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from onnxwright.diagnostics.shown_text import ShownText
 from onnxwright.exporter.capture.source.observing import Branch
 from onnxwright.exporter.program.output_checks import OutputCheck
 
@@ -15,7 +16,7 @@ _STEPS = {
 
 
 @dataclass
-class Verification:
+class Verification(ShownText):
     """What a verification found.
 
     Fields:

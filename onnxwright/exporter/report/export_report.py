@@ -65,6 +65,10 @@ class Report:
         """The report as Markdown."""
         return self._page().markdown()
 
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows."""
+        return self.markdown()
+
     def html(self) -> str:
         """The report as a page without anything to load."""
         return self._page().html()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import os
@@ -19,6 +20,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import api
 from onnxwright.exporter.checks import raise_bad_argument
+from onnxwright.exporter.exportable_module import ExportArguments, arguments_of
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
@@ -35,7 +37,7 @@ def export(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     operator_export_type: Any = None,
-    opset_version: int | None = None,
+    opset_version: int | Mapping[str, int] | None = None,
     do_constant_folding: bool = True,
     dynamic_axes: Mapping[str, Any] | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -63,7 +65,7 @@ def export(
     here, given another value than its default, is answered with a located warning (OW890).
 
     Args:
-        model: a module, a function, an `ExportedProgram`.
+        model: a module, an `ExportableModule`, a function, an `ExportedProgram`.
         args: example inputs: a tuple, or one tensor; a dict at its end holds inputs by name.
         f: a path or a binary file object the model is written to.
         export_params: False writes no weights: they are inputs of the file.
@@ -72,7 +74,8 @@ def export(
             EVAL with `dynamo=False` and the model's own otherwise.
         input_names, output_names: names of the flattened inputs and outputs.
         operator_export_type: no effect: the model has ONNX operators only.
-        opset_version: the version of the standard opset.
+        opset_version: the version of the standard opset, or those of domains, as `custom_opsets`:
+            `{"": 20, "my.domain": 2}`.
         do_constant_folding: False leaves out `optimize`.
         dynamic_axes: input name -> {axis: name} or list of axes; as `dynamic_shapes`.
         keep_initializers_as_inputs: list weights as inputs of the file too.
@@ -116,6 +119,16 @@ def export(
     external_data = instead.get("external_data", external_data)
     dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
     opset_version = opset_version or instead.get("opset_version")
+    if isinstance(opset_version, Mapping):
+        custom_opsets = {**opset_version, **(custom_opsets or {})}
+        standard = [custom_opsets.pop(domain, None) for domain in ("", "ai.onnx")]
+        opset_version = standard[0] or standard[1]
+    own = arguments_of(
+        model, ExportArguments(args, kwargs, dynamic_shapes, input_names, output_names)
+    )
+    args, dynamic_shapes = own.args, own.dynamic_shapes
+    kwargs = None if own.kwargs is None else dict(own.kwargs)
+    input_names, output_names = own.input_names, own.output_names
     _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
     arguments, named = _inputs(model, args, kwargs)
     input_names = _names_in_order(model, arguments, named, input_names)
@@ -392,6 +405,24 @@ def _write(
     program.save(f, **options)
 
 
+@functools.cache
+def _exportable_module() -> Any:
+    """PyTorch's class, whose `to_onnx` is an export by this package."""
+
+    class ExportableModule(torch.onnx.ExportableModule):  # type: ignore[misc] # abstract there
+        __doc__ = torch.onnx.ExportableModule.__doc__
+
+        def to_onnx(self, **options: Any) -> Any:
+            """Export the module on its own example arguments.
+
+            Args:
+                options: as for `torch_onnx.export`.
+            """
+            return export(self, **options)
+
+    return ExportableModule
+
+
 def of_torch(name: str) -> Any:
     """What torch.onnx has under a name.
 
@@ -401,6 +432,8 @@ def of_torch(name: str) -> Any:
     Returns:
         The object.
     """
+    if name == "ExportableModule":
+        return _exportable_module()
     if name in ("testing", "verification"):  # modules that `import torch` does not load
         return importlib.import_module(f"torch.onnx.{name}")
     return getattr(torch.onnx, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +15,14 @@ from torch.export.graph_signature import InputKind, OutputKind
 from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.exporter.capture.assumptions.branches import Fork, Leaf, Tree, leaves
 from onnxwright.exporter.capture.held_state import with_buffers_joined
+from onnxwright.exporter.capture.inputs.cache_names import cache_inputs, cache_outputs
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.signature import (
     MUTATIONS,
     WEIGHT_KINDS,
+    Names,
     ProgramInput,
     ProgramOutput,
     checked_names,
@@ -70,8 +71,8 @@ class Settings:
 
     opset_version: int
     lowerings: Lowerings
-    input_names: Sequence[str] | None = None
-    output_names: Sequence[str] | None = None
+    input_names: Names = None
+    output_names: Names = None
     dimension_names: dict[str, str] = field(default_factory=dict)
     mutations: str = "outputs"
     metadata: str = "full"
@@ -264,10 +265,11 @@ class _Builder:
 
     def _placeholders(self, entries: list[ProgramInput]) -> list[Any]:
         """A value for each placeholder; user inputs first, so that their names are free."""
-        users = [e for e in entries if e.kind is InputKind.USER_INPUT and not e.constant]
-        names = checked_names(
-            "input_names", self.settings.input_names, [e.node.name for e in users]
-        )
+        every = [e for e in entries if e.kind is InputKind.USER_INPUT]
+        users = [e for e in every if not e.constant]
+        caches = cache_inputs(self.program)
+        own = [caches.get(n, e.node.name) for n, e in enumerate(every) if not e.constant]
+        names = checked_names("input_names", self.settings.input_names, own)
         values: dict[Any, Any] = {}
         for entry, name in zip(users, names, strict=True):
             fake = entry.node.meta["val"]
@@ -384,6 +386,8 @@ class _Builder:
         if self.settings.mutations == "outputs":
             order += [n for n, e in enumerate(entries) if e.kind in MUTATIONS]
         sources = list(node.args[0]) + [None] * len(results)
+        results_of_user = [n for n, e in enumerate(entries) if e.kind is OutputKind.USER_OUTPUT]
+        caches = {results_of_user[n]: name for n, name in cache_outputs(self.program).items()}
         returned: dict[int, int] = {}  # a value of the graph -> the result that it is
         same: dict[int, int] = {}  # a new value -> the result that it is, too
         for n in order:
@@ -401,7 +405,7 @@ class _Builder:
             if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
                 symbolic[n] = {"SymInt": int, "SymFloat": float}.get(type(fake).__name__, bool)
             chosen.append((n, value))
-            own.append(self._result_name(n, entries[n], sources[n]))
+            own.append(caches.get(n) or self._result_name(n, entries[n], sources[n]))
         inputs = {name for _, name in self.inputs if name is not None}
         names = checked_names("output_names", self.settings.output_names, own, inputs)
         given: list[str | None] = [None] * len(entries)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
 from torch.export import ExportedProgram
 
+from onnxwright.diagnostics.file_owners import path_in_project
 from onnxwright.exporter.signature import ProgramInput, ProgramOutput
 from onnxwright.ir.builder import ORIGIN
 
@@ -20,6 +22,8 @@ _PERSISTENT = "pkg.torch.export.graph_signature.InputSpec.persistent"
 _OUT_KIND = "pkg.torch.export.graph_signature.OutputSpec.kind"
 _ORIGINAL = "pkg.torch.onnx.original_node_name"
 
+# The file in a line of a stack, as Python's tracebacks write it.
+_FILE = re.compile(r'(?<=File ")[^"\n]+(?=", line \d)')
 _Modules = tuple[str, list[str], list[str]]
 
 
@@ -45,6 +49,7 @@ class Notes:
     def __init__(self, level: str) -> None:
         self.level = level
         self._scopes: dict[int, tuple[Any, _Modules]] = {}
+        self._files: dict[str, str] = {}
 
     def write(self, node: Any, made: Sequence[ir.Node]) -> None:
         """Note on ONNX nodes which FX node they come from."""
@@ -61,9 +66,16 @@ class Notes:
             }
             trace = node.meta.get("stack_trace")
             if trace:
-                props[_STACK] = trace
+                props[_STACK] = self._of_project(trace)
         for one in made:
             one.metadata_props.update(props)
+
+    def _of_project(self, trace: str) -> str:
+        """A stack of calls whose files have no folders of the machine: models are given away."""
+        for file in _FILE.findall(trace):
+            if file not in self._files:
+                self._files[file] = path_in_project(file)
+        return _FILE.sub(lambda match: self._files[match[0]], trace)
 
     def _of_module(self, node: Any) -> _Modules:
         stack = node.meta.get("nn_module_stack")

@@ -1,6 +1,6 @@
 """What type checkers find; each marked line is an error, and no other."""
 
-from onnxwright import script
+from onnxwright import export, script
 from onnxwright.opset import opset18 as op
 from onnxwright.types import DOUBLE, FLOAT, INT64
 
@@ -68,3 +68,15 @@ def decorated(x: FLOAT, k: INT64) -> FLOAT:
 
 def wrong_call(x: FLOAT) -> None:
     decorated(object(), 3)  # error
+
+
+def wrong_option(model: object, x: object) -> object:
+    return export(model, (x,), dynamic_shape={"x": {0: "n"}})  # error
+
+
+def option_of_torch_onnx(model: object, x: object) -> object:
+    return export(model, (x,), dynamic_axes={"x": {0: "n"}})  # error
+
+
+def wrong_version(model: object, x: object) -> object:
+    return export(model, (x,), opset_version="20")  # error

@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.assumptions.guard_text import sum_of
+from onnxwright.types import dims
+
 # How many sizes may follow, and how many combinations of them are looked at.
 _FOLLOWING, _LOOKED_AT = 8, 4_000
 
@@ -112,6 +115,7 @@ def enlarged(leaves: Sequence[Any], axes: Sequence[Mapping[int, Any]], unused: i
     changed: dict[str, int] = {}
     ranges: dict[str, tuple[int, int | None]] = {}
     fixed: dict[int, None] = {}
+    names: dict[str, str] = {}
     for leaf, dynamic in zip(leaves, axes, strict=True):
         for axis, size in enumerate(leaf.shape) if isinstance(leaf, torch.Tensor) else ():
             if axis not in dynamic:
@@ -120,12 +124,26 @@ def enlarged(leaves: Sequence[Any], axes: Sequence[Mapping[int, Any]], unused: i
             name = _group(dynamic[axis], int(size))
             low, high = (getattr(dynamic[axis], side, None) for side in ("min", "max"))
             now[name], ranges[name] = int(size), (low or 0, high)
+            if isinstance(dynamic[axis], str):
+                names[name] = dynamic[axis]
             if size == 1:
                 changed[name] = min(unused, high or unused)
     if not changed:
         return list(leaves)
     sizes = related(now, changed, tuple(fixed), ranges)
+    sizes |= _sums(sizes, names)
     return [_resized(leaf, dynamic, sizes) for leaf, dynamic in zip(leaves, axes, strict=True)]
+
+
+def _sums(sizes: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
+    """The sizes that are called the sum of others, such as `past + length`."""
+    written = {name: sizes[group] for group, name in names.items()}
+    found = {}
+    for group, name in names.items():
+        if sum_of(name, set(written)) is not None:
+            size = dims.evaluate(name, written)
+            found[group] = sizes[group] if size is None else size
+    return found
 
 
 def _group(dim: Any, size: int) -> str:

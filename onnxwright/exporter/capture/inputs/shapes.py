@@ -15,8 +15,8 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.capture.inputs.nested_shapes import spread
 from onnxwright.exporter.capture.inputs.related_sizes import enlarged
-from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
 from onnxwright.exporter.shown import shown
 
 # torch's named dimensions, derived ones too.
@@ -134,7 +134,7 @@ def read(
         leaves.append(leaf)
         return _for_torch(_from_front(leaf, spec), dimensions)
 
-    shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
+    shapes = {name: spread(combined[name], spec) for name, spec in shapes.items()}
     cleaned, wrong = _mapped(visit, combined, shapes)
     if wrong:
         checks.raise_bad_argument(
@@ -165,32 +165,6 @@ def _mapped(visit: Any, combined: dict[str, Any], shapes: dict[str, Any]) -> tup
         return _tree_map_with_path(visit, combined, shapes, tree_name="inputs"), ""
     except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
         return None, str(error).splitlines()[0]
-
-
-def _spread(value: Any, spec: Any) -> Any:
-    """A spec in which None for a container is None for each input in it."""
-    if spec is None and not isinstance(value, torch.Tensor):
-        return pytree.tree_map(lambda _: None, value)
-    if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
-        return {key: _spread(value[key], spec[key]) for key in value}
-    fields = getattr(value, "_fields", None) if isinstance(value, tuple) else None
-    if fields is not None and spec is not None:
-        if isinstance(spec, Mapping) and set(spec) <= set(fields):
-            spec = [spec.get(name) for name in fields]
-        if isinstance(spec, (list, tuple)) and len(spec) == len(value):
-            return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
-        return spec
-    if is_dataclass_object(value) and type(value) in pytree.SUPPORTED_NODES:
-        parts, spec = (
-            pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0],
-            by_field(value, spec),
-        )
-        if isinstance(spec, (list, tuple)) and len(spec) == len(parts):
-            return [_spread(v, s) for v, s in zip(parts, spec, strict=True)]
-    if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
-        if len(spec) == len(value):
-            return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
-    return spec
 
 
 def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,0 +1,85 @@
+"""Small causal language models of transformers with random weights, by architecture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import transformers as hub
+
+_SMALL: dict[str, Any] = {
+    "vocab_size": 100,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_EQUAL_HEADS = {n: v for n, v in _SMALL.items() if n != "num_key_value_heads"}
+_PAIRS = {"head_dim": 16}
+_OLD = {"vocab_size": 100, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+# Layers that read a window of fewer tokens than the tests generate.
+_WINDOW = {"sliding_window": 4}
+
+_EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
+
+# The model -> its configuration and what it is given.
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "LlamaForCausalLM": ("LlamaConfig", _SMALL),
+    "Qwen2ForCausalLM": ("Qwen2Config", _SMALL),
+    "Qwen3ForCausalLM": ("Qwen3Config", _SMALL | _PAIRS),
+    "MistralForCausalLM": ("MistralConfig", _SMALL | _WINDOW),
+    "PhiForCausalLM": ("PhiConfig", _SMALL),
+    "Phi3ForCausalLM": ("Phi3Config", _SMALL),
+    "GemmaForCausalLM": ("GemmaConfig", _SMALL | _PAIRS),
+    "Gemma2ForCausalLM": ("Gemma2Config", _SMALL | _PAIRS | _WINDOW),
+    "Gemma3ForCausalLM": ("Gemma3TextConfig", _SMALL | _PAIRS | _WINDOW),
+    "GPT2LMHeadModel": ("GPT2Config", _OLD | {"n_embd": 64, "n_layer": 2, "n_head": 4}),
+    "GPTNeoXForCausalLM": ("GPTNeoXConfig", _EQUAL_HEADS),
+    "GPTJForCausalLM": (
+        "GPTJConfig",
+        _OLD | {"n_embd": 64, "n_layer": 2, "n_head": 4, "rotary_dim": 8, "n_positions": 128},
+    ),
+    "Olmo2ForCausalLM": ("Olmo2Config", _SMALL),
+    "SmolLM3ForCausalLM": ("SmolLM3Config", _SMALL),
+    "GraniteForCausalLM": ("GraniteConfig", _SMALL),
+    "StableLmForCausalLM": ("StableLmConfig", _SMALL),
+    "CohereForCausalLM": ("CohereConfig", _SMALL),
+    "MixtralForCausalLM": ("MixtralConfig", _SMALL | _EXPERTS),
+    "Qwen3MoeForCausalLM": (
+        "Qwen3MoeConfig",
+        _SMALL | _PAIRS | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
+    ),
+    "GptOssForCausalLM": ("GptOssConfig", _SMALL | _PAIRS | _EXPERTS | _WINDOW),
+    "FalconForCausalLM": ("FalconConfig", _EQUAL_HEADS),
+    "BloomForCausalLM": ("BloomConfig", _OLD | {"hidden_size": 64, "n_layer": 2, "n_head": 4}),
+    "OPTForCausalLM": (
+        "OPTConfig",
+        _EQUAL_HEADS | {"ffn_dim": 96, "word_embed_proj_dim": 64},
+    ),
+    "Starcoder2ForCausalLM": ("Starcoder2Config", _SMALL),
+    "MptForCausalLM": ("MptConfig", _OLD | {"d_model": 64, "n_layers": 2, "n_heads": 4}),
+}
+
+
+def decoder(name: str, **options: Any) -> Any:
+    """A model with random weights that are so large that no two tokens are about as likely.
+
+    Args:
+        name: the class.
+        options: more of its configuration.
+    """
+    torch.manual_seed(0)
+    kind, given = MODELS[name]
+    # With tied weights, the most likely token after each one is the same one.
+    given = given | {"tie_word_embeddings": False} | options
+    model = getattr(hub, name)(getattr(hub, kind)(**given))
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim > 1:
+                weight.normal_(std=0.2)
+    return model.eval()
