@@ -40,4 +40,17 @@ def shown(value: Any) -> str:
     return _SHORT.repr(value)
 
 
-__all__ = ["shown"]
+def some(words: list[str]) -> str:
+    """Words of a list; of a long one, the first and how many more.
+
+    Args:
+        words: the words.
+
+    Example:
+        >>> some([str(n) for n in range(20)])
+        '0, 1, 2, 3, 4, 5, ... 14 more'
+    """
+    return ", ".join(words if len(words) <= 8 else [*words[:6], f"... {len(words) - 6} more"])
+
+
+__all__ = ["shown", "some"]

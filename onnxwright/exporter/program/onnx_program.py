@@ -24,6 +24,7 @@ from onnxwright.exporter.program.running import hollow
 from onnxwright.exporter.program.verification import Verification
 from onnxwright.exporter.program.verify import verify
 from onnxwright.exporter.program.without_data import with_weights_of_module
+from onnxwright.exporter.shown import some
 from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
@@ -94,8 +95,8 @@ class ONNXProgram(RunnableProgram):
 
     def __repr__(self) -> str:
         graph = self.model.graph
-        inputs = _some([f"{v.name}: {v.type}{v.shape}" for v in graph.inputs])
-        outputs = _some([str(v.name) for v in graph.outputs])
+        inputs = some([f"{v.name}: {v.type}{v.shape}" for v in graph.inputs])
+        outputs = some([str(v.name) for v in graph.outputs])
         return f"<ONNXProgram ({inputs}) -> ({outputs}), {len(graph)} nodes>"
 
     def _repr_html_(self) -> str:
@@ -445,11 +446,6 @@ class ONNXProgram(RunnableProgram):
             return None
         data = self.external_data if external_data is None else external_data
         return saving.save(model, target, external_data=data, location=location, **options)
-
-
-def _some(words: list[str]) -> str:
-    """Words of a list; of a long one, the first and how many more."""
-    return ", ".join(words if len(words) <= 8 else [*words[:6], f"... {len(words) - 6} more"])
 
 
 model_kinds.register(
