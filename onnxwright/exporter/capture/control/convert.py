@@ -185,6 +185,8 @@ def _compiled(node: _Function, code: CodeType) -> CodeType:
     else:
         name = "_ow_function"
         node.name = name
+        # That of its first decorator: Python counts the lines of code from there.
+        node.lineno = code.co_firstlineno
         body = [node]
     line = node.lineno
     place: Any = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
@@ -197,7 +199,7 @@ def _compiled(node: _Function, code: CodeType) -> CodeType:
     flags = code.co_flags & _FUTURE
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     made = _inner(_inner(compiled, "_ow_factory"), name)
-    changes: dict[str, Any] = {"co_name": code.co_name, "co_firstlineno": code.co_firstlineno}
+    changes: dict[str, Any] = {"co_name": code.co_name}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
     return made.replace(co_consts=_with_inner(made, code), **changes)
