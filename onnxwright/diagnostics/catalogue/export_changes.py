@@ -75,3 +75,39 @@ class ChangedOnOneSide(Diagnostic):
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MayChange(Diagnostic):
+    """A branch calls a function that cannot be read, with an object that it may change."""
+
+    code: ClassVar[str] = "OW874"
+    title: ClassVar[str] = (
+        "this line is decided by a value, and `{name}`, which is called there, may change an "
+        "object of type `{kind}`"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = (
+        "call it before the decision, give it tensors and numbers, or write the function in "
+        "Python: a function of C or without source is not converted"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedUpByExport(Diagnostic):
+    """The program takes an item of a generator that was made before the export."""
+
+    code: ClassVar[str] = "OW898"
+    title: ClassVar[str] = (
+        "the program takes items of a {kind} that was made before the export, which would use it up"
+    )
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = (
+        "make it in `forward`, or keep the number of the next item in a buffer and compute the "
+        "item from it"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    kind: str

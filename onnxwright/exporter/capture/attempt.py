@@ -10,6 +10,9 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export_changes
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
@@ -18,8 +21,10 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
+from onnxwright.exporter.capture.control.errors import IteratorTakenError
+from onnxwright.exporter.capture.control.keeping import Change
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.inputs.captured_sizes import fixed_axes
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
@@ -30,10 +35,11 @@ from onnxwright.exporter.capture.source.conversions import Conversions, conversi
 from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.value_errors import is_about_fixed_size
-from onnxwright.exporter.capture.strategies import Source, non_strict
+from onnxwright.exporter.capture.strategies import Source, non_strict, strict
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
 from onnxwright.exporter.capture.ways import Way
+from onnxwright.exporter.places import span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -192,7 +198,9 @@ def captured(
     given = way.inputs
     try:
         recorded = nullcontext() if way.strategy is draft else decisions_recorded(decisions)
-        with torch_patched(), recorded, held_state_kept(module, changes):
+        # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
+        kept = held_state_kept(module, changes, converts=way.strategy is not strict)
+        with torch_patched(), recorded, kept:
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
@@ -200,6 +208,9 @@ def captured(
         if isinstance(program, ExportedProgram) and quantized_values(program):
             return None, QuantizedValuesError("the program has values of a quantized type")
         return program, None
+    except IteratorTakenError as error:
+        span = span_of_error(error) or user_span()
+        fail(export_changes.UsedUpByExport(kind=error.kind, span=span))
     except ExportError:
         raise  # what is refused by name has no other way
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported

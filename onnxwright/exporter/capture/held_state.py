@@ -1,21 +1,19 @@
 """What a module holds beside its buffers: kept as it is while the module is captured.
 
-Numbers of Python that it counts up, texts and modules that it replaces are reported; tensors that
-are buffers under another name are the buffers in the program.
+What it changes beside buffers is reported; tensors that are buffers under another name are the
+buffers in the program.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.export import ExportedProgram, _trace
+from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
@@ -23,7 +21,8 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.new_attributes import new_attributes_removed
+from onnxwright.exporter.capture.control.keeping import Change, process_kept
+from onnxwright.exporter.places import line_of
 
 # What is looked through: a bound for modules that hold large data sets in Python lists.
 _MOST = 20_000
@@ -34,50 +33,37 @@ _DEPTH = 3
 _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, torch.Tensor)
 
 
-@dataclass(frozen=True)
-class Change:
-    """A number of Python, a text or a module that a module changes when it is run."""
-
-    name: str
-    before: Any
-    after: Any
-
-
 @contextmanager
 def held_state_kept(
-    module: torch.nn.Module, changes: list[Change], *, writes_buffers: bool = False
+    module: torch.nn.Module,
+    changes: list[Change],
+    *,
+    writes_buffers: bool = False,
+    converts: bool = True,
 ) -> Iterator[None]:
-    """Undo what capturing a module does to what it holds beside parameters and buffers.
+    """Undo what running a module does to what it and its functions hold.
 
-    These are numbers, texts, the modules in it, tensors that are not its buffers, and attributes
-    that it sets for the first time.  PyTorch computes with such tensors, so that
-    `self.count.add_(1)` would have happened once before the program runs for the first time.
+    These are attributes, items, variables and tensors, but for parameters and inputs.  PyTorch
+    computes with tensors that are not buffers, so that `self.count.add_(1)` would have happened
+    once before the program runs for the first time.
 
     Args:
         module: what is captured.
-        changes: the numbers, texts and modules that changed are added here.
+        changes: what changed is added here.
         writes_buffers: leave what is written into buffers.
+        converts: whether functions run as converted copies, which tell of their writes.
     """
     own = {id(buffer) for buffer in module.buffers()} if writes_buffers else ()
     tensors = [(t, t.detach().clone()) for t in _held_tensors(module) if id(t) not in own]
-    slots = [(slot, slot.get()) for slot in _slots(module)]
-    found: dict[int, Any] = {}
+    kept = process_kept(module, changes, writes_buffers=writes_buffers, converts=converts)
     try:
-        with new_attributes_removed(module), _looked_at_after_forward(slots, found):
+        with kept:
             yield
     finally:
         for tensor, value in tensors:
             if not torch.equal(tensor, value):
                 with torch.no_grad():
                     tensor.copy_(value)
-        for n, (slot, number) in enumerate(slots):
-            now = slot.get()
-            if not isinstance(number, torch.nn.Module):
-                now = found.get(n, now)
-            if now is not number and (type(now) is not type(number) or now != number):
-                slot.put(number)
-                if type(now) in _NUMBERS or type(now) is str or isinstance(now, torch.nn.Module):
-                    changes.append(Change(slot.name, number, now))
 
 
 def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -99,147 +85,15 @@ def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
                 buffer.copy_(value)
 
 
-@contextmanager
-def _looked_at_after_forward(
-    slots: Sequence[tuple[_Slot, Any]], found: dict[int, Any]
-) -> Iterator[None]:
-    """Read the numbers before PyTorch itself sets attributes back, as its capture does."""
-    name = "_detect_attribute_assignment"
-    original = getattr(_trace, name, None)
-    if original is None:
-        yield
-        return
-
-    @contextmanager
-    def watched(module: Any) -> Iterator[None]:
-        with original(module):
-            try:
-                yield
-            finally:
-                found.update({n: slot.get() for n, (slot, _) in enumerate(slots)})
-
-    setattr(_trace, name, watched)
-    try:
-        yield
-    finally:
-        setattr(_trace, name, original)
-
-
 def warn_changes(changes: Sequence[Change]) -> None:
-    """Warn of the numbers, texts and modules that a module changed while it was captured (OW839).
+    """Warn of what a module changed while it was captured (OW839).
 
     Args:
         changes: the changes.
     """
     for one in changes:
-        before, after = _described(one.before), _described(one.after)
-        warn(messages.StateInPython(name=one.name, before=before, after=after, span=user_span()))
-
-
-def _described(value: Any) -> str:
-    """A value as text: of a module, its class."""
-    return type(value).__name__ if isinstance(value, torch.nn.Module) else repr(value)
-
-
-_NUMBERS = (int, float, bool)
-
-
-@dataclass(frozen=True)
-class _Slot:
-    """A place that holds a number of Python, a text or a module."""
-
-    name: str
-    get: Callable[[], Any]
-    put: Callable[[Any], Any]
-
-
-def _slots(module: torch.nn.Module) -> Iterator[_Slot]:
-    """The numbers of a module: attributes, items of its lists and dicts, its classes, closures.
-
-    Those of plain objects that it holds, too: `self.settings.count`.  Texts that are attributes,
-    and the modules in it: some replace both where an input is short.
-    """
-    classes: set[type] = set()
-    seen: set[int] = set()
-    for path, one in module.named_modules():
-        begin = f"{path}." if path else ""
-        for name, value in list(vars(one).items()):
-            if type(value) is str:
-                yield _item(f"{begin}{name}", vars(one), name)
-            elif name != "training":
-                yield from _held_numbers(f"{begin}{name}", vars(one), name, value, seen)
-        children = one._modules if type(one._modules) is dict else {}  # TorchScript has others
-        for name, child in children.items():
-            if child is not None:
-                yield _item(f"{begin}{name}", children, name)
-        for kind in type(one).__mro__:
-            if not kind.__module__.startswith("torch.") and kind not in classes:
-                classes.add(kind)
-                yield from _attributes(kind)
-
-
-def _held_numbers(
-    path: str, holder: Any, key: Any, value: Any, seen: set[int], depth: int = 0
-) -> Iterator[_Slot]:
-    """A number, or those in a list, a dict, a closure, or a plain object."""
-    if type(value) in _NUMBERS:
-        yield _item(path, holder, key)
-    elif type(value) in (dict, list) and len(value) < _MOST:
-        keys = list(value) if type(value) is dict else list(range(len(value)))
-        for inner in keys:
-            if type(value[inner]) in _NUMBERS:
-                yield _item(f"{path}[{inner!r}]", value, inner)
-            elif _is_plain(value[inner]):
-                place = f"{path}[{inner!r}]"
-                yield from _held_numbers(place, value, inner, value[inner], seen, depth)
-    elif isinstance(value, types.FunctionType):
-        yield from _cells(value)
-    elif depth < _DEPTH and id(value) not in seen and len(seen) < _MOST and _is_plain(value):
-        seen.add(id(value))
-        for name, inner in list(vars(value).items()):
-            yield from _held_numbers(f"{path}.{name}", vars(value), name, inner, seen, depth + 1)
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is an instance of a class written in Python, and not of PyTorch's own."""
-    return (
-        isinstance(getattr(value, "__dict__", None), dict)
-        and not isinstance(value, (torch.nn.Module, types.FunctionType, *_LEAVES))
-        and not type(value).__module__.startswith("torch.")
-    )
-
-
-def _item(name: str, holder: Any, key: Any) -> _Slot:
-    def get() -> Any:
-        try:
-            return holder[key]
-        except (KeyError, IndexError):
-            return None
-
-    return _Slot(name, get, partial(_put, holder, key))
-
-
-def _put(holder: Any, key: Any, value: Any) -> None:
-    if isinstance(holder, dict) or key < len(holder):
-        holder[key] = value
-
-
-def _attributes(kind: type) -> Iterator[_Slot]:
-    for name, value in list(vars(kind).items()):
-        if type(value) in _NUMBERS and not name.startswith("__"):
-            get, put = partial(getattr, kind, name), partial(setattr, kind, name)
-            yield _Slot(f"{kind.__name__}.{name}", get, put)
-
-
-def _cells(function: types.FunctionType) -> Iterator[_Slot]:
-    names = function.__code__.co_freevars
-    for name, cell in zip(names, function.__closure__ or (), strict=True):
-        if type(getattr(cell, "cell_contents", None)) in _NUMBERS:
-            get, put = (
-                partial(getattr, cell, "cell_contents"),
-                partial(setattr, cell, "cell_contents"),
-            )
-            yield _Slot(name, get, put)
+        span = line_of(*one.line) if one.line[0] else user_span()
+        warn(messages.StateInPython(name=one.name, before=one.before, after=one.after, span=span))
 
 
 def _held_tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
 
 
@@ -123,7 +124,7 @@ def _forward_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """A plain function with the parameters of another."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        return bound(function)(*args, **kwargs)
 
     forward.__signature__ = _signature_of(function)  # type: ignore[attr-defined]
     return forward

@@ -11,10 +11,10 @@ from types import FrameType
 from typing import Any
 
 from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object
-from onnxwright.exporter.capture.source.effects import Effects
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_same_items
 from onnxwright.exporter.capture.source.merging import parts_of
+from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.session import asking_line, current
 
 
@@ -40,7 +40,7 @@ class CarriedObjects:
             if old is not new and n not in returned
         }  # fmt: skip
         if self.copies:
-            self.effects = Effects()
+            self.effects = Reach()
             self.held = {id(new): (new, held_by(new)) for _, new in self.copies.values()}
             self.others = [old for old, _ in self.copies.values() if self.effects.holds(old)]
             self.held |= {id(old): (old, held_by(old)) for old in self.others}
@@ -74,7 +74,7 @@ class CarriedObjects:
         """
         if not self.copies:
             return
-        now = Effects()
+        now = Reach()
         for path, (old, new) in self.copies.items():
             ends = self.ends.get(path, [])
             if any(end is new for end in ends[:1]):
@@ -100,7 +100,7 @@ class CarriedObjects:
         session = current()
         if not self.ends or session is None:
             return
-        now = Effects()
+        now = Reach()
         found = {path: end for n, value in results.items()
                  for path, end, _ in _objects(value, value, (n,))}  # fmt: skip
         for path, result in found.items():

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
-from onnxwright.exporter.capture.source.effects import Effects
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_container, is_same_items, items_of
+from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.returned import is_running
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
@@ -39,7 +39,7 @@ class Chosen:
 
 
 def note_chosen(
-    made: Iterable[tuple[Any, Any, Any]], effects: Effects, returned_by: FrameType | None = None
+    made: Iterable[tuple[Any, Any, Any]], effects: Reach, returned_by: FrameType | None = None
 ) -> None:
     """Remember the objects that a decision chose, if the program has one of them elsewhere, too.
 
@@ -56,7 +56,7 @@ def note_chosen(
     ]
     if session is None or not any(old for _, old in given):
         return
-    now = Effects()
+    now = Reach()
     for new, olds in given:
         kept = [old for old in olds if now.holds(old)]
         if kept:

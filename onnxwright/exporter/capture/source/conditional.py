@@ -19,7 +19,6 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     take_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
-from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
     Grown,
@@ -36,6 +35,7 @@ from onnxwright.exporter.capture.source.merging import (
     leaves_of,
 )
 from onnxwright.exporter.capture.source.optional_values import settled
+from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -49,6 +49,7 @@ from onnxwright.exporter.capture.source.regions import (
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.run_time_lists import after_changes
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
+from onnxwright.exporter.capture.source.sides import MorePlacesError, check_places, side_of
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
@@ -74,7 +75,7 @@ def conditional(
     """
     with refused_here():
         truth = as_truth(condition)
-        effects = Effects()
+        effects = Reach()
         while True:
             state.open()
             before, count = state.read(), chosen_so_far()
@@ -116,7 +117,7 @@ def _conditional(
     then: Callable[[], None],
     orelse: Callable[[], None],
     state: State,
-    effects: Effects,
+    effects: Reach,
 ) -> bool:
     slots, count = state.open(), chosen_so_far()
     before = state.read()
@@ -132,16 +133,18 @@ def _conditional(
             growth.added = so_far
         state.write(before)
         outside = comparisons()
-        with Region() as region, supposing(condition, side):
+        with Region() as region, supposing(condition, side), side_of(then, orelse) as written:
             known: dict[Any, Any] = {}
             for truth, holds in comparisons().items():
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
-            effects.check(state)
             check_chosen()
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
+            state.setter(before)
+            written.end()
+            check_places(written, state, then, orelse)
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known

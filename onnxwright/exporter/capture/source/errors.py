@@ -222,6 +222,23 @@ class ChangedInPlaceError(RefusedError):
         return export_changes.ChangedOnOneSide(kind=self.kind, span=self.span)
 
 
+class MayChangeError(RefusedError):
+    """One side calls a function that cannot be read, and that may change what it is given.
+
+    Args:
+        name: of the function.
+        kind: the class of what it is given.
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(f"`{name}` may change an object of type `{kind}`")
+        self.name, self.kind = name, kind
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return export_changes.MayChange(name=self.name, kind=self.kind, span=self.span)
+
+
 class ChosenChangedError(RefusedError):
     """An object that a decision chose, or one that it was chosen from, is changed afterwards.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import functools
 import gc
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +14,10 @@ from typing import Any
 
 import torch
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.control.convert import is_converted, original
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import (
     decisions_around,
@@ -63,7 +68,7 @@ class Site:
         first = frame.f_code.co_varnames[:1] if frame.f_code.co_argcount else ()
         known = {n: frame.f_locals[n] for n in first if n in frame.f_locals}
         types = {n: v if isinstance(v, type) else type(v) for n, v in known.items()}
-        return cls(frame.f_code, frame.f_globals, types)
+        return cls(original(frame.f_code), frame.f_globals, types)
 
 
 @dataclass
@@ -82,6 +87,7 @@ class Rewritten:
         decided: files, lines and variables that these lines need the values of -> all values.
         asks_constants: whether it is asked at run time which variables are None; None where that
             was tried in vain.
+        plain: codes without decisions, or that cannot be rewritten.
         asks_kinds: whether tests such as `isinstance(x, Linear)` may be known at run time only.
     """
 
@@ -96,6 +102,7 @@ class Rewritten:
     decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
     asks_constants: bool | None = False
     asks_kinds: bool = False
+    plain: set[CodeType] = field(default_factory=set)
 
     def add(self, frame: FrameType | Site) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -109,7 +116,7 @@ class Rewritten:
         Raises:
             CannotRewriteError: the function cannot be rewritten.
         """
-        code = frame.f_code
+        code = original(frame.f_code)
         if code.co_name.startswith("_ow_"):
             return False
         if _place(code) in self.places:
@@ -130,6 +137,24 @@ class Rewritten:
             if maker not in self.codes:
                 self._rewrite(maker, function.__globals__)
         return True
+
+    def code_for(self, function: FunctionType) -> CodeType | None:
+        """The code of a function that has decisions, with these rewritten; None for others."""
+        code = function.__code__
+        known = self.codes.get(code)
+        if known is not None or code in self.plain:
+            return known
+        if owner_of(code.co_filename) is Owner.TORCH or not has_decisions(code):
+            self.plain.add(code)
+            return None
+        try:
+            self._rewrite(code, function.__globals__)
+        except CannotRewriteError:
+            self.plain.add(code)
+            return None
+        self.places.add(_place(code))
+        self.names.append(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})")
+        return self.codes[code]
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
         lines = {line for file, line in self.split if file == code.co_filename}
@@ -279,7 +304,7 @@ class Rewritten:
             if any(has_line(c, line, made.modules[c]) for c in known):
                 continue
             for frame in reversed(frames):
-                code = frame.f_code
+                code = original(frame.f_code)
                 if code.co_filename == file and code not in before:
                     if has_line(code, line, frame.f_globals) and made.add(frame):
                         break
@@ -303,7 +328,7 @@ class Rewritten:
 
 def _named(frame: FrameType | Site) -> FunctionType | None:
     """The function of a frame, if it is a global or a method of its first argument's class."""
-    code = frame.f_code
+    code = original(frame.f_code)
     if code.co_flags & inspect.CO_NESTED:
         return None
     found: list[Any] = [frame.f_globals.get(code.co_name)]
@@ -361,6 +386,12 @@ def last_line(code: CodeType) -> int:
     return max([line for *_, line in code.co_lines() if line is not None] + inner)
 
 
+@functools.lru_cache(maxsize=16384)
+def has_decisions(code: CodeType) -> bool:
+    """Whether code goes one of two ways by a test: `if`, `while`, `assert`, a ternary, `and`."""
+    return any("JUMP_IF" in i.opname or "POP_JUMP" in i.opname for i in dis.get_instructions(code))
+
+
 def _place(code: CodeType) -> tuple[str, str, int]:
     return code.co_filename, code.co_name, code.co_firstlineno
 
@@ -378,6 +409,7 @@ def _makers(code: CodeType) -> list[FunctionType]:
         f
         for f in every
         if type(f) is FunctionType and f.__code__.co_filename == code.co_filename
+        and not is_converted(f.__code__)
         and f.__code__.co_flags & inspect.CO_NEWLOCALS  # some hold the code of a module
         and makes(f.__code__)
     ]  # fmt: skip

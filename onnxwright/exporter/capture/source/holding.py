@@ -6,20 +6,12 @@ and generators of numbers it is only known whether they changed.
 
 from __future__ import annotations
 
-import operator
-import random
-from array import array
 from collections import OrderedDict, deque
-from collections.abc import Iterator
-from types import GeneratorType
 from typing import Any
 
 _KINDS: tuple[Any, ...] = (OrderedDict, dict, list, set, deque)
-_JOINING = (enumerate, zip, map, filter, reversed)
 PLAIN = (int, float, bool, str, bytes, complex, type(None))
 """Types whose objects nothing changes."""
-# Larger arrays are not compared.
-_MOST_BYTES = 1 << 16
 
 
 def is_container(value: Any) -> bool:
@@ -56,42 +48,6 @@ def slots_of(value: Any) -> dict[str, Any]:
 
 
 _MISSING = object()
-
-
-def position(value: Any) -> Any:
-    """What differs after an object was changed in place; None where that is not known.
-
-    Example:
-        >>> items = iter([1, 2])
-        >>> before, _ = position(items), next(items)
-        >>> before == position(items)
-        False
-    """
-    if isinstance(value, (bytearray, array)):
-        return bytes(value)
-    if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
-        small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
-        return value.tobytes() if small else None
-    if isinstance(value, random.Random):
-        return value.getstate()
-    return _position_of_iterator(value) if isinstance(value, Iterator) else None
-
-
-def _position_of_iterator(value: Any) -> Any:
-    if isinstance(value, GeneratorType):
-        frame = value.gi_frame
-        if frame is None or value.gi_running:
-            return ()
-        return frame.f_lasti, [id(v) for v in frame.f_locals.values()]
-    if type(value) in _JOINING:
-        _, parts, *_ = value.__reduce__()
-        return [p if isinstance(p, int) else _position_of_iterator(p) for p in parts]
-    if type(value).__module__ == "itertools":
-        return repr(value) if type(value).__name__ in ("count", "repeat") else None
-    try:
-        return operator.length_hint(value, -1)
-    except TypeError:
-        return None
 
 
 def is_same(one: Any, two: Any) -> bool:

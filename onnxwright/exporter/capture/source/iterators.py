@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.places import Attribute
+from onnxwright.exporter.capture.control.places import Position as PlaceOfNext
+from onnxwright.exporter.capture.control.store import current as store_now
 from onnxwright.exporter.capture.source.errors import UsedAgainError
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
@@ -49,6 +52,7 @@ class Position:
         Args:
             last: whether there was one; None if there was.
         """
+        self._note()
         if isinstance(self.value, int) and not isinstance(last, torch.Tensor):
             self.value = self.value + 1 if last is None or last else _END
             return
@@ -60,7 +64,13 @@ class Position:
 
     def end(self) -> None:
         """Take all items."""
+        self._note()
         self.value = _END
+
+    def _note(self) -> None:
+        store = store_now()
+        if store is not None:
+            store.note(Attribute(self, "value"))
 
 
 @dataclass(frozen=True)
@@ -167,7 +177,15 @@ def taken(items: Any, *, whole: bool = True) -> Any:
     """
     if isinstance(items, Stored) and items.position.is_known:
         return items
+    note_taken(items)
     return items.take(whole=whole) if isinstance(items, Once) else items
+
+
+def note_taken(items: Any) -> None:
+    """Tell the store that items of an iterator of Python are about to be taken."""
+    store = store_now()
+    if store is not None and isinstance(items, Iterator) and not isinstance(items, Once):
+        store.note(PlaceOfNext(items))
 
 
 def kind_of(value: Any) -> str:

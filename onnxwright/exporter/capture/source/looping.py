@@ -29,7 +29,6 @@ from onnxwright.exporter.capture.source.chosen_objects import (
 )
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
-from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
@@ -66,6 +65,7 @@ from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_s
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.run_time_lists import after_changes
 from onnxwright.exporter.capture.source.session import current, note_loss
+from onnxwright.exporter.capture.source.sides import MorePlacesError, check_places, side_of
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
@@ -163,20 +163,22 @@ class Loop:
 
     def _try(self) -> bool:
         """Run an iteration to see what it changes; whether that is more than was known."""
-        effects, count = Effects(), chosen_so_far()
+        count, functions = chosen_so_far(), (self.test, self.body)
         self.known = known_symbols()
         try:
-            with Region() as region:
+            with Region() as region, side_of(*functions) as written:
                 values = self._start(region)
                 self.state.write(values)
                 before, given = self._varying(self.before), self._varying(values)
                 names = [slot.name for slot in self.slots]
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 again = self.body(self._count)
-                effects.check(self.state)
                 check_chosen()
                 after = rows_kept(values, self.state.read())
                 objects.note_iteration(self._varying(after))
+                self.state.setter(self.before)
+                written.end()
+                check_places(written, self.state, *functions)
                 self.state.write(self.before)
                 changed = False
                 rebound: list[Any] = []
@@ -279,6 +281,11 @@ class Loop:
             change = LoopChangeError(name, "of a loop around this one", "longer")
             change.of_lists = True
             raise change
+        if after is UNSET and before is not UNSET:
+            # A decision of the iteration lost it, for one of its sides has a constant of Python.
+            change = LoopChangeError(name, words(before), "lost by a decision")
+            change.of_constants = True
+            raise change
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
@@ -331,10 +338,11 @@ class Loop:
         carries = self._carries()
         body, after, leaves = self.iteration
         added = {n: growth.added for n, growth in self.lists.growing.items()}
-        with Region() as region:
+        with Region() as region, side_of(self.test) as written:
             values = self._start(region)
             self.state.write(values)
             going = as_truth(self.test(self._count))
+            written.end()
             self.state.write(self.before)
             test = region.close([going])
         for n, growth in self.lists.growing.items():

@@ -17,7 +17,6 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxwright.exporter.capture.source import lists, ranges
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
-from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
     LoopChangeError,
@@ -37,6 +36,12 @@ from onnxwright.exporter.capture.source.session import (
     fixed_places,
     note,
     refused_here,
+)
+from onnxwright.exporter.capture.source.sides import (
+    MorePlacesError,
+    has_new_keys,
+    places_of,
+    side_of,
 )
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
@@ -211,9 +216,11 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     assert session is not None
     choices, chosen = dict(session.choices), list(session.chosen)
     state.open()
-    before, effects = state.read(), Effects()
+    before = state.read()
     try:
-        make_loop()
+        with side_of(make_loop) as side:
+            make_loop()
+            side.keep()
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
@@ -224,7 +231,6 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
         session.choices, session.chosen = choices, chosen
         state.open()
         state.write(before)
-        effects.undo()
         return False
     return True
 
@@ -246,12 +252,13 @@ def _after_loop(
         return items
     session = current()
     assert session is not None
-    effects = Effects()
-    take(items.item(items.start))
-    body()
+    with side_of(take, body) as side:
+        take(items.item(items.start))
+        body()
+        side.keep()
     rest = dataclasses.replace(items, start=items.next(items.start))
     # A dict that got a key in the first iteration gets others in the next ones.
-    if effects.has_new_keys() or not _looped(rest, take, body, broken, state):
+    if has_new_keys(side) or not _looped(rest, take, body, broken, state):
         return rest
     session.unrolled.pop(asking_line(), None)
     return None
@@ -410,8 +417,9 @@ def _generated_rows(
     items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None
 ) -> Any:
     """All that a generator gives, and whether that changes something else."""
-    effects = Effects()
-    made = listed(items, item, when)
+    with side_of(item, when) as side:
+        made = listed(items, item, when)
+        side.keep()
     if isinstance(made, RunTimeList):
-        made.changes_others = bool(effects.changes())
+        made.changes_others = bool(places_of(side))
     return made

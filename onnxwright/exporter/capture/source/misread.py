@@ -25,6 +25,7 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
+from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.patches.number_kinds import (
     KINDS,
     knows_kinds,
@@ -184,7 +185,7 @@ def _matches(found: Misread, model: Any) -> Iterator[None]:
     before = sys.getprofile()
 
     def profile(frame: FrameType, event: str, given: Any) -> None:
-        if event == "return" and frame.f_code in codes and _has_size(frame):
+        if event == "return" and original(frame.f_code) in codes and _has_size(frame):
             found.functions.setdefault(frame.f_code, frame)
             found.kinds.setdefault((frame.f_code.co_filename, frame.f_code.co_firstlineno))
         if before is not None:

@@ -10,10 +10,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item
-from onnxwright.exporter.capture.source.iterators import Once, Stored, refuse_left
+from onnxwright.exporter.capture.source.iterators import Once, Stored, note_taken, refuse_left
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
@@ -43,9 +44,9 @@ def stored(value: Any) -> Any:
         or tracer() is None
         or type(value) not in (*_SINGLE, _BACKWARDS, zip, enumerate)
     ):
-        return value
+        return made_here(value)
     items = _source(value)
-    return value if items is None else Stored(type(value).__name__, items, item)
+    return made_here(value) if items is None else Stored(type(value).__name__, items, item)
 
 
 class _Together(Sequence[Any]):
@@ -87,6 +88,7 @@ def next_(items: Any, *default: Any) -> Any:
     """`next(items, default)`, of items whose number or place is of run time as well."""
     refuse_left(items)
     if not isinstance(items, Once):
+        note_taken(items)
         return next(items, *default)
     if isinstance(items, Stored) and items.position.is_known:
         return next(items, *default)

@@ -10,7 +10,6 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.effects import Effects
 from onnxwright.exporter.capture.source.logic import combined, defined, supposing
 from onnxwright.exporter.capture.source.number_lists import bits, contained
 from onnxwright.exporter.capture.source.one_of import OneOf
@@ -18,6 +17,7 @@ from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_non
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_, reached_where
+from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
 
@@ -101,11 +101,10 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
 
 def _plain(part: Callable[[], Any]) -> Any:
     """A truth value that is computed without reading at a place or deciding; None for others."""
-    effects = Effects()
-    with Region() as region:
+    with Region() as region, side_of(part) as side:
         found = part()
         node = region.mark.next
-        safe = is_truth(found) and not effects.undo()
+        safe = is_truth(found) and not side.end()
         while node.op != "root":
             text = str(node.target)
             if node.op == "call_function":
@@ -157,7 +156,7 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
         if result is True:
             right = part()
         else:
-            with reached_where(as_truth(result)):
+            with reached_where(as_truth(result), roots=(part,)):
                 right = part()
         found = _COMPARISONS[name](left, right)
         answer = decided(found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxwright.exporter.capture.source.effects import MorePlacesError
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
+from onnxwright.exporter.capture.source.sides import MorePlacesError
 
 REFUSED = (RefusedError, RunTimeLengthError, MorePlacesError, GuardOnDataDependentSymNode)

@@ -20,6 +20,7 @@ from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.exporter.capture.control import call_trees
 from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.bound_lists import bound_lists
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -39,6 +40,7 @@ from onnxwright.exporter.capture.source.yields import (
 )
 
 _MODULE = "onnxwright.exporter.capture.source"
+_CONTROL = "onnxwright.exporter.capture.control"
 _Function = Union[ast.FunctionDef, ast.Lambda]
 
 
@@ -92,7 +94,7 @@ def rewritten(
         splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
-    made = _function(place.node, code.co_filename, place.owner, first, asks_constants)
+    made = _function(place.node, code.co_filename, place.owner, first, asks_constants, module or {})
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
@@ -162,6 +164,7 @@ def _function(
     owner: str | None,
     first: str | None,
     asks_constants: bool,
+    module: dict[str, Any],
     nested: bool = False,
 ) -> ast.FunctionDef:
     """A function with its decisions rewritten."""
@@ -184,7 +187,7 @@ def _function(
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
-        made = _function(f, file, of or owner, name, asks_constants, nested=True)
+        made = _function(f, file, of or owner, name, asks_constants, module, nested=True)
         made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
         made.args = _defaults_visited(f.args, expressions)
         return made
@@ -200,6 +203,7 @@ def _function(
             head.append(kind(names))
     if not nested:
         head.append(ast.ImportFrom(_MODULE, [ast.alias("runtime", RUNTIME)], 0))
+        head.append(ast.ImportFrom(_CONTROL, [ast.alias("runtime", call_trees.NAME)], 0))
     if generator.cells:
         # Local functions may bind only names that this one binds, too.
         bind: list[ast.stmt] = [
@@ -215,6 +219,7 @@ def _function(
             p.arg = expressions.mangled(p.arg)
     made = ast.FunctionDef(name, args, [*head, *statements, result], [])
     ast.copy_location(made, node)
+    call_trees.through_store(made, local, module, structure.outer)
     for part in made.body:
         _locate(part, made)
     return ast.fix_missing_locations(made)

@@ -6,39 +6,44 @@ Each part is evaluated if that raises no error; its side effects hold only where
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.effects import Effects
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.sides import places_of, side_of
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 
 
 @contextmanager
-def reached_where(condition: Any, answer: bool = True, used_up: Any = None) -> Iterator[None]:
+def reached_where(
+    condition: Any, answer: bool = True, used_up: Any = None, roots: Sequence[Any] = ()
+) -> Iterator[None]:
     """While it lasts, what is changed holds only where a condition has an answer.
 
     Args:
         condition: a tensor of one truth value.
         answer: the answer.
         used_up: an iterator that is read meanwhile, and not afterwards.
+        roots: the functions that run.
     """
-    effects = Effects()
-    effects.ignore(used_up)
-    yield
-    places = effects.changes()
+    state = State((), (), (), lambda _: None, ())
+    with side_of(*roots) as side:
+        yield
+        side.keep()
+        side.writes = [w for w in side.writes if w.place.owner is not used_up]
+        places = places_of(side)
     if not places:
         return
-    state = State((), (), (), lambda _: None, ())
     state.add(places)
     state.open()
     after = state.read()
-    effects.undo()
+    for write in side.writes:
+        write.place.put(write.before)
     keep = functools.partial(state.write, after)
     if answer:
         conditional(condition, keep, _leave, state)
@@ -76,7 +81,7 @@ def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: 
             if result is None or known:
                 value = next(items)
             else:
-                with reached_where(result, not settles, values):
+                with reached_where(result, not settles, values, (values,)):
                     value = next(items)
         except StopIteration:
             return not settles if result is None else result

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CellType
-from typing import Any, Union
+from typing import Any, ClassVar, Union
 
+from onnxwright.exporter.capture.control.places import Cell, Items, Variable, attribute
+from onnxwright.exporter.capture.control.places import Place as StorePlace
+from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.source.holding import give_items, is_container, items_of
 
 
@@ -158,8 +162,11 @@ class State:
 
     def write(self, values: Sequence[Any]) -> None:
         """Give all slots values."""
+        store = current()
         self.setter(values)
         for (owner, name), value in zip(self._found, values[len(self.names) :]):
+            if store is not None:
+                store.note(store_place(owner, name))
             if name is None:
                 give_items(owner, value)
             elif value is UNSET:
@@ -168,6 +175,33 @@ class State:
             elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
                 # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)
+
+
+class Globals:
+    """The globals of a file, as attributes."""
+
+    known: ClassVar[weakref.WeakValueDictionary[int, Globals]] = weakref.WeakValueDictionary()
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.__dict__ = names
+
+    @classmethod
+    def of(cls, names: dict[str, Any]) -> Globals:
+        """One object for each file."""
+        found = cls.known.get(id(names))
+        if found is None or vars(found) is not names:
+            found = cls(names)
+            cls.known[id(names)] = found
+        return found
+
+
+def store_place(owner: Any, name: str | None) -> StorePlace:
+    """A place as the store knows it."""
+    if name is None:
+        return Items(owner)
+    if isinstance(owner, Globals):
+        return Variable(vars(owner), name)
+    return Cell(owner, None) if isinstance(owner, CellType) else attribute(owner, name)
 
 
 def result_of(

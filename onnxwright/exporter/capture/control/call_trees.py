@@ -1,0 +1,293 @@
+"""Calls, loads and stores of a function's tree, as calls of the run time."""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+from typing import Any, Union
+
+NAME = "_ow_control"
+"""The name of `runtime` in converted code: a free variable."""
+
+BY_SOURCE = "_ow_rt"
+# Functions of the run time of a capture by source that write to an argument -> which one that is.
+_WRITTEN = {
+    "append": 0, "insert": 0, "extend": 0, "popped": 0, "cleared": 0, "reversed_in_place": 0,
+    "sort": 0, "removed": 0, "set_item": 1, "augment_item": 1, "augment": 1, "method": 1,
+}  # fmt: skip
+_Function = Union[ast.FunctionDef, ast.Lambda]
+# These look at the frame that calls them, or give nothing that could change anything.
+_DIRECT = frozenset(
+    ("super", "locals", "globals", "vars", "eval", "exec", "dir", "isinstance", "issubclass", "len",
+     "range", "int", "float", "bool", "str", "repr", "abs", "type", "id", "tuple", "hash",
+     "callable", "print", "format", "hasattr", "round", "divmod", "pow", "chr", "ord", "slice",
+     "object", "ValueError", "TypeError", "RuntimeError",
+     "NotImplementedError", "KeyError", "AssertionError")
+)  # fmt: skip
+
+
+def through_store(
+    node: ast.FunctionDef, local: set[str], names: dict[str, Any], outer: dict[str, str]
+) -> None:
+    """Let the calls and writes of a function go through the run time, as `NAME`.
+
+    Args:
+        node: a definition that was made for a capture by source, with local functions for its
+            branches; is changed in place.
+        local: the names that the function binds.
+        names: its globals.
+        outer: the names that it declares `global` or `nonlocal`, with the keyword.
+    """
+    made = Calls(local, {}, names, outer, branches=True)
+    node.body = made.block(node.body)
+    node.has_store = True  # type: ignore[attr-defined]
+
+
+class Calls(ast.NodeTransformer):
+    """Rewrites the calls, loads and stores of one function.
+
+    Args:
+        local: the names that it binds.
+        mangled: names that are private to its class -> as they are called.
+        names: its globals.
+        outer: names that it declares `global` or `nonlocal`.
+        branches: whether functions inside are branches of it, unless they are rewritten already.
+    """
+
+    def __init__(
+        self,
+        local: set[str],
+        mangled: dict[str, str],
+        names: dict[str, Any],
+        outer: dict[str, str] | None = None,
+        *,
+        branches: bool = False,
+    ) -> None:
+        self.local, self.mangled, self.names, self.branches = local, mangled, names, branches
+        self.outer: dict[str, str] = {} if outer is None else outer
+
+    def function(self, node: _Function) -> _Function:
+        """The definition, without defaults, annotations and decorators."""
+        node.args = without_defaults(node.args)
+        if self.mangled:
+            self.mangle(node)
+        if isinstance(node, ast.Lambda):
+            node.body = self.visit(node.body)
+            return node
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Global, ast.Nonlocal)):
+                kind = type(inner).__name__.lower()
+                self.outer.update(dict.fromkeys(inner.names, kind))
+        node.decorator_list, node.returns = [], None
+        node.body = self.block(node.body)
+        return node
+
+    def mangle(self, node: _Function) -> None:
+        """Give names that are private to the class around the function the name that they have."""
+        for inner in ast.walk(node):
+            for field in ("id", "attr", "arg", "name", "asname"):
+                if isinstance(getattr(inner, field, None), str):
+                    setattr(inner, field, self.name(getattr(inner, field)))
+            if isinstance(inner, (ast.Global, ast.Nonlocal)):
+                inner.names = list(map(self.name, inner.names))
+
+    def name(self, name: str) -> str:
+        """A name that may be private to the class around the function."""
+        is_private = name.startswith("__") and not name.endswith("__")
+        return self.mangled.get(name, name) if is_private else name
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements, each after a note of the variables of others that it binds."""
+        made: list[ast.stmt] = []
+        for s in body:
+            made += [ast.copy_location(ast.Expr(n), s) for n in self.notes(s)]
+            made.append(self.visit(s))
+        return made
+
+    def notes(self, s: ast.stmt) -> list[ast.expr]:
+        """Calls that tell the run time what a statement is about to bind or to change."""
+        made: list[ast.expr] = []
+        if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
+            made.append(_call("augmented", ast.Name(s.target.id, ast.Load())))
+        for name in self.bound(s) if self.outer else ():
+            if self.outer.get(name) == "global":
+                around = ast.Attribute(_thunk(ast.Constant(0)), "__globals__", ast.Load())
+                made.append(_call("global_", around, ast.Constant(name)))
+            elif name in self.outer:
+                variable = _thunk(ast.Name(name, ast.Load()))
+                closure = ast.Attribute(variable, "__closure__", ast.Load())
+                made.append(_call("cell", closure, ast.Constant(name)))
+        return made
+
+    def bound(self, s: ast.stmt) -> list[str]:
+        """The names that a statement binds, but for those of blocks inside of it."""
+        if isinstance(s, (ast.FunctionDef, ast.ClassDef)):
+            return [s.name]
+        if isinstance(s, (ast.Import, ast.ImportFrom)):
+            return [(a.asname or a.name).partition(".")[0] for a in s.names]
+        own = [
+            value for field, value in ast.iter_fields(s)
+            if field not in ("body", "orelse", "finalbody", "handlers")
+        ]  # fmt: skip
+        parts = [x for v in own for x in (v if isinstance(v, list) else [v])]
+        found = [n for x in parts if isinstance(x, ast.AST) for n in ast.walk(x)]
+        return [n.id for n in found if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Visit all parts; blocks of statements get their notes."""
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, field, self.block(value))
+            elif isinstance(value, list):
+                value[:] = [self.visit(v) if isinstance(v, ast.AST) else v for v in value]
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self.visit(value))
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Annotations of variables are not evaluated."""
+        node.annotation = ast.copy_location(ast.Constant(0), node.annotation)
+        return self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """`for x in items`."""
+        self.generic_visit(node)
+        node.iter = _call("iterated", node.iter)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """`for x in items` of a comprehension."""
+        self.generic_visit(node)
+        node.iter = _call("iterated", node.iter)
+        return node
+
+    def visit_withitem(self, node: ast.withitem) -> ast.AST:
+        """`with manager`."""
+        self.generic_visit(node)
+        node.context_expr = _call("entered", node.context_expr)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A function defined inside: its decorators and defaults; a branch, as a block."""
+        if self.branches:
+            if not hasattr(node, "has_store"):
+                node.body = self.block(node.body)
+            return node
+        node.decorator_list = [_call("bound", self.visit(d)) for d in node.decorator_list]
+        defaults = node.args
+        defaults.defaults = [self.visit(d) for d in defaults.defaults]
+        defaults.kw_defaults = [d and self.visit(d) for d in defaults.kw_defaults]
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Left as it is: its methods are converted when they are called."""
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef  # type: ignore[assignment]  # noqa: N815
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """Left as it is, unless it is part of a branch."""
+        return self.generic_visit(node) if self.branches else node
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`f(x)`."""
+        name = node.func.id if isinstance(node.func, ast.Name) else None
+        own = _runtime_name(node.func)
+        if own is not None:
+            return self.own_call(node, own)
+        self.generic_visit(node)
+        if name in _DIRECT and name not in self.local and name not in self.names:
+            return node
+        node.func = _call("bound", node.func)
+        return node
+
+    def own_call(self, node: ast.Call, name: str) -> ast.AST:
+        """A call of the run time of a capture by source; it writes to some of its arguments."""
+        node.args = [self.visit(a) for a in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        if name == "builtin":
+            node.args = [
+                a if isinstance(a, ast.Starred) else _call("callable_", a) for a in node.args
+            ]
+        place = _WRITTEN.get(name)
+        plain = not any(isinstance(a, ast.Starred) for a in node.args)
+        if place is not None and plain and place < len(node.args):
+            node.args[place] = _call("noted", node.args[place])
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`owner.name`, read or written."""
+        if _runtime_name(node) is not None:
+            return node
+        if isinstance(self.known(node.value), ModuleType) and isinstance(node.ctx, ast.Load):
+            return node
+        node.value = self.visit(node.value)
+        name = ast.Constant(node.attr)
+        if isinstance(node.ctx, ast.Load):
+            node.value = _call("holder", node.value, name)
+        else:
+            node.value = _call("owner", node.value, name)
+        return node
+
+    def known(self, node: ast.expr) -> Any:
+        """The module that an expression is, as `torch.nn.functional`."""
+        if isinstance(node, ast.Name):
+            return None if node.id in self.local else self.names.get(node.id)
+        if isinstance(node, ast.Attribute):
+            around = self.known(node.value)
+            return vars(around).get(node.attr) if isinstance(around, ModuleType) else None
+        return None
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`items[n]`, read or written."""
+        self.generic_visit(node)
+        is_read = isinstance(node.ctx, ast.Load)
+        node.value = _call("read" if is_read else "items_of", node.value)
+        return node
+
+
+def _runtime_name(node: ast.expr) -> str | None:
+    """The name of a function of the run time of a capture by source; None for others."""
+    if isinstance(node, ast.Call) and _runtime_name(node.func) == "builtin":
+        return "builtin"
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.attr if node.value.id == BY_SOURCE else None
+    return None
+
+
+def without_defaults(args: ast.arguments) -> ast.arguments:
+    """Parameters without defaults and annotations: the function object keeps its own."""
+    bare = [
+        [ast.copy_location(ast.arg(p.arg), p) for p in part]
+        for part in (args.posonlyargs, args.args, args.kwonlyargs)
+    ]
+    return ast.arguments(
+        posonlyargs=bare[0],
+        args=bare[1],
+        vararg=ast.arg(args.vararg.arg) if args.vararg else None,
+        kwonlyargs=bare[2],
+        kw_defaults=[None for _ in bare[2]],
+        kwarg=ast.arg(args.kwarg.arg) if args.kwarg else None,
+        defaults=[],
+    )
+
+
+def _thunk(node: ast.expr) -> ast.Lambda:
+    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(empty, node)
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    """A call of the run time, at the place of its argument."""
+    function = ast.Attribute(ast.Name(NAME, ast.Load()), name, ast.Load())
+    made = ast.Call(function, list(args), [])
+    if hasattr(args[0], "lineno"):
+        for inner in (made, function, function.value, *args[1:]):
+            if not hasattr(inner, "lineno"):
+                ast.copy_location(inner, args[0])
+    return made

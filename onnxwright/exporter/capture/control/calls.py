@@ -1,0 +1,34 @@
+"""Calls below `forward` go through `bound` while a store is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control import runtime as _runtime  # noqa: F401 - says which
+from onnxwright.exporter.capture.control.store import Store, opened
+from onnxwright.exporter.torch_lock import TORCH_LOCK
+
+
+@contextmanager
+def calls_converted(store: Store) -> Iterator[Store]:
+    """Run what modules call as converted copies.
+
+    The one function of PyTorch that is replaced is the one by which a module calls its `forward`
+    and its hooks; other threads run it as it was, since they have no store.
+
+    Args:
+        store: gets what is written.
+    """
+    with TORCH_LOCK, opened(store):
+        before = torch.nn.Module._call_impl
+        made = convert.converted(before)
+        if made is not None and not convert.is_converted(before.__code__):
+            torch.nn.Module._call_impl = made
+        try:
+            yield store
+        finally:
+            torch.nn.Module._call_impl = before

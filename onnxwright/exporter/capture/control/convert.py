@@ -1,0 +1,247 @@
+"""A converted copy of a Python function: its calls and its writes go through `runtime`.
+
+`f(x)` becomes `_ow_control.bound(f)(x)`, and `items[n] = x` becomes
+`_ow_control.items_of(items)[n] = x`: the run time sees what is called and what is written to, and
+Python does the rest, in the frame of the function.  Functions defined inside stay as they are; they
+are converted when they are called.  The function itself, its code and its globals are not changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+import sys
+import textwrap
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Union
+
+from onnxwright.exporter.capture.control.call_trees import BY_SOURCE, NAME, Calls
+
+_Function = Union[ast.FunctionDef, ast.Lambda]
+_FUTURE = sum(getattr(__import__("__future__"), n).compiler_flag for n in ("annotations",))
+
+# Codes of functions of one text are equal: each is known by its identity, and kept for that.
+# Code -> it, and its converted code; None where there is none.
+_CONVERTED: dict[int, tuple[CodeType, CodeType | None]] = {}
+# Converted code -> it, and what it was made of.
+_ORIGINALS: dict[int, tuple[CodeType, CodeType]] = {}
+
+
+_RUNTIME: list[ModuleType] = []
+
+
+def set_runtime(runtime: ModuleType) -> None:
+    """Say which module converted code calls."""
+    _RUNTIME[:] = [runtime]
+
+
+def runtime() -> Any:
+    """The module that converted code calls."""
+    return _RUNTIME[0]
+
+
+def original(code: CodeType) -> CodeType:
+    """The code that converted code was made of; other code as it is."""
+    found = _ORIGINALS.get(id(code))
+    return code if found is None else found[1]
+
+
+def is_converted(code: CodeType) -> bool:
+    """Whether code was made here."""
+    return id(code) in _ORIGINALS
+
+
+def has_runtime(code: CodeType) -> bool:
+    """Whether code calls a run time of this package already."""
+    names = (*code.co_freevars, *code.co_cellvars, *code.co_varnames)
+    return NAME in names or BY_SOURCE in names
+
+
+def converted(function: FunctionType) -> FunctionType | None:
+    """A copy of a function whose calls and writes go through the run time.
+
+    Args:
+        function: of Python.
+
+    Returns:
+        The copy, with the globals, the free variables and the defaults of the function; None where
+        its source cannot be read, or is not that of its code.
+
+    Example:
+        >>> import onnxwright.exporter.capture.control.runtime
+        >>> copy = converted(textwrap.dedent)
+        >>> copy("  a"), copy.__code__ is textwrap.dedent.__code__
+        ('a', False)
+    """
+    code = function.__code__
+    if id(code) not in _CONVERTED:
+        new = _convert(code, function.__globals__)
+        _CONVERTED[id(code)] = code, new
+        if new is not None:
+            _ORIGINALS[id(new)] = new, code
+    found = _CONVERTED[id(code)][1]
+    if found is None:
+        return None
+    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    cells[NAME] = CellType(runtime())
+    return with_code(function, found, tuple(cells[name] for name in found.co_freevars))
+
+
+def with_code(
+    function: FunctionType, code: CodeType, closure: tuple[CellType, ...] | None
+) -> FunctionType:
+    """A copy of a function with other code.
+
+    Args:
+        function: of Python.
+        code: that of the copy.
+        closure: its free variables.
+    """
+    made = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    made.__dict__.update(function.__dict__)
+    return made
+
+
+def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
+    """Converted code; None where that is not possible."""
+    unfit = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+    if code.co_flags & unfit:
+        return None
+    try:
+        node = _tree(code, names)
+        if node is None or not _is_of(node, code):
+            return None
+        made = _compiled(_calls(code, names).function(node), code)
+    except (OSError, SyntaxError, RecursionError):
+        return None
+    return made if set(made.co_freevars) <= {*code.co_freevars, NAME} else None
+
+
+def _tree(code: CodeType, names: dict[str, Any]) -> _Function | None:
+    """The definition of a function, with the lines of its file."""
+    lines = linecache.getlines(code.co_filename, names)
+    first = code.co_firstlineno - 1
+    if code.co_name == "<lambda>":
+        tree: ast.AST = _file(code.co_filename, lines)
+        found = [
+            node for node in ast.walk(tree)
+            if isinstance(node, ast.Lambda) and node.lineno == first + 1
+        ]  # fmt: skip
+        if len(found) > 1:
+            found = [node for node in found if _has_code(node, code)]
+        return copy.deepcopy(found[0]) if found else None
+    if first >= len(lines):
+        return None
+    block = inspect.getblock(lines[first:])
+    tree = ast.parse(textwrap.dedent("".join(block)))
+    node = tree.body[0]
+    if not isinstance(node, ast.FunctionDef):
+        return None
+    ast.increment_lineno(node, first)
+    return node
+
+
+def _has_code(node: ast.Lambda, code: CodeType) -> bool:
+    """Whether a lambda of a line is the one of some code; equal ones are as good as each other."""
+    made = _compiled(copy.deepcopy(node), code)
+    parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
+    return all(getattr(made, part) == getattr(code, part) for part in parts)
+
+
+_FILES: dict[str, tuple[list[str], ast.Module]] = {}
+
+
+def _file(name: str, lines: list[str]) -> ast.Module:
+    """The tree of a file; linecache keeps one list of lines until it is read again."""
+    known = _FILES.get(name)
+    if known is None or known[0] is not lines:
+        known = _FILES[name] = (lines, ast.parse("".join(lines)))
+    return known[1]
+
+
+def _is_of(node: _Function, code: CodeType) -> bool:
+    """Whether a definition has the parameters of code: its file may have changed."""
+    args = node.args
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    every += [a for a in (args.vararg, args.kwarg) if a is not None]
+    names = code.co_varnames[: len(every)]
+    return len(names) == len(every) and all(
+        one == p.arg or (p.arg.startswith("__") and one.endswith(p.arg))
+        for one, p in zip(names, every)
+    )
+
+
+def _compiled(node: _Function, code: CodeType) -> CodeType:
+    """The code of a definition, whose free variables are those of code and the run time."""
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.Return(node)]
+        name = "<lambda>"
+    else:
+        name = "_ow_function"
+        node.name = name
+        # That of its first decorator: Python counts the lines of code from there.
+        node.lineno = code.co_firstlineno
+        body = [node]
+    line = node.lineno
+    place: Any = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
+    free = [ast.arg(v, **place) for v in (*code.co_freevars, NAME)]
+    arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
+    outer = ast.FunctionDef("_ow_factory", arguments, body, [], **place)
+    if sys.version_info >= (3, 12):
+        outer.type_params = []
+    tree = ast.fix_missing_locations(ast.Module([outer], []))
+    flags = code.co_flags & _FUTURE
+    compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    made = _inner(_inner(compiled, "_ow_factory"), name)
+    changes: dict[str, Any] = {"co_name": code.co_name}
+    if hasattr(code, "co_qualname"):
+        changes["co_qualname"] = code.co_qualname
+    return made.replace(co_consts=_with_inner(made, code), **changes)
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+def _with_inner(made: CodeType, code: CodeType) -> tuple[Any, ...]:
+    """The constants of new code, with the functions that are defined inside as they were."""
+    before: dict[tuple[Any, ...], list[CodeType]] = {}
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            before.setdefault(_key(one), []).append(one)
+
+    def kept(one: Any) -> Any:
+        known = before.get(_key(one), []) if isinstance(one, CodeType) else []
+        is_same = len(known) == 1 and known[0].co_freevars == one.co_freevars
+        return known[0] if is_same and known[0].co_names == one.co_names else one
+
+    return tuple(map(kept, made.co_consts))
+
+
+def _key(code: CodeType) -> tuple[Any, ...]:
+    return code.co_name, code.co_firstlineno, code.co_varnames
+
+
+def _calls(code: CodeType, names: dict[str, Any]) -> Calls:
+    local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    return Calls(local, _private_names(code), names)
+
+
+def _private_names(code: CodeType) -> dict[str, str]:
+    """Names as `__x` -> as `_Class__x`, in code and in the functions defined inside."""
+    names = (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    found = {
+        n[n.index("__", 1) :]: n
+        for n in names
+        if n.startswith("_") and not n.startswith("__") and "__" in n[1:] and not n.endswith("__")
+    }
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found |= _private_names(inner)
+    return found

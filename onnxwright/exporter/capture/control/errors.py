@@ -1,0 +1,36 @@
+"""What a capture refuses since the store cannot see it, or cannot take it back."""
+
+from __future__ import annotations
+
+
+class UnseenChangeError(RuntimeError):
+    """Something may change what a side of a decision, or the next call, reads.
+
+    Args:
+        text: what it is.
+        kind: the class of the object.
+    """
+
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class IteratorTakenError(UnseenChangeError):
+    """An iterator of before the capture is used up."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"a {kind} of before the export is used up by it", kind)
+
+
+class OpaqueCallError(UnseenChangeError):
+    """A function that cannot be converted is given an object that it may change.
+
+    Args:
+        name: of the function.
+        kind: the class of the object.
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(f"`{name}` may change an object of type `{kind}`", kind)
+        self.name = name

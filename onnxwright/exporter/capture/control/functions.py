@@ -1,0 +1,431 @@
+"""What a call of converted code runs: a replacement, a converted copy, or the function itself.
+
+`bound(f)` is called where `f` is, and gives what to call.  What is opaque (C, PyTorch, libraries
+without source) is called as it is; of what it may change of its arguments the store is told first.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+import sys
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+
+from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.control import convert, writing
+from onnxwright.exporter.capture.control.errors import OpaqueCallError
+from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
+from onnxwright.exporter.capture.control.places import (
+    PLAIN,
+    Elements,
+    Items,
+    Position,
+    attribute,
+    is_container,
+)
+from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.places import is_of_user
+
+# Libraries whose functions are not converted: they compute, or run at import.
+_OPAQUE = (
+    "numpy", "scipy", "sympy", "onnx", "onnxruntime", "pytest", "_pytest", "pluggy", "networkx",
+    "typing_extensions", "PIL", "tqdm", "packaging", "safetensors", "tokenizers", "pandas",
+)  # fmt: skip
+# Modules of Python whose functions call functions of the user, or change what they are given.
+_CONVERTED_STDLIB = ("contextlib", "functools", "collections")
+# The function of PyTorch by which a module calls its `forward` and hooks, and what is inside of it.
+_CALLS_FORWARD = torch.nn.Module._call_impl.__qualname__
+# Modules of which all functions leave their arguments as they are.
+_READING = frozenset(
+    ("torch", "builtins", "math", "cmath", "re", "typing", "inspect", "logging", "warnings", "copy",
+     "json", "string", "numbers", "enum", "dataclasses", "types", "time", "textwrap", "numpy",
+     "itertools", "functools", "collections", "abc", "weakref", "onnxwright", "einops", "sys",
+     "threading", "traceback", "pprint", "decimal", "fractions", "statistics", "hashlib", "uuid",
+     "datetime", "struct", "gc", "contextlib", "_operator", "operator", "os", "pathlib", "io",
+     "sympy", "scipy", "importlib", "typing_extensions", "packaging", "tqdm", "_thread",
+     "collections.abc", "posixpath", "genericpath", "linecache", "ast", "dis", "_collections")
+)  # fmt: skip
+# Methods of containers that change them.
+_MUTATORS = frozenset(
+    ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
+     "setdefault", "popitem", "add", "discard", "difference_update", "intersection_update",
+     "symmetric_difference_update", "appendleft", "extendleft", "popleft", "rotate", "move_to_end",
+     "subtract", "fill", "put", "itemset", "resize", "partition", "byteswap", "frombytes",
+     "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__iand__", "__isub__",
+     "__ixor__", "__setstate__")
+)  # fmt: skip
+# Functions of modules in `_READING` that change an argument.
+_CHANGING = frozenset(
+    ("setitem", "delitem", "iadd", "iconcat", "isub", "imul", "iand", "ior", "ixor", "ifloordiv",
+     "itruediv", "imod", "ipow", "copyto", "put", "place", "putmask", "fill_diagonal", "shuffle",
+     "put_along_axis", "putenv", "unsetenv", "consume")
+)  # fmt: skip
+_SPECIAL: Any = type([].__len__)
+_METHOD_TYPES = (type(list.append), type(object.__setattr__))
+_MODULE_DICTS = ("_parameters", "_buffers", "_modules")
+
+
+def bound(f: Any) -> Any:
+    """What converted code calls in the place of a function.
+
+    Args:
+        f: any object that is called.
+
+    Returns:
+        What to call with the same arguments; outside a capture, the object.
+    """
+    store = current()
+    if store is None:
+        return f
+    kind = type(f)
+    if kind is BuiltinFunctionType:
+        return _of_builtin(store, f)
+    if kind is FunctionType:
+        return _of_function(store, f)
+    if kind is MethodType:
+        return _of_method(store, f)
+    if isinstance(f, torch.nn.Module):
+        return f
+    if isinstance(f, type):
+        return _of_class(store, f)
+    return _of_object(store, f)
+
+
+def function(f: Any) -> Any:
+    """A function or method as `bound` gives it, for those that Python calls by itself."""
+    store = current()
+    return f if store is None or not isinstance(f, (FunctionType, MethodType)) else bound(f)
+
+
+def _of_function(store: Store, f: FunctionType) -> Any:
+    replaced = REPLACED.get(f)
+    if replaced is not None:
+        return functools.partial(replaced, store)
+    if is_convertible(f):
+        code = f.__code__
+        if convert.has_runtime(code):
+            store.ran(f)
+            return f
+        code_for = store.code_for
+        other = None if code_for is None else code_for(f)
+        if other is not None:
+            store.ran(f)
+            return convert.with_code(f, other, f.__closure__)
+        made = convert.converted(f)
+        if made is not None:
+            store.ran(f)
+            return made
+        return _without_source(store, f)
+    if f.__code__.co_filename.startswith("<"):
+        return _without_source(store, f)
+    return _of_opaque(store, f)
+
+
+def _without_source(store: Store, f: FunctionType) -> Any:
+    """A function of the user that cannot be converted: what its code binds is known all the same.
+
+    Raises:
+        OpaqueCallError: a side of a decision calls it, and it writes somewhere.
+    """
+    store.ran(f)
+    written = writing.written(f)
+    if store.depth and (written.places or (written.is_any and is_convertible(f))):
+        raise OpaqueCallError(f.__qualname__, "function")
+    for place in written.places:
+        store.note(place)
+    return functools.partial(_noted, store, f) if written.is_any else f
+
+
+def is_convertible(f: FunctionType) -> bool:
+    """Whether a function is of the user, of a library, or one of Python that calls such."""
+    file, module = f.__code__.co_filename, str(f.__globals__.get("__name__", ""))
+    if module.partition(".")[0] in _OPAQUE:
+        return False
+    if owner_of(file) is Owner.TORCH:
+        return f.__qualname__.startswith(_CALLS_FORWARD)
+    if is_of_user(file):
+        return True
+    return owner_of(file) is Owner.PYTHON and module in _CONVERTED_STDLIB
+
+
+def _of_method(store: Store, f: MethodType) -> Any:
+    owner, inner = f.__self__, f.__func__
+    name = getattr(inner, "__name__", "")
+    if name in _MUTATORS and is_container(owner):
+        store.note(Items(owner))
+    elif isinstance(owner, random.Random) and store.depth:
+        store.note(Position(owner))
+    if type(inner) is not FunctionType:
+        made = bound(inner)
+    else:
+        made = _of_function(store, inner)
+    return f if made is inner else MethodType(made, owner)
+
+
+def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
+    owner = f.__self__
+    if owner is None or isinstance(owner, ModuleType):
+        replaced = REPLACED.get(f)
+        return functools.partial(replaced, store) if replaced else _of_opaque(store, f)
+    name = f.__name__
+    if isinstance(owner, torch.Tensor):
+        if name.endswith("_") and not name.endswith("__"):
+            note_elements(store, owner)
+    elif name in _MUTATORS and is_container(owner):
+        store.note(Items(owner))
+    elif isinstance(owner, type) and f is not owner.__new__:
+        return _of_opaque(store, f)
+    elif name == "__next__":
+        return own_iterator(store, owner).__next__
+    elif isinstance(owner, random.Random) and store.depth:
+        store.note(Position(owner))
+    return f
+
+
+def _of_class(store: Store, f: type) -> Any:
+    if f is super or type(f).__call__ is not type.__call__ or issubclass(f, BaseException):
+        return f
+    init = f.__init__
+    if (
+        type(init) is not FunctionType
+        or not is_convertible(init)
+        or f.__new__ is not object.__new__
+    ):
+        is_iterator = f.__module__ == "itertools" or f in _ITERATORS
+        return functools.partial(_making, f) if is_iterator else f
+    return functools.partial(_construct, f)
+
+
+def _construct(kind: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """`kind(*args, **kwargs)` with a converted `__init__`."""
+    made = kind.__new__(kind)
+    bound(kind.__init__)(made, *args, **kwargs)
+    return made
+
+
+def _of_object(store: Store, f: Any) -> Any:
+    if type(f) is functools.partial:
+        inner = bound(f.func)
+        return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
+    if isinstance(f, functools._lru_cache_wrapper):
+        return functools.partial(_cached, store, f)
+    if isinstance(f, _METHOD_TYPES):
+        replaced = REPLACED.get(f)
+        if replaced is not None:
+            return functools.partial(replaced, store)
+        return functools.partial(_unbound, store, f) if f.__name__ in _MUTATORS else f
+    if type(f) is _SPECIAL:  # a special method of an object of C
+        if f.__name__ in _MUTATORS and is_container(f.__self__):
+            store.note(Items(f.__self__))
+        elif f.__name__ in ("__setattr__", "__delattr__"):
+            return functools.partial(_noted_attribute, store, f)
+        elif f.__name__ == "__next__":
+            return own_iterator(store, f.__self__).__next__
+        return f
+    call = getattr(type(f), "__call__", None)  # noqa: B004 - its function is converted
+    if type(call) is FunctionType and is_convertible(call):
+        return MethodType(bound(call), f)
+    return _of_opaque(store, f)
+
+
+def _unbound(store: Store, f: Any, owner: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """`list.append(owner, x)`."""
+    if is_container(owner):
+        store.note(Items(owner))
+    return f(owner, *args, **kwargs)
+
+
+def _noted_attribute(store: Store, f: Any, name: str, /, *value: Any) -> Any:
+    """`super().__setattr__(name, value)` of an object, which stores it."""
+    note_attribute(store, f.__self__, name)
+    return f(name, *value)
+
+
+def _cached(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A cached function, whose cache keeps nothing of a capture."""
+    try:
+        key = (id(f), args, tuple(kwargs.items()), tuple(map(type, args)))
+        known = key in store.memo
+    except TypeError:  # an argument that has no hash: the function says so
+        return f(*args, **kwargs)
+    if not known:
+        store.memo[key] = bound(f.__wrapped__)(*args, **kwargs)
+    return store.memo[key]
+
+
+# -- opaque functions ------------------------------------------------------------------------------
+
+
+class _Calling:
+    """A function of C that calls functions of the user: these are converted."""
+
+    def __init__(self, f: Any) -> None:
+        self.f = f
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it with what `bound` gives of functions."""
+        args = tuple(map(function, args))
+        return self.f(*args, **{name: function(v) for name, v in kwargs.items()})
+
+
+def _of_opaque(store: Store, f: Any) -> Any:
+    """An opaque function: as it is if it reads; otherwise the store is told of its arguments."""
+    try:
+        if f in _CALLING:
+            return _Calling(f)
+    except TypeError:
+        return f
+    name = getattr(f, "__name__", "")
+    module = getattr(f, "__module__", None) or type(f).__module__
+    if name not in _CHANGING and (module.partition(".")[0] in _READING):
+        return f
+    return functools.partial(_noted, store, f)
+
+
+def _noted(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call an opaque function that may change what it is given."""
+    owner = getattr(f, "__self__", None)
+    for value in (owner, *args, *kwargs.values()):
+        if store.depth and not _is_flat(value):
+            raise OpaqueCallError(getattr(f, "__qualname__", repr(f)), type(value).__name__)
+        if is_container(value):
+            store.note(Items(value))
+        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(
+            value, (type, ModuleType, FunctionType, torch.Tensor)
+        ):
+            store.note(Items(vars(value)))
+    return f(*args, **kwargs)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether the store sees all that a function may change of a value."""
+    if isinstance(value, (dict, list, set, tuple)):
+        items = value.values() if isinstance(value, dict) else value
+        return all(type(v) in PLAIN or isinstance(v, torch.Tensor) for v in items)
+    if is_container(value) or isinstance(value, (type, ModuleType, torch.Tensor)):
+        return True
+    return not is_of_user(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
+
+
+# -- writes that are calls -------------------------------------------------------------------------
+
+
+def note_attribute(store: Store, owner: Any, name: str) -> None:
+    """Tell the store that an attribute is about to be set."""
+    if store.writes_buffers and name in (getattr(owner, "_buffers", None) or ()):
+        return
+    if not isinstance(owner, torch.Tensor) and isinstance(name, str):
+        store.note(attribute(owner, name))
+
+
+def note_elements(store: Store, tensor: torch.Tensor) -> None:
+    """Tell the store that a tensor is about to be written to, if it has values of its own."""
+    # Buffers have no values while PyTorch traces; where a module runs, they may keep theirs.
+    if type(tensor) is torch.Tensor and not store.writes_buffers:
+        store.note_first(Elements(tensor))
+
+
+def setter_of(owner: Any, name: str) -> Callable[..., Any] | None:
+    """The function of the user that `owner.name = value` calls; None where Python stores."""
+    found = getattr(type(owner), name, None) if not isinstance(owner, type) else None
+    if isinstance(found, property):
+        return found.fset
+    set_ = getattr(type(found), "__set__", None)
+    if type(set_) is FunctionType and is_convertible(set_):
+        inside = next(vars(k)[name] for k in type(owner).__mro__ if name in vars(k))
+        return functools.partial(bound(set_), inside)
+    own = type(owner).__setattr__
+    return own if type(own) is FunctionType and is_convertible(own) else None
+
+
+def set_attribute(store: Store, owner: Any, name: str, value: Any, /) -> None:
+    """`setattr(owner, name, value)`."""
+    setter = setter_of(owner, name)
+    if setter is None:
+        note_attribute(store, owner, name)
+        setattr(owner, name, value)
+    elif getattr(setter, "__name__", "") == "__setattr__":
+        bound(setter)(owner, name, value)
+    else:
+        bound(setter)(owner, value)
+
+
+def delete_attribute(store: Store, owner: Any, name: str, /) -> None:
+    """`delattr(owner, name)`."""
+    note_attribute(store, owner, name)
+    delattr(owner, name)
+
+
+def get_attribute(store: Store, owner: Any, name: str, /, *default: Any) -> Any:
+    """`getattr(owner, name)`, where the attribute may be a property."""
+    store.read_names.add(name)
+    return getattr(convert.runtime().holder(owner, name), name, *default)
+
+
+def _plain_set(store: Store, owner: Any, name: str, value: Any, /) -> None:
+    """`object.__setattr__(owner, name, value)`."""
+    note_attribute(store, owner, name)
+    object.__setattr__(owner, name, value)
+
+
+def _module_set(store: Store, owner: Any, name: str, value: Any, /) -> None:
+    """`torch.nn.Module.__setattr__(owner, name, value)`."""
+    note_attribute(store, owner, name)
+    _MODULE_SETATTR(owner, name, value)
+
+
+def _registering(f: Any) -> Callable[..., Any]:
+    def register(store: Store, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        note_attribute(store, owner, name)
+        return f(owner, name, *args, **kwargs)
+
+    return register
+
+
+def _next(store: Store, items: Any, /, *default: Any) -> Any:
+    """`next(items)`."""
+    return next(own_iterator(store, items), *default)
+
+
+def _iter(store: Store, *args: Any) -> Any:
+    """`iter(items)`."""
+    made = iter(*args) if len(args) > 1 else iter(convert.runtime().iterated(args[0]))
+    return made if len(args) == 1 and made is args[0] else made_here(made)
+
+
+def _making(kind: type, /, *args: Any, **kwargs: Any) -> Any:
+    """An iterator of Python, whose functions are converted."""
+    if kind in _CALLING:
+        args = tuple(map(function, args))
+    return made_here(kind(*args, **kwargs))
+
+
+_MODULE_SETATTR = torch.nn.Module.__setattr__
+REPLACED: dict[Any, Callable[..., Any]] = {
+    setattr: set_attribute,
+    delattr: delete_attribute,
+    getattr: get_attribute,
+    next: _next,
+    iter: _iter,
+    object.__setattr__: _plain_set,
+    object.__delattr__: delete_attribute,
+    type.__setattr__: set_attribute,
+    torch.nn.Module.__setattr__: _module_set,
+    torch.nn.Module.__delattr__: delete_attribute,
+    torch.nn.Module.register_buffer: _registering(torch.nn.Module.register_buffer),
+    torch.nn.Module.register_parameter: _registering(torch.nn.Module.register_parameter),
+    torch.nn.Module.register_module: _registering(torch.nn.Module.register_module),
+    torch.nn.Module.add_module: _registering(torch.nn.Module.add_module),
+}
+"""Functions that write -> what does the same and tells the store: `f(store, *args)`."""
+_ITERATORS = (map, filter, zip, enumerate, reversed)
+_CALLING = frozenset(
+    (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.starmap,
+     itertools.takewhile, itertools.dropwhile, itertools.groupby, itertools.filterfalse,
+     torch.utils._pytree.tree_map, torch.utils._pytree.tree_map_only, torch.utils._pytree.tree_map_)
+)  # fmt: skip

@@ -1,0 +1,232 @@
+"""A module is run, and the process is as it was: what was written is taken back, and reported."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, ModuleType
+from typing import Any
+
+import torch
+from torch.export import _trace
+
+from onnxwright.exporter.capture.control.calls import calls_converted
+from onnxwright.exporter.capture.control.places import (
+    MISSING,
+    PLAIN,
+    Cell,
+    Elements,
+    Items,
+    ModuleAttribute,
+    Place,
+    Variable,
+    is_same,
+)
+from onnxwright.exporter.capture.control.snapshot import Snapshot
+from onnxwright.exporter.capture.control.store import Store, Write, opened
+
+
+@dataclass(frozen=True)
+class Change:
+    """A place that running a module leaves with another value, so that the next call reads it.
+
+    Fields:
+        name: what the user calls it.
+        before, after: its values, as text.
+        line: where it is written to; empty where that is not known.
+    """
+
+    name: str
+    before: str
+    after: str
+    line: tuple[str, int] = ("", 0)
+
+
+@contextmanager
+def process_kept(
+    module: torch.nn.Module,
+    changes: list[Change],
+    *,
+    writes_buffers: bool = False,
+    converts: bool = True,
+) -> Iterator[None]:
+    """Take back what running a module does to anything beside its inputs.
+
+    Args:
+        module: what is run.
+        changes: what changes, and is read by a function that ran, is added here.
+        writes_buffers: leave what is written into buffers.
+        converts: whether functions run as converted copies, which tell of their writes.
+    """
+    store = Store(writes_buffers=writes_buffers)
+    snapshot = Snapshot(module, writes_buffers=writes_buffers)
+    store.on_function = snapshot.add
+    numbers = _random_states()
+    try:
+        with _settled(store):
+            if converts:
+                with calls_converted(store):
+                    yield
+            else:
+                with opened(None):
+                    yield
+    finally:
+        # PyTorch gave the module copies of its containers: the snapshot has those of before.
+        there = (module, snapshot.held())
+        written = store.undo(*there)
+        codes, read = tuple(store.functions), frozenset(store.read_names)
+        taken = store.taken(*there)
+        unseen = snapshot.restore()
+        names = snapshot.names
+        store.forget()
+        for name, before, after in taken:
+            changes.append(Change(name, before, after if after != before else "its next items"))
+        _add_changes(changes, written, codes, names, read)
+        _add_changes(changes, unseen, None, names)
+        _give_random_states(numbers)
+
+
+@contextmanager
+def _settled(store: Store) -> Iterator[None]:
+    """Note what was written before PyTorch itself sets attributes back, as its capture does."""
+    name = "_detect_attribute_assignment"
+    original = getattr(_trace, name, None)
+    if original is None:
+        yield
+        return
+
+    @contextmanager
+    def watched(module: Any) -> Iterator[None]:
+        with original(module):
+            try:
+                yield
+            finally:
+                store.settle()
+
+    setattr(_trace, name, watched)
+    try:
+        yield
+    finally:
+        setattr(_trace, name, original)
+
+
+def _random_states() -> list[Any]:
+    numpy = sys.modules.get("numpy")
+    return [random.getstate(), numpy.random.get_state() if numpy else None, torch.get_rng_state()]
+
+
+def _give_random_states(states: list[Any]) -> None:
+    random.setstate(states[0])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and states[1] is not None:
+        numpy.random.set_state(states[1])
+    torch.set_rng_state(states[2])
+
+
+# -- what is reported ------------------------------------------------------------------------------
+
+
+def _add_changes(
+    changes: list[Change],
+    writes: list[Write],
+    codes: Sequence[CodeType] | None,
+    names: dict[int, str],
+    read: frozenset[str] = frozenset(),
+) -> None:
+    """Add the writes to places of before that a function that ran reads.
+
+    Args:
+        changes: gets them.
+        writes: the writes.
+        codes: of the functions that ran; None if all places are read.
+        names: what the user calls objects, by their identities.
+        read: the names that were asked for at run time.
+    """
+    reported = {one.name for one in changes}
+    for write in writes:
+        place = write.place
+        if codes is not None and place.name not in read and not _is_read(place, codes):
+            continue
+        if isinstance(place, Variable) and isinstance(write.after, ModuleType):
+            continue  # an import
+        if isinstance(place, ModuleAttribute) and place.is_buffer(write.before, write.after):
+            continue  # its new value is a further output of the model
+        for name, before, after in _parts(write, names):
+            texts = described(before), described(after)
+            if texts[0] == texts[1]:
+                texts = texts[0], f"another {texts[1].partition(' ')[2] or texts[1]}"
+            if name not in reported:
+                reported.add(name)
+                changes.append(Change(name, *texts, write.line))
+
+
+def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
+    """What changed, by what the user calls it: items of a list or a dict one by one."""
+    place, before, after = write.place, write.before, write.after
+    if isinstance(place, Items):
+        name = names.get(id(place.owner), place.text)
+        if isinstance(before, dict) and len(before) == len(after):
+            keys = [k for k in before if k in after and not is_same(before[k], after[k])]
+            return [(f"{name}[{k!r}]", before[k], after[k]) for k in keys]
+        if isinstance(before, list) and len(before) == len(after):
+            pairs = enumerate(zip(before, after))
+            return [(f"{name}[{n}]", a, b) for n, (a, b) in pairs if not is_same(a, b)]
+        return [(name, before, after)]
+    known = names.get(id(place.owner))
+    if known is None or isinstance(place, (Variable, Cell)):
+        return [(place.text, before, after)]
+    if place.name is None or known == "" or place.name.startswith(f"{known}."):
+        return [(place.name or known, before, after)]
+    return [(f"{known}.{place.name}", before, after)]
+
+
+def _is_read(place: Place, codes: Sequence[CodeType]) -> bool:
+    """Whether one of some functions reads a place; containers and variables count as read."""
+    if isinstance(place, (Items, Elements)) or place.name is None:
+        return True
+    loaded = frozenset[str]().union(*map(names_loaded, codes))
+    return place.name in loaded or not loaded.isdisjoint(("vars", "__dict__"))
+
+
+@functools.lru_cache(maxsize=16384)
+def names_loaded(code: CodeType) -> frozenset[str]:
+    """The names of variables and attributes that code, and functions in it, read; all texts."""
+    found: set[str] = set()
+    for i in dis.get_instructions(code):
+        if i.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME",
+                                "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_SUPER_ATTR",
+                                "LOAD_FROM_DICT_OR")):  # fmt: skip
+            found.add(str(i.argval))
+        elif i.opname == "LOAD_CONST" and isinstance(i.argval, str):
+            found.add(i.argval)
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            found |= names_loaded(one)
+    return frozenset(found)
+
+
+def described(value: Any) -> str:
+    """A value as short text for a message; of a module, its class."""
+    if isinstance(value, list) and len(value) == 4 and MISSING in value[1:]:
+        value = next((v for v in value if v is not MISSING), MISSING)  # of a `ModuleAttribute`
+    if value is MISSING:
+        return "nothing"
+    if type(value) in PLAIN:
+        return repr(value)
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return "a number of the inputs"
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {[n if isinstance(n, int) else str(n) for n in value.shape]}"
+    if isinstance(value, (list, tuple, dict, set)):
+        if all(type(v) in PLAIN for v in (value.values() if isinstance(value, dict) else value)):
+            text = repr(value)
+            if len(text) <= 60:
+                return text
+        items = "1 item" if len(value) == 1 else f"{len(value)} items"
+        return f"a {type(value).__name__} of {items}"
+    return type(value).__name__

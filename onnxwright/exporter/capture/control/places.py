@@ -1,0 +1,333 @@
+"""Places that a program writes to: what one holds can be read, compared, and given back."""
+
+from __future__ import annotations
+
+import operator
+import random
+import sys
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from types import CellType, GeneratorType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+PLAIN = (int, float, bool, str, bytes, complex, type(None))
+"""Types whose objects nothing changes."""
+
+
+class _Missing:
+    """Stands for what a place without a value holds."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Any = _Missing()
+_JOINING = (enumerate, zip, map, filter, reversed)
+_CONTAINERS = (dict, list, set, deque, bytearray, array, MutableMapping)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of numpy, which need not be there."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value has items that may change; rows of run time are made anew."""
+    is_own = isinstance(value, _CONTAINERS) and not getattr(type(value), "is_rows", False)
+    return is_own or is_array(value)
+
+
+def is_same(one: Any, two: Any) -> bool:
+    """Whether two values are one object, or the same number or text."""
+    if one is two:
+        return True
+    return type(one) is type(two) and type(one) in PLAIN and bool(one == two)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A place.
+
+    Fields:
+        owner: the object that has it.
+        name: of an attribute or a variable; None for all items of a container.
+    """
+
+    owner: Any
+    name: str | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What identifies it while the owner exists."""
+        return type(self), id(self.owner), self.name
+
+    @property
+    def text(self) -> str:
+        """What the user calls it."""
+        return self.name or type(self.owner).__name__
+
+    def read(self) -> Any:
+        """What it holds now, in a form that later changes leave as it is."""
+        raise NotImplementedError
+
+    def put(self, value: Any) -> None:
+        """Let it hold what `read` gave."""
+        raise NotImplementedError
+
+    def is_same(self, one: Any, two: Any) -> bool:
+        """Whether it held the same at two times, by what `read` gave then."""
+        return is_same(one, two)
+
+
+class Attribute(Place):
+    """An attribute of an object, a class, a module of Python or a function."""
+
+    @property
+    def text(self) -> str:
+        """As of any place."""
+        owner = self.owner
+        kind = owner.__name__ if hasattr(owner, "__name__") else type(owner).__name__
+        return f"{kind}.{self.name}"
+
+    def read(self) -> Any:
+        """As of any place."""
+        names = _attributes(self.owner)
+        if self.name in names or not hasattr(type(self.owner), str(self.name)):
+            return names.get(self.name, MISSING)
+        found = getattr(type(self.owner), str(self.name))
+        if hasattr(found, "__set__") and hasattr(found, "__objclass__"):  # of `__slots__`
+            try:
+                return found.__get__(self.owner)
+            except AttributeError:
+                return MISSING
+        return MISSING
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        owner, name = self.owner, str(self.name)
+        if isinstance(owner, type):
+            if value is not MISSING:
+                type.__setattr__(owner, name, value)
+            elif name in vars(owner):
+                type.__delattr__(owner, name)
+            return
+        names = getattr(owner, "__dict__", None)
+        is_slot = hasattr(getattr(type(owner), name, None), "__objclass__")
+        if isinstance(names, dict) and not is_slot:
+            _give(names, name, value)
+        elif value is not MISSING:
+            object.__setattr__(owner, name, value)
+        elif hasattr(owner, name):
+            object.__delattr__(owner, name)
+
+
+class ModuleAttribute(Place):
+    """An attribute of a `torch.nn.Module`, which may be a parameter, a buffer or a module."""
+
+    text = Attribute.text
+
+    def read(self) -> Any:
+        """As of any place."""
+        own = vars(self.owner)
+        dicts = [own, *(own.get(n) for n in ("_parameters", "_buffers", "_modules"))]
+        return [d.get(self.name, MISSING) if type(d) is dict else MISSING for d in dicts]
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        own = vars(self.owner)
+        dicts = [own, *(own.get(n) for n in ("_parameters", "_buffers", "_modules"))]
+        for names, one in zip(dicts, value):
+            if type(names) is dict:
+                _give(names, self.name, one)
+
+    def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
+        return all(map(is_same, one, two))
+
+    def is_buffer(self, *values: Any) -> bool:
+        """Whether it was a buffer at some times, by what `read` gave then."""
+        return all(value[2] is not MISSING for value in values)
+
+
+class Items(Place):
+    """The items of a container."""
+
+    def read(self) -> Any:
+        """As of any place."""
+        owner = self.owner
+        if isinstance(owner, dict):
+            return dict(dict.items(owner))  # a subclass may give other items
+        kinds: tuple[Any, ...] = (list, set, deque)
+        for kind in kinds:
+            if isinstance(owner, kind):
+                made = kind.__iter__(owner)
+                return set(made) if kind is set else list(made)
+        if isinstance(owner, MutableMapping):
+            return dict(owner.items())
+        return owner.copy() if is_array(owner) else owner[:]
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        owner = self.owner
+        if self.is_same(self.read(), value):
+            return
+        if isinstance(owner, (list, bytearray, array)):
+            owner[:] = value
+        elif is_array(owner):
+            owner[...] = value
+        elif isinstance(owner, dict):
+            # A subclass may refuse its methods.
+            kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+            kind.clear(owner)
+            kind.update(owner, value)
+        elif isinstance(owner, set):
+            set.clear(owner)
+            set.update(owner, value)
+        elif isinstance(owner, deque):
+            deque.clear(owner)
+            deque.extend(owner, value)
+        else:
+            for name in [n for n in owner if n not in value]:
+                del owner[name]
+            for name, one in value.items():
+                if name not in owner or not is_same(owner[name], one):
+                    owner[name] = one
+
+    def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
+        if is_array(one):
+            return bool(one.shape == two.shape and one.tobytes() == two.tobytes())
+        if isinstance(one, dict):
+            pairs = zip(one.items(), two.items())
+            return len(one) == len(two) and all(is_same(a, b) and is_same(v, w) for (a, v), (b, w) in pairs)  # fmt: skip  # noqa: E501
+        if isinstance(one, set):
+            return bool(one == two)
+        return len(one) == len(two) and all(map(is_same, one, two))
+
+
+class Variable(Place):
+    """A global variable: the owner is the dict of its file."""
+
+    def read(self) -> Any:
+        """As of any place."""
+        return self.owner.get(self.name, MISSING)
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        _give(self.owner, self.name, value)
+
+
+class Cell(Place):
+    """A variable of a function that others use."""
+
+    owner: CellType
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """As of any place."""
+        return Cell, id(self.owner)
+
+    def read(self) -> Any:
+        """As of any place."""
+        try:
+            return self.owner.cell_contents
+        except ValueError:
+            return MISSING
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        if value is not MISSING:
+            self.owner.cell_contents = value
+        elif self.read() is not MISSING:
+            del self.owner.cell_contents
+
+
+class Elements(Place):
+    """The elements of a tensor with values; no trace sees that they are read."""
+
+    def read(self) -> Any:
+        """As of any place."""
+        with _disable_current_modes():
+            return self.owner.detach().clone()
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        with _disable_current_modes(), torch.no_grad():
+            if not torch.equal(self.owner, value):
+                self.owner.copy_(value)
+
+    def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
+        with _disable_current_modes():
+            return bool(torch.equal(one, two))
+
+
+class Position(Place):
+    """How many items of an iterator were taken, or the state of a generator of random numbers.
+
+    It cannot be put back.
+    """
+
+    def read(self) -> Any:
+        """As of any place."""
+        return position(self.owner)
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        return
+
+    def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
+        return bool(one == two)
+
+
+def position(value: Any) -> Any:
+    """What differs after an iterator gave an item; None where that is not known.
+
+    Example:
+        >>> items = iter([1, 2])
+        >>> before, _ = position(items), next(items)
+        >>> before == position(items)
+        False
+    """
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if isinstance(value, GeneratorType):
+        frame = value.gi_frame
+        if frame is None or value.gi_running:
+            return ()
+        return frame.f_lasti, [id(v) for v in frame.f_locals.values()]
+    if type(value) in _JOINING:
+        _, parts, *_ = value.__reduce__()
+        return [p if isinstance(p, int) else position(p) for p in parts]
+    if type(value).__module__ == "itertools":
+        return repr(value) if type(value).__name__ in ("count", "repeat") else object()
+    try:
+        return operator.length_hint(value, -1)
+    except TypeError:
+        return None
+
+
+def attribute(owner: Any, name: str) -> Place:
+    """The place of an attribute."""
+    return (ModuleAttribute if isinstance(owner, torch.nn.Module) else Attribute)(owner, name)
+
+
+def _attributes(owner: Any) -> Any:
+    try:
+        return vars(owner)
+    except TypeError:  # an object with `__slots__` only
+        return {}
+
+
+def _give(names: dict[Any, Any], name: Any, value: Any) -> None:
+    if value is MISSING:
+        names.pop(name, None)
+    elif names.get(name, MISSING) is not value:
+        names[name] = value

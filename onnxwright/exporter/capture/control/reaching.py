@@ -1,0 +1,91 @@
+"""Which objects code can reach: those that it did not make itself."""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Iterable
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.control.places import PLAIN
+
+_SKIPPED = frozenset(
+    ("torch", "builtins", "numpy", "typing", "collections", "enum", "abc", "sympy", "functools",
+     "contextlib", "dataclasses", "types", "inspect", "logging", "warnings", "re", "math")
+)  # fmt: skip
+_LEAVES = (*PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, CodeType)
+
+
+def reached(roots: Iterable[Any], ran: Iterable[FunctionType], wanted: Iterable[Any]) -> set[int]:
+    """Which of some objects can be reached.
+
+    Args:
+        roots: objects and functions; all variables of functions count.
+        ran: functions that ran: the globals that they read count, too.
+        wanted: the objects.
+
+    Returns:
+        The identities of those that are reached.
+    """
+    left = {id(value) for value in wanted}
+    found: set[int] = set()
+    names: set[str] = set()
+    waiting: list[Any] = []
+    for function in ran:
+        read = names_of(function.__code__)
+        names |= read
+        waiting.append(function)
+        around = function.__globals__
+        waiting += [around[name] for name in read if name in around]
+    waiting += roots
+    seen: set[int] = set()
+    while waiting and left:
+        value = waiting.pop()
+        if type(value) in _LEAVES or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if id(value) in left:
+            left.discard(id(value))
+            found.add(id(value))
+        waiting += _held(value, names)
+    return found
+
+
+def _held(value: Any, names: set[str]) -> Iterable[Any]:
+    """What an object leads to."""
+    if isinstance(value, (list, tuple, set, frozenset, deque, dict)):
+        return gc.get_referents(value)  # a subclass may give other items
+    if isinstance(value, FunctionType):
+        kept = (value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__)
+        return [part for part in kept if part]
+    if isinstance(value, MethodType):
+        return value.__self__, value.__func__
+    if isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] in _SKIPPED:
+            return ()
+        own = vars(value)
+        return [own[name] for name in names if name in own]
+    if isinstance(value, type):
+        if value.__module__.partition(".")[0] in _SKIPPED:
+            return ()
+        return [*value.__bases__, *(v for v in vars(value).values() if not callable(v))]
+    if isinstance(value, torch.Tensor):
+        return ()
+    names_of_object = getattr(value, "__dict__", None)
+    held = [names_of_object] if type(names_of_object) is dict else []
+    return [*gc.get_referents(value), type(value), *held]
+
+
+def names_of(code: CodeType) -> frozenset[str]:
+    """The names that code, and functions in it, read as globals or attributes."""
+    found = _NAMES.get(code)
+    if found is None:
+        inner = [names_of(c) for c in code.co_consts if isinstance(c, CodeType)]
+        found = _NAMES[code] = frozenset(code.co_names).union(*inner)
+    return found
+
+
+_NAMES: dict[CodeType, frozenset[str]] = {}

@@ -1,0 +1,292 @@
+"""What converted code calls: each gives what Python goes on with, after the store was told.
+
+Outside a capture, and in other threads, each gives its argument.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control.functions import (
+    bound,
+    function,
+    is_convertible,
+    note_attribute,
+    note_elements,
+    setter_of,
+)
+from onnxwright.exporter.capture.control.iterators import own_iterator
+from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, is_container
+from onnxwright.exporter.capture.control.store import Store, current
+
+_PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
+_VIEWS = (type({}.items()), type({}.keys()), type({}.values()))
+_PLAIN_ITERABLES: tuple[Any, ...] = (
+    *_PLAIN_ITEMS, *_VIEWS, enumerate, zip, reversed, frozenset,
+)  # fmt: skip
+
+
+def holder(owner: Any, name: str) -> Any:
+    """What has an attribute that is read: the object, but for properties of the user."""
+    store = current()
+    if store is None:
+        return owner
+    kind = type(owner)
+    try:
+        getter = store.getters[kind, name]
+    except KeyError:
+        getter = store.getters[kind, name] = _getter(kind, name)
+    return owner if getter is None else _Reader(owner, name, getter)
+
+
+def owner(owner: Any, name: str) -> Any:
+    """What has an attribute that is set or deleted, after the store was told."""
+    store = current()
+    if store is None:
+        return owner
+    setter = setter_of(owner, name)
+    if setter is not None:
+        return _Writer(owner, name, setter)
+    note_attribute(store, owner, name)
+    return owner
+
+
+def items_of(container: Any) -> Any:
+    """What has items that are set or deleted, after the store was told."""
+    store = current()
+    if store is None:
+        return container
+    if isinstance(container, torch.Tensor):
+        note_elements(store, container)
+        return container
+    if _special(store, type(container), "__setitem__") is not None:
+        return _Items(store, container)
+    if is_container(container):
+        store.note(Items(container))
+    return container
+
+
+def read(container: Any) -> Any:
+    """What has items that are read; a `defaultdict` may get one."""
+    store = current()
+    kind = type(container)
+    if store is None or kind in _PLAIN_ITEMS:
+        return container
+    if isinstance(container, defaultdict):
+        store.note(Items(container))
+    if _special(store, kind, "__getitem__") is not None:
+        return _Items(store, container)
+    return container
+
+
+def iterated(items: Any) -> Any:
+    """What a loop goes over."""
+    store = current()
+    kind = type(items)
+    if store is None or kind in _PLAIN_ITERABLES:
+        return items
+    iterate = _special(store, kind, "__iter__")
+    if iterate is not None and not isinstance(items, torch.nn.Module):
+        items = bound(iterate)(items)
+    return own_iterator(store, items) if hasattr(type(items), "__next__") else items
+
+
+def entered(manager: Any) -> Any:
+    """The context manager of a `with`."""
+    store = current()
+    if store is None:
+        return manager
+    enter = _special(store, type(manager), "__enter__")
+    leave = _special(store, type(manager), "__exit__")
+    return manager if enter is None or leave is None else _Context(manager, enter, leave)
+
+
+def augmented(value: Any) -> None:
+    """`value += ...` of a variable: containers and tensors are changed in place."""
+    store = current()
+    if store is None:
+        return
+    if isinstance(value, torch.Tensor):
+        note_elements(store, value)
+    elif is_container(value):
+        store.note(Items(value))
+
+
+def noted(value: Any) -> Any:
+    """A container that is about to be changed."""
+    augmented(value)
+    return value
+
+
+def callable_(value: Any) -> Any:
+    """An argument of a builtin that may call it."""
+    return function(value)
+
+
+def global_(names: dict[str, Any], name: str) -> None:
+    """A global variable is about to be bound."""
+    store = current()
+    if store is not None:
+        store.note(Variable(names, name))
+
+
+def cell(closure: tuple[Any, ...], name: str) -> None:
+    """A variable of the function around is about to be bound."""
+    store = current()
+    if store is not None:
+        store.note(Cell(closure[0], name))
+
+
+# -- functions of the user that Python calls by itself ---------------------------------------------
+
+
+def _special(store: Store, kind: type, name: str) -> Any:
+    """A special method that is converted; None for others."""
+    try:
+        return store.getters[kind, name]
+    except KeyError:
+        found = getattr(kind, name, None)
+        is_own = type(found) is FunctionType and is_convertible(found)
+        store.getters[kind, name] = made = found if is_own else None
+        return made
+
+
+def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
+    """What reads an attribute by a function of the user; None where Python reads it."""
+    if issubclass(kind, (type, torch.Tensor)):
+        return None
+    every: Any = kind.__getattribute__
+    if type(every) is FunctionType and is_convertible(every):
+        return lambda owner: bound(every)(owner, name)
+    inside = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), MISSING)
+    if isinstance(inside, property):
+        get = inside.fget
+        return _calling(get) if isinstance(get, FunctionType) and is_convertible(get) else None
+    if isinstance(inside, functools.cached_property):
+        func: Any = inside.func
+        return _cached_getter(inside, name) if is_convertible(func) else None
+    if inside is not MISSING:
+        get = getattr(type(inside), "__get__", None)
+        if type(get) is not FunctionType or not is_convertible(get):
+            return None
+        return lambda owner: bound(get)(inside, owner, kind)
+    fallback: Any = getattr(kind, "__getattr__", None)
+    if type(fallback) is not FunctionType or not is_convertible(fallback):
+        return None
+    return lambda owner: _fallback(owner, name, fallback)
+
+
+def _calling(get: FunctionType) -> Callable[[Any], Any]:
+    # Bound where it is called: the store may be another one then.
+    return lambda owner: bound(get)(owner)  # noqa: PLW0108 - as said
+
+
+def _fallback(owner: Any, name: str, get: FunctionType) -> Any:
+    try:
+        return object.__getattribute__(owner, name)
+    except AttributeError:
+        return bound(get)(owner, name)
+
+
+def _cached_getter(inside: Any, name: str) -> Callable[[Any], Any]:
+    def get(owner: Any) -> Any:
+        names = vars(owner)
+        if name not in names:
+            store = current()
+            value = bound(inside.func)(owner)
+            if store is not None:
+                note_attribute(store, owner, name)
+            names[name] = value
+        return names[name]
+
+    return get
+
+
+class _Reader:
+    """Stands for an object of which one attribute is read by a converted function."""
+
+    def __init__(self, owner: Any, name: str, getter: Callable[[Any], Any]) -> None:
+        object.__setattr__(self, "_ow", (owner, name, getter))
+
+    def __getattribute__(self, name: str) -> Any:
+        owner, _, getter = object.__getattribute__(self, "_ow")
+        try:
+            return getter(owner)
+        except AttributeError:
+            # Python asks `__getattr__` then, and says what is missing.
+            return getattr(owner, name)
+
+
+class _Writer:
+    """Stands for an object of which one attribute is set by a converted function."""
+
+    def __init__(self, owner: Any, name: str, setter: Callable[..., Any]) -> None:
+        object.__setattr__(self, "_ow", (owner, name, setter))
+
+    def __getattribute__(self, name: str) -> Any:
+        owner, _, _ = object.__getattribute__(self, "_ow")
+        return getattr(holder(owner, name), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        owner, _, setter = object.__getattribute__(self, "_ow")
+        if getattr(setter, "__name__", "") == "__setattr__":
+            bound(setter)(owner, name, value)
+        else:
+            bound(setter)(owner, value)
+
+    def __delattr__(self, name: str) -> None:
+        owner, _, _ = object.__getattribute__(self, "_ow")
+        store = current()
+        if store is not None:
+            note_attribute(store, owner, name)
+        delattr(owner, name)
+
+
+class _Items:
+    """Stands for an object whose items are read and set by converted functions."""
+
+    def __init__(self, store: Store, owner: Any) -> None:
+        self._store, self._owner = store, owner
+
+    def _call(self, name: str, *args: Any) -> Any:
+        method = getattr(type(self._owner), name)
+        if isinstance(self._owner, (dict, list)) and name != "__getitem__":
+            self._store.note(Items(self._owner))
+        return bound(method)(self._owner, *args)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._call("__getitem__", key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._call("__setitem__", key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        self._call("__delitem__", key)
+
+
+class _Context:
+    """A context manager whose functions are converted."""
+
+    def __init__(self, manager: Any, enter: FunctionType, leave: FunctionType) -> None:
+        self._manager, self._enter, self._leave = manager, enter, leave
+
+    def __enter__(self) -> Any:
+        return bound(self._enter)(self._manager)
+
+    def __exit__(self, *error: object) -> Any:
+        return bound(self._leave)(self._manager, *error)
+
+
+__all__ = [
+    "augmented", "bound", "callable_", "cell", "entered", "global_", "holder", "items_of",
+    "iterated", "noted", "owner", "read",
+]  # fmt: skip
+convert.set_runtime(sys.modules[__name__])

@@ -1,0 +1,283 @@
+"""The one log of what converted code writes: a side can be taken back, and so can a capture.
+
+Before a place is written to for the first time, the log notes what it holds.  `Store.side` is open
+while one side of a decision runs: at its end the places are as before, and the `Side` says what it
+wrote.  Objects that a side made itself are not put back: its result may hold them.  `Store.undo`
+gives all places back what they held when the capture began.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.control.places import Place, Variable
+from onnxwright.exporter.capture.control.reaching import reached
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A place, what it held, and the line that wrote to it first."""
+
+    place: Place
+    before: Any
+    line: tuple[str, int]
+
+
+@dataclass
+class Write:
+    """What was written to one place.
+
+    Fields:
+        place: the place.
+        before, after: what it held at first and at the end.
+        line: where it was written to first.
+    """
+
+    place: Place
+    before: Any
+    after: Any
+    line: tuple[str, int]
+
+
+_Log = dict[tuple[Any, ...], Entry]
+
+
+class Side:
+    """One side of a decision, or another part whose writes may be taken back.
+
+    Args:
+        store: the log.
+        roots: the functions that the side runs: objects that they do not reach are its own.
+
+    Fields:
+        writes: what it wrote to places of before, in order; complete when it has ended.
+    """
+
+    def __init__(self, store: Store, roots: tuple[Any, ...]) -> None:
+        self._store, self._roots = store, roots
+        self._log: _Log | None = {}
+        self.writes: list[Write] = []
+
+    @property
+    def log(self) -> _Log:
+        """What places held that it wrote to."""
+        assert self._log is not None
+        return self._log
+
+    def end(self) -> list[Write]:
+        """Give all places of before back what they held.
+
+        Returns:
+            What the side wrote.
+        """
+        if self._log is not None:
+            log, self._log = self._log, None
+            self._store.close(log)
+            self.writes = _taken_back(log, self._roots, self._store.functions.values())
+        return self.writes
+
+    def keep(self) -> list[Write]:
+        """Leave all places as they are; what is around the side has written to them then.
+
+        Returns:
+            What the side wrote.
+        """
+        if self._log is not None:
+            log = self.log
+            self.end()
+            for write in self.writes:
+                self._store.add(log[write.place.key])
+                write.place.put(write.after)
+        return self.writes
+
+
+class Store:
+    """The log of one capture.
+
+    Args:
+        writes_buffers: leave what is written into buffers.
+
+    Fields:
+        functions: the functions that ran, by their code.
+        on_function: is called with each before it runs for the first time.
+        read_names: the attributes that `getattr` was asked for.
+        code_for: gives the code of functions that run with their decisions rewritten.
+        memo: what cached functions gave in this capture.
+        copies: iterators of before -> copies that are used up, and what these were at first.
+        made: iterators that the capture made.
+        getters: what reads attributes of classes, where it is a function of the user.
+    """
+
+    def __init__(self, *, writes_buffers: bool = False) -> None:
+        self.writes_buffers = writes_buffers
+        self.on_function: Callable[[FunctionType], None] | None = None
+        self.code_for: Callable[[FunctionType], CodeType | None] | None = None
+        self._logs: list[_Log] = [{}]
+        self._settled: list[Write] = []
+        self.functions: dict[CodeType, FunctionType] = {}
+        self.read_names: set[str] = set()
+        self.memo: dict[Any, Any] = {}
+        self.copies: dict[int, tuple[Any, Any, str]] = {}
+        self.made: dict[int, Any] = {}
+        self.getters: dict[tuple[type, str], Any] = {}
+
+    @property
+    def depth(self) -> int:
+        """How many sides are open."""
+        return len(self._logs) - 1
+
+    def ran(self, function: FunctionType) -> None:
+        """Remember that a function runs."""
+        if owner_of(function.__code__.co_filename) is Owner.TORCH:
+            return
+        if function.__code__ not in self.functions:
+            self.functions[function.__code__] = function
+            if self.on_function is not None:
+                self.on_function(function)
+
+    def note(self, place: Place) -> None:
+        """Remember what a place holds that is about to be written to."""
+        log = self._logs[-1]
+        if place.key not in log:
+            log[place.key] = Entry(place, place.read(), writing_line())
+
+    def note_first(self, place: Place) -> None:
+        """The same for the whole capture: no side takes back what is written to the place."""
+        if place.key not in self._logs[0]:
+            self._logs[0][place.key] = Entry(place, place.read(), writing_line())
+
+    def write(self, place: Place, value: Any) -> None:
+        """Let a place hold a value, which is what `Place.read` gives of it."""
+        self.note(place)
+        place.put(value)
+
+    @contextmanager
+    def side(self, *roots: Any) -> Iterator[Side]:
+        """Take back at the end what is written while this is open.
+
+        Args:
+            roots: the functions that run.
+        """
+        one = Side(self, roots)
+        self._logs.append(one.log)
+        try:
+            yield one
+        finally:
+            one.end()
+
+    def close(self, log: _Log) -> None:
+        """Write to the log around one again."""
+        self._logs = [one for one in self._logs if one is not log]
+
+    def add(self, entry: Entry) -> None:
+        """Note a write that a side made."""
+        self._logs[-1].setdefault(entry.place.key, entry)
+
+    def settle(self) -> None:
+        """Remember what the capture wrote so far, before others put it back."""
+        self._settled = _writes(self._logs[0])
+
+    def undo(self, *roots: Any) -> list[Write]:
+        """Give all places of before back what they held at first.
+
+        Args:
+            roots: what was there before, beside what the functions reach.
+
+        Returns:
+            The places that held something else at the end.
+        """
+        for log in self._logs[:0:-1]:
+            _put_back(log)
+        found = _taken_back(self._logs[0], roots, self.functions.values(), self._settled)
+        self._logs, self._settled = [{}], []
+        return found
+
+    def taken(self, *roots: Any) -> list[tuple[str, str, str]]:
+        """The iterators of before of which copies were used up.
+
+        Args:
+            roots: what was there before, beside what the functions reach.
+
+        Returns:
+            Each as text, and its copy as text at first and at the end.
+        """
+        copies = self.copies.values()
+        old = reached(roots, self.functions.values(), [items for items, *_ in copies])
+        return [(repr(items), text, repr(made)) for items, made, text in copies if id(items) in old]
+
+    def forget(self) -> None:
+        """Let go of all objects."""
+        self.functions.clear()
+        self.on_function = None
+        for kept in (self.memo, self.copies, self.made, self.getters):
+            kept.clear()
+
+
+def _taken_back(
+    log: _Log,
+    roots: Iterable[Any],
+    ran: Iterable[FunctionType],
+    settled: Iterable[Write] = (),
+) -> list[Write]:
+    """Put back what a log notes of objects of before; objects made since keep what they hold."""
+    known = {w.place.key for w in settled}
+    found = [*settled, *(w for w in _writes(log) if w.place.key not in known)]
+    _put_back(log)
+    asked = [w.place.owner for w in found if not _is_old(w.place)]
+    old = reached(roots, ran, asked) if asked else set()
+    kept: list[Write] = []
+    for write in found:
+        if _is_old(write.place) or id(write.place.owner) in old:
+            kept.append(write)
+        else:
+            write.place.put(write.after)
+    return kept
+
+
+def _is_old(place: Place) -> bool:
+    """Whether the owner of a place is one that a function rarely makes."""
+    return isinstance(place, Variable) or isinstance(place.owner, (type, ModuleType))
+
+
+def _writes(log: _Log) -> list[Write]:
+    found = [Write(e.place, e.before, e.place.read(), e.line) for e in log.values()]
+    return [w for w in found if not w.place.is_same(w.before, w.after)]
+
+
+def _put_back(log: _Log) -> None:
+    for entry in reversed(list(log.values())):
+        entry.place.put(entry.before)
+
+
+def writing_line() -> tuple[str, int]:
+    """The innermost line outside this package, for messages."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and owner_of(frame.f_code.co_filename) is Owner.ONNXWRIGHT:
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
+_now = threading.local()
+
+
+def current() -> Store | None:
+    """The store of this thread; None outside a capture."""
+    return getattr(_now, "store", None)
+
+
+@contextmanager
+def opened(store: Store | None) -> Iterator[Store | None]:
+    """Make a store that of this thread; with None, code runs as it is."""
+    before = current()
+    _now.store = store
+    try:
+        yield store
+    finally:
+        _now.store = before

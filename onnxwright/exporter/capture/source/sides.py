@@ -1,0 +1,134 @@
+"""What a side of a decision, or an iteration of a loop, writes beside its own variables.
+
+The store knows of every write.  Places that the side's own code does not name, for a function that
+it calls writes to them, become places of its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CellType, FunctionType
+from typing import Any
+
+from onnxwright.exporter.capture.control.errors import OpaqueCallError, UnseenChangeError
+from onnxwright.exporter.capture.control.places import (
+    Attribute,
+    Cell,
+    Items,
+    ModuleAttribute,
+    Position,
+    Variable,
+)
+from onnxwright.exporter.capture.control.places import Place as StorePlace
+from onnxwright.exporter.capture.control.store import Side, Store, current, opened
+from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
+from onnxwright.exporter.capture.source.holding import is_container
+from onnxwright.exporter.capture.source.iterators import kind_of
+from onnxwright.exporter.capture.source.reach import model_frames
+from onnxwright.exporter.capture.source.state import Globals, Place, State
+
+
+class MorePlacesError(Exception):
+    """A side changes more than was known.
+
+    Args:
+        places: what it changes.
+    """
+
+    def __init__(self, places: list[Place]) -> None:
+        super().__init__("a side changes more than was known")
+        self.places = places
+
+
+@contextmanager
+def side_of(*functions: Any) -> Iterator[Side]:
+    """Take back at the end what functions write.
+
+    Args:
+        functions: those that run meanwhile.
+    """
+    store = current()
+    with opened(Store() if store is None else store) as used:
+        assert used is not None
+        try:
+            with used.side(*functions) as one:
+                yield one
+        except OpaqueCallError as error:
+            raise MayChangeError(error.name, error.kind) from error
+        except UnseenChangeError as error:
+            raise _changed_in_place(error.kind) from error
+
+
+def places_of(side: Side) -> list[Place]:
+    """The places of before that a side wrote to, as those of a state.
+
+    Raises:
+        ChangedInPlaceError: one of them cannot be chosen between sides.
+    """
+    return [place for write in side.writes for place in [_place(write.place)] if place is not None]
+
+
+def check_places(side: Side, state: State, *functions: Any) -> None:
+    """Check that a state knows of all that a side wrote.
+
+    Args:
+        side: one that has ended.
+        state: what the side changes by its own code.
+        functions: the branches.
+
+    Raises:
+        MorePlacesError: it wrote to other places, too.
+        ChangedInPlaceError: one of these cannot be chosen between sides.
+    """
+    own = {id(cell) for f in functions for name, cell in _cells(f) if name in state.names}
+    found = [
+        place for place in places_of(side) if not state.has(*place) and id(place[0]) not in own
+    ]
+    if found:
+        raise MorePlacesError(found)
+
+
+def _place(place: StorePlace) -> Place | None:
+    if isinstance(place, (Attribute, ModuleAttribute)):
+        return place.owner, place.name
+    if isinstance(place, Variable):
+        return Globals.of(place.owner), place.name
+    if isinstance(place, Cell):
+        return place.owner, "cell_contents"
+    if isinstance(place, Items) and is_container(place.owner):
+        return place.owner, None
+    raise _changed_in_place(kind_of(place.owner), is_iterator=isinstance(place, Position))
+
+
+def _changed_in_place(kind: str, *, is_iterator: bool = True) -> ChangedInPlaceError:
+    error = ChangedInPlaceError(kind)
+    if is_iterator:
+        error.makers = list(model_frames())
+    return error
+
+
+def _cells(function: Any) -> Iterator[tuple[str, CellType]]:
+    """The variables that a function, and those that it calls, have of the function around."""
+    seen: set[int] = set()
+    waiting = [function]
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, FunctionType) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        for name, cell in zip(one.__code__.co_freevars, one.__closure__ or ()):
+            yield name, cell
+            try:
+                waiting.append(cell.cell_contents)
+            except ValueError:
+                continue
+
+
+def has_new_keys(side: Side) -> bool:
+    """Whether a dict has more keys after a side than before."""
+    return any(
+        isinstance(write.before, dict) and len(write.after) > len(write.before)
+        for write in side.writes
+        if isinstance(write.place, Items)
+    )

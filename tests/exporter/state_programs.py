@@ -1,0 +1,763 @@
+"""Programs that keep state: what they are, where it is, and what an export makes of them.
+
+Each makes a module, and gives what holds its state.  `outcome` is "right" (over several calls),
+"reported" (right as of the state at export, with OW839) or a code of a refusal.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import copy
+import dataclasses
+import functools
+import heapq
+import itertools
+import operator
+import os
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+Made = tuple[Any, Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program.
+
+    Fields:
+        make: gives the module, and what reads its state.
+        outcome: what an export makes of it.
+    """
+
+    make: Callable[[], Made]
+    outcome: str
+
+
+PROGRAMS: dict[str, Program] = {}
+LIBRARY = types.ModuleType("library_with_state")
+STATE: dict[str, Any] = {}
+COUNT = 0
+LAST: Any = None
+HISTORY: list[Any] = []
+DEEP = [[[[[0]]]]]
+TUPLE: tuple[int, ...] = (0,)
+
+
+def reset() -> None:
+    """Give the globals of this file their first values."""
+    global COUNT, LAST, TUPLE
+    COUNT, LAST, TUPLE = 0, None, (0,)
+    HISTORY.clear()
+    STATE.clear()
+    STATE["n"] = 0
+    DEEP[0][0][0][0][0] = 0
+    LIBRARY.count, LIBRARY.table = 0, {"n": 0}
+    os.environ.pop("STATE_OF_TESTS", None)
+
+
+def of_globals() -> Any:
+    """What the globals of this file hold."""
+    return [COUNT, LAST, list(HISTORY), dict(STATE), copy.deepcopy(DEEP), TUPLE, LIBRARY.count,
+            dict(LIBRARY.table), os.environ.get("STATE_OF_TESTS")]  # fmt: skip
+
+
+class Module(torch.nn.Module):  # type: ignore[misc]
+    """A module that calls a function."""
+
+    def __init__(self, function: Any, **state: Any) -> None:
+        super().__init__()
+        self.function = function
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def forward(self, x: Any) -> Any:
+        """What the function gives."""
+        return self.function(x)
+
+
+class Decides(Module):
+    """A module that calls a function where the sum of its input is positive."""
+
+    def forward(self, x: Any) -> Any:
+        """What the function gives, or the negative input."""
+        if x.sum() > 0:
+            y = self.function(x)
+        else:
+            y = -x
+        return y + 1
+
+
+class Loops(Module):
+    """A module that calls a function in a loop that a value ends."""
+
+    def forward(self, x: Any) -> Any:
+        """The input, after some calls."""
+        while x.sum() < 20:
+            x = self.function(x)
+        return x
+
+
+def program(outcome: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
+    """Add a program."""
+
+    def add(make: Callable[[], Made]) -> Callable[[], Made]:
+        PROGRAMS[make.__name__] = Program(make, outcome)
+        return make
+
+    return add
+
+
+def stateful(
+    plain: str, sides: str, loop: str | None = None
+) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Add three programs: a function that keeps state is called, on a side, and in a loop."""
+
+    def add(make: Callable[[], Any]) -> Callable[[], Any]:
+        def of(kind: type[Module]) -> Callable[[], Made]:
+            def made() -> Made:
+                function, look = make()
+                return kind(function).eval(), look
+
+            return made
+
+        name = make.__name__
+        PROGRAMS[name] = Program(of(Module), plain)
+        PROGRAMS[f"{name}_on_a_side"] = Program(of(Decides), sides)
+        if loop is not None:
+            PROGRAMS[f"{name}_in_a_loop"] = Program(of(Loops), loop)
+        return make
+
+    return add
+
+
+@stateful("reported", "reported", "reported")
+def class_attribute() -> Any:
+    class Kept:
+        total = 0
+
+    def f(x: Any) -> Any:
+        Kept.total += 1
+        return x + Kept.total
+
+    return f, lambda: Kept.total
+
+
+@stateful("reported", "reported")
+def class_attribute_tensor() -> Any:
+    class Kept:
+        total = torch.zeros(3)
+
+    def f(x: Any) -> Any:
+        Kept.total = Kept.total + x
+        return Kept.total * 1.0
+
+    return f, lambda: Kept.total
+
+
+@stateful("reported", "reported", "reported")
+def global_counter() -> Any:
+    def f(x: Any) -> Any:
+        global COUNT
+        COUNT += 1
+        return x + COUNT
+
+    return f, of_globals
+
+
+@stateful("reported", "reported")
+def global_tensor() -> Any:
+    def f(x: Any) -> Any:
+        global LAST
+        y = x if LAST is None else x + LAST
+        LAST = x * 1.0
+        return y
+
+    return f, of_globals
+
+
+@stateful("reported", "OW840")
+def global_list() -> Any:
+    def f(x: Any) -> Any:
+        HISTORY.append(x * 2)
+        return x + len(HISTORY)
+
+    return f, of_globals
+
+
+@stateful("reported", "reported")
+def global_dict() -> Any:
+    def f(x: Any) -> Any:
+        STATE["n"] += 1
+        return x * STATE["n"]
+
+    return f, of_globals
+
+
+@stateful("reported", "reported")
+def list_five_deep() -> Any:
+    def f(x: Any) -> Any:
+        DEEP[0][0][0][0][0] += 1
+        return x * DEEP[0][0][0][0][0]
+
+    return f, of_globals
+
+
+@stateful("reported", "OW840")
+def global_tuple() -> Any:
+    def f(x: Any) -> Any:
+        global TUPLE
+        TUPLE = (*TUPLE, 1)
+        return x * len(TUPLE)
+
+    return f, of_globals
+
+
+@stateful("reported", "reported", "reported")
+def function_attribute() -> Any:
+    def f(x: Any) -> Any:
+        f.n += 1  # type: ignore[attr-defined]
+        return x + f.n  # type: ignore[attr-defined]
+
+    f.n = 0  # type: ignore[attr-defined]
+    return f, lambda: f.n  # type: ignore[attr-defined]
+
+
+@stateful("reported", "OW840")
+def default_argument() -> Any:
+    def f(x: Any, kept: Any = []) -> Any:  # noqa: B006
+        kept.append(1.0)
+        return x * len(kept)
+
+    return f, lambda: list(f.__defaults__[0])  # type: ignore[index]
+
+
+@stateful("reported", "reported", "reported")
+def closure() -> Any:
+    n = 0
+
+    def f(x: Any) -> Any:
+        nonlocal n
+        n += 1
+        return x + n
+
+    return f, lambda: n
+
+
+@stateful("reported", "reported")
+def closure_of_a_closure() -> Any:
+    n = 0
+
+    def outer() -> Any:
+        def inner(x: Any) -> Any:
+            nonlocal n
+            n += 2
+            return x * n
+
+        return inner
+
+    inner = outer()
+    return (lambda x: inner(x)), lambda: n
+
+
+@stateful("reported", "reported")
+def dataclass_fields() -> Any:
+    @dataclasses.dataclass
+    class State:
+        n: int = 0
+        last: Any = 1.0
+
+    state = State()
+
+    def f(x: Any) -> Any:
+        state.n += 1
+        y = x * state.n + state.last
+        state.last = 2.0
+        return y
+
+    return f, lambda: (state.n, state.last)
+
+
+@stateful("reported", "reported")
+def deque() -> Any:
+    kept: Any = collections.deque(maxlen=3)
+
+    def f(x: Any) -> Any:
+        kept.append(x)
+        return torch.stack(list(kept)).sum(0)
+
+    return f, lambda: list(kept)
+
+
+@stateful("reported", "OW840")
+def counter() -> Any:
+    kept: Any = collections.Counter()
+
+    def f(x: Any) -> Any:
+        kept["a"] += 1
+        return x * kept["a"]
+
+    return f, lambda: dict(kept)
+
+
+@stateful("reported", "OW840")
+def default_dict() -> Any:
+    kept: Any = collections.defaultdict(int)
+
+    def f(x: Any) -> Any:
+        kept["a"] += 2
+        return x * kept["a"]
+
+    return f, lambda: dict(kept)
+
+
+@stateful("reported", "OW840")
+def set_of_numbers() -> Any:
+    kept: set[int] = set()
+
+    def f(x: Any) -> Any:
+        kept.add(len(kept))
+        return x + len(kept)
+
+    return f, lambda: sorted(kept)
+
+
+@stateful("reported", "OW887", "OW887")
+def itertools_count() -> Any:
+    kept = itertools.count(1)
+
+    def f(x: Any) -> Any:
+        return x + next(kept)
+
+    return f, lambda: repr(kept)
+
+
+@stateful("reported", "OW887")
+def itertools_cycle() -> Any:
+    kept = itertools.cycle([1.0, 2.0, 3.0])
+
+    def f(x: Any) -> Any:
+        return x * next(kept)
+
+    return f, lambda: None
+
+
+@stateful("OW898", "OW887")
+def generator() -> Any:
+    def count() -> Any:
+        n = 0
+        while True:
+            n += 1
+            yield n
+
+    kept = count()
+
+    def f(x: Any) -> Any:
+        return x * next(kept)
+
+    return f, lambda: kept.gi_frame.f_locals.get("n")
+
+
+@stateful("reported", "OW887")
+def numpy_array() -> Any:
+    kept = np.zeros(3, np.float32)
+
+    def f(x: Any) -> Any:
+        kept[:] += 1
+        return x + torch.from_numpy(kept.copy())
+
+    return f, lambda: kept.copy()
+
+
+@stateful("reported", "OW887")
+def environment() -> Any:
+    def f(x: Any) -> Any:
+        n = int(os.environ.get("STATE_OF_TESTS", "0")) + 1
+        os.environ["STATE_OF_TESTS"] = str(n)
+        return x * n
+
+    return f, of_globals
+
+
+@stateful("reported", "reported")
+def attribute_of_a_python_module() -> Any:
+    def f(x: Any) -> Any:
+        LIBRARY.count += 1
+        return x * LIBRARY.count
+
+    return f, of_globals
+
+
+@stateful("reported", "reported")
+def dict_of_a_python_module() -> Any:
+    def f(x: Any) -> Any:
+        LIBRARY.table["n"] += 1
+        return x * LIBRARY.table["n"]
+
+    return f, of_globals
+
+
+@stateful("reported", "reported")
+def decorator_that_counts() -> Any:
+    def counted(f: Any) -> Any:
+        @functools.wraps(f)
+        def g(x: Any) -> Any:
+            g.calls += 1  # type: ignore[attr-defined]
+            return f(x) * g.calls  # type: ignore[attr-defined]
+
+        g.calls = 0  # type: ignore[attr-defined]
+        return g
+
+    @counted
+    def f(x: Any) -> Any:
+        return x + 1
+
+    return f, lambda: f.calls
+
+
+class _Properties:
+    def __init__(self) -> None:
+        self.reads = self.value = 0
+
+    @property
+    def number(self) -> int:
+        self.reads += 1
+        return self.reads
+
+    @number.setter
+    def number(self, value: int) -> None:
+        self.value = value * 2
+
+
+@stateful("reported", "reported")
+def property_that_counts() -> Any:
+    kept = _Properties()
+    return (lambda x: x * kept.number), lambda: vars(kept).copy()
+
+
+@stateful("reported", "reported")
+def property_that_is_set() -> Any:
+    kept = _Properties()
+
+    def f(x: Any) -> Any:
+        kept.number = kept.value + 1
+        return x * kept.value
+
+    return f, lambda: vars(kept).copy()
+
+
+class _OwnSetattr:
+    def __init__(self) -> None:
+        object.__setattr__(self, "sets", 0)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, "sets", self.sets + 1)
+        object.__setattr__(self, name, value)
+
+
+@stateful("reported", "reported")
+def own_setattr() -> Any:
+    kept = _OwnSetattr()
+
+    def f(x: Any) -> Any:
+        kept.last = 1
+        return x * kept.sets
+
+    return f, lambda: vars(kept).copy()
+
+
+class _Slots:
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+@stateful("reported", "reported", "reported")
+def slots() -> Any:
+    kept = _Slots()
+
+    def f(x: Any) -> Any:
+        kept.n += 1
+        return x + kept.n
+
+    return f, lambda: kept.n
+
+
+class _Depth:
+    def __init__(self) -> None:
+        self.entered = 0
+
+    def __enter__(self) -> Any:
+        self.entered += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.entered += 1
+
+
+@stateful("reported", "reported")
+def context_manager() -> Any:
+    kept = _Depth()
+
+    def f(x: Any) -> Any:
+        with kept as inside:
+            return x * inside.entered
+
+    return f, lambda: kept.entered
+
+
+@stateful("reported", "reported")
+def context_manager_of_a_generator() -> Any:
+    @contextlib.contextmanager
+    def counted() -> Any:
+        STATE["n"] += 1
+        yield STATE["n"]
+        STATE["n"] += 1
+
+    def f(x: Any) -> Any:
+        with counted() as n:
+            return x * n
+
+    return f, of_globals
+
+
+class _Registry:
+    items: list[int] = []  # noqa: RUF012
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        _Registry.items.append(n)
+
+
+@stateful("reported", "OW840")
+def class_level_registry() -> Any:
+    _Registry.items.clear()
+
+    def f(x: Any) -> Any:
+        one = _Registry(len(_Registry.items))
+        return x * len(_Registry.items) + one.n
+
+    return f, lambda: list(_Registry.items)
+
+
+class _Items:
+    def __init__(self) -> None:
+        self.held = {"n": 0}
+
+    def __getitem__(self, name: str) -> int:
+        self.held["reads"] = self.held.get("reads", 0) + 1
+        return self.held[name]
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self.held[name] = value
+
+
+@stateful("reported", "OW840")
+def own_items() -> Any:
+    kept = _Items()
+
+    def f(x: Any) -> Any:
+        kept["n"] = kept["n"] + 1
+        return x * kept["n"]
+
+    return f, lambda: dict(kept.held)
+
+
+@stateful("reported", "OW840")
+def user_dict() -> Any:
+    kept: Any = collections.UserDict()
+
+    def f(x: Any) -> Any:
+        kept["n"] = kept.get("n", 0) + 1
+        return x * kept["n"]
+
+    return f, lambda: dict(kept.data)
+
+
+@stateful("reported", "OW840")
+def heap() -> Any:
+    kept = [5]
+
+    def f(x: Any) -> Any:
+        heapq.heappush(kept, 3)
+        return x * kept[0] + len(kept)
+
+    return f, lambda: list(kept)
+
+
+@stateful("reported", "reported")
+def function_of_operator() -> Any:
+    kept = {"n": 0}
+
+    def f(x: Any) -> Any:
+        operator.setitem(kept, "n", kept["n"] + 1)
+        return x * kept["n"]
+
+    return f, lambda: dict(kept)
+
+
+@stateful("reported", "reported")
+def setattr_by_name() -> Any:
+    kept = types.SimpleNamespace(n0=0)
+
+    def f(x: Any) -> Any:
+        name = "n" + str(0)
+        setattr(kept, name, getattr(kept, name) + 1)
+        return x * getattr(kept, name)
+
+    return f, lambda: vars(kept).copy()
+
+
+@stateful("reported", "reported")
+def dict_of_an_object() -> Any:
+    kept = types.SimpleNamespace(n=0)
+
+    def f(x: Any) -> Any:
+        vars(kept)["n"] = kept.n + 1
+        kept.__dict__.update(n=kept.n + 1)
+        return x * kept.n
+
+    return f, lambda: vars(kept).copy()
+
+
+@stateful("reported", "reported")
+def two_names_of_one_list() -> Any:
+    one = [0.0]
+    held = {"list": one}
+
+    def f(x: Any) -> Any:
+        held["list"][0] += 1
+        return x * one[0]
+
+    return f, lambda: (list(one), held["list"] is one)
+
+
+@stateful("reported", "reported")
+def partial_of_a_function() -> Any:
+    kept = [0.0]
+
+    def add(held: Any, x: Any) -> Any:
+        held[0] += 1
+        return x * held[0]
+
+    return functools.partial(add, kept), lambda: list(kept)
+
+
+@stateful("reported", "reported")
+def callable_object() -> Any:
+    class Adds:
+        def __init__(self) -> None:
+            self.n = 0
+
+        def __call__(self, x: Any) -> Any:
+            self.n += 1
+            return x * self.n
+
+    kept = Adds()
+    return kept, lambda: kept.n
+
+
+@stateful("reported", "reported")
+def mapped_function() -> Any:
+    kept = [0.0]
+
+    def add(x: Any) -> Any:
+        kept[0] += 1
+        return x * kept[0]
+
+    return (lambda x: sum(map(add, [x, x]))), lambda: list(kept)
+
+
+@stateful("reported", "reported")
+def augmented_list() -> Any:
+    kept = [0.0]
+
+    def f(x: Any) -> Any:
+        held = kept
+        held[0] = held[0] + 1.0
+        return x * kept[0]
+
+    return f, lambda: list(kept)
+
+
+@stateful("reported", "OW874")
+def function_without_source() -> Any:
+    names: dict[str, Any] = {"N": 0}
+    exec("def f(x):\n    global N\n    N += 1\n    return x * N", names)
+    return names["f"], lambda: names["N"]
+
+
+@program("reported")
+def list_of_the_module() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen, self.cache = [torch.ones(3)], {}
+
+        def forward(self, x: Any) -> Any:
+            self.seen.append(x)
+            return x * len(self.seen)
+
+    made = Kept()
+    cache = made.cache
+    return made, lambda: (list(made.seen), made.cache is cache)
+
+
+@program("right")
+def buffer() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("n", torch.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            self.n = self.n + 1
+            return x * self.n
+
+    made = Kept()
+    return made, lambda: made.n.clone()
+
+
+@program("reported")
+def cached_by_the_module() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.cache: dict[str, Any] = {}
+
+        def forward(self, x: Any) -> Any:
+            if "k" not in self.cache:
+                self.cache["k"] = x * 2
+            return x + self.cache["k"]
+
+    made = Kept()
+    return made, lambda: dict(made.cache)
+
+
+@program("right")
+def cached_function_of_sizes() -> Made:
+    calls: list[int] = []
+
+    @functools.lru_cache
+    def table(n: int) -> Any:
+        return torch.arange(n).float()
+
+    return Module(lambda x: x + table(x.shape[0])), lambda: (table.cache_info(), list(calls))
+
+
+@program("OW886")
+def object_chosen_by_a_value() -> Made:
+    one, other = [0.0], [0.0]
+
+    def f(x: Any) -> Any:
+        held = one if x.sum() > 0 else other
+        held.append(1.0)
+        return x * len(one)
+
+    return Module(f), lambda: (list(one), list(other))

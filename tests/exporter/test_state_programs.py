@@ -1,0 +1,132 @@
+"""Programs that keep state: never silently wrong; after an export the process is as it was."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter needs torch")
+
+import onnxwright as ow  # noqa: E402 - after the question whether torch is there
+from tests.exporter import state_programs  # noqa: E402
+from tests.exporter.state_programs import PROGRAMS  # noqa: E402
+
+POSITIVE, NEGATIVE = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-4.0, -5.0, 1.0])
+CALLS = [POSITIVE, NEGATIVE, POSITIVE * 2, NEGATIVE, POSITIVE]
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, torch.Tensor):
+        return type(one) is type(two) and torch.equal(one, two)
+    if isinstance(one, np.ndarray):
+        return bool(np.array_equal(one, two))
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(_same(v, two[k]) for k, v in one.items())
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return type(one) is type(two) and bool(one == two)
+
+
+def _run(module: Any, x: Any) -> Any:
+    with torch.no_grad():
+        return module(x.clone()).clone()
+
+
+def _wanted(name: str) -> tuple[list[Any], list[Any]]:
+    """What several calls give, and what each call gives of the first state."""
+    make = PROGRAMS[name].make
+    fresh = []
+    for x in CALLS:
+        state_programs.reset()
+        fresh.append(_run(make()[0], x))
+    state_programs.reset()
+    module = make()[0]
+    return [_run(module, x) for x in CALLS], fresh
+
+
+def _outcome(program: Any, name: str, texts: list[str]) -> str:
+    calls, fresh = _wanted(name)
+    given = [torch.as_tensor(np.asarray(program(x))) for x in CALLS[:1]]
+    given += [torch.as_tensor(np.asarray(program(x))) for x in CALLS[1:]]
+    if any("OW839" in text for text in texts):
+        matches = all(map(torch.allclose, given, fresh)) or all(map(torch.allclose, given, calls))
+        return "reported" if matches else "wrong"
+    return "right" if all(map(torch.allclose, given, calls)) else "silently wrong"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_state_is_right_or_reported_or_refused(name: str) -> None:
+    if name == "buffer":
+        pytest.skip("its state is an output of the model: test_mutation.py")
+    state_programs.reset()
+    module, look = PROGRAMS[name].make()
+    before = look()
+    program = None
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            program = ow.export(module, (POSITIVE.clone(),))
+        except ow.OnnxwrightError as error:
+            outcome = error.diagnostic.code
+    assert _same(look(), before), "the export changed the state"
+    # The next call is the first one.
+    given = _run(module, POSITIVE)
+    state_programs.reset()
+    torch.testing.assert_close(given, _run(PROGRAMS[name].make()[0], POSITIVE))
+    if program is not None:
+        outcome = _outcome(program, name, [str(w.message) for w in found])
+    assert outcome == PROGRAMS[name].outcome
+
+
+class _Interrupted(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, inner: Any, error: type[BaseException]) -> None:
+        super().__init__()
+        self.inner, self.error = inner, error
+
+    def forward(self, x: Any) -> Any:
+        self.inner(x)
+        raise self.error
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_process_is_as_before_after_an_export_that_failed(
+    name: str, error: type[BaseException]
+) -> None:
+    state_programs.reset()
+    module, look = PROGRAMS[name].make()
+    before, forwards = look(), torch.nn.Module._call_impl
+    with pytest.raises((error, ow.OnnxwrightError)):
+        ow.export(_Interrupted(module, error), (POSITIVE.clone(),))
+    assert _same(look(), before)
+    assert torch.nn.Module._call_impl is forwards
+
+
+COUNTS = {"steps": 0}
+
+
+def test_what_another_thread_writes_is_left_alone() -> None:
+    stop = threading.Event()
+    log: list[int] = []
+
+    def work() -> None:
+        while not stop.is_set():
+            COUNTS["steps"] += 1
+            log.append(COUNTS["steps"])
+            stop.wait(0.0002)
+
+    COUNTS["steps"] = 0
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        ow.export(state_programs.Decides(torch.relu), (POSITIVE,))
+    finally:
+        stop.set()
+        thread.join()
+    assert COUNTS["steps"] == len(log)
+    assert log == list(range(1, len(log) + 1))
