@@ -282,14 +282,14 @@ class SparseDensified(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class StateInPython(Diagnostic):
-    """The module changes a number or a text of Python, or a module in it, when it is run."""
+    """Running the module changes what the next call reads: an attribute, an item, a variable."""
 
     code: ClassVar[str] = "OW839"
     title: ClassVar[str] = (
         "running the module changes `{name}` from {before} to {after}: the model computes every "
         "call as the one that was captured"
     )
-    label: ClassVar[str] = "exported here"
+    label: ClassVar[str] = "changed here"
     help: ClassVar[str] = (
         "keep what must be counted in a buffer (`register_buffer`) and change it in place: "
         "`self.count.add_(1)`; its new value is a further output of the model"

@@ -28,7 +28,7 @@ from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Var
 from onnxwright.exporter.capture.control.store import Store, current
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
-_VIEWS = (type({}.items()), type({}.keys()), type({}.values()))
+_VIEWS: tuple[Any, ...] = (type({}.items()), type({}.keys()), type({}.values()))
 _PLAIN_ITERABLES: tuple[Any, ...] = (
     *_PLAIN_ITEMS, *_VIEWS, enumerate, zip, reversed, frozenset,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.patches.extremes import is_of_sizes
 from onnxwright.exporter.capture.patches.joined_parts import Lengths
 from onnxwright.exporter.capture.patches.number_kinds import Kind, is_kind
@@ -172,6 +173,7 @@ def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
 def sort(items: Any, **options: Any) -> Any:
     """`items.sort(...)`; gives the list."""
     if not isinstance(items, RunTimeList):
+        noted(items)
         method("sort", items, **options)
         return items
     return changed(items, _sorted(items, **options))
