@@ -1,7 +1,7 @@
 """What a call of converted code runs: a replacement, a converted copy, or the function itself.
 
 `bound(f)` is called where `f` is, and gives what to call.  What is opaque (C, PyTorch, libraries
-without source) is called as it is; of what it may change of its arguments the store is told first.
+without source) is called as it is; what it may change of its arguments is logged first.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ class _Calling:
 
 
 def _of_opaque(store: Store, f: Any) -> Any:
-    """An opaque function: as it is if it reads; otherwise the store is told of its arguments."""
+    """An opaque function: as it is if it only reads; otherwise its arguments are logged first."""
     try:
         if f in _CALLING:
             return _Calling(f)

@@ -1,4 +1,4 @@
-"""What converted code calls: each gives what Python goes on with, after the store was told.
+"""What converted code calls: each logs the write that follows, and gives what Python goes on with.
 
 Outside a capture, and in other threads, each gives its argument.
 """
@@ -48,7 +48,7 @@ def holder(owner: Any, name: str) -> Any:
 
 
 def owner(owner: Any, name: str) -> Any:
-    """What has an attribute that is set or deleted, after the store was told."""
+    """The owner of an attribute that is set or deleted next; the write is logged."""
     store = current()
     if store is None:
         return owner
@@ -60,7 +60,7 @@ def owner(owner: Any, name: str) -> Any:
 
 
 def items_of(container: Any) -> Any:
-    """What has items that are set or deleted, after the store was told."""
+    """The owner of items that are set or deleted next; the write is logged."""
     store = current()
     if store is None:
         return container
