@@ -17,6 +17,7 @@ import torch
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.convert import is_converted, original
+from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import (
@@ -312,7 +313,11 @@ class Rewritten:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """While it lasts, the functions have their new code."""
+        """While it lasts, the functions have their new code, and others that decide when called."""
+        store = current()
+        before_call = None if store is None else store.code_for
+        if store is not None:
+            store.code_for = self.code_for
         changed: list[tuple[FunctionType, CodeType]] = []
         try:
             searched = [code for code in self.codes if code not in self.functions]
@@ -324,6 +329,8 @@ class Rewritten:
         finally:
             for function, before in changed:
                 function.__code__ = before
+            if store is not None:
+                store.code_for = before_call
 
 
 def _named(frame: FrameType | Site) -> FunctionType | None:

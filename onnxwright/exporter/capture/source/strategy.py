@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.control.store import current as store_now
 from onnxwright.exporter.capture.source.choice_frames import ChoiceFrames, asks
 from onnxwright.exporter.capture.source.chosen_objects import check_chosen
 from onnxwright.exporter.capture.source.constant_arguments import ConstantArguments
@@ -102,7 +101,7 @@ def by_source(
                 changed.in_place(), session(found), ListFunctions(), grad_modes_dropped(),
                 conversions_recorded("len") as conversions,
                 ConstantArguments() if found.asks_constants else nullcontext(),
-                frames, rewritten_when_called(changed),
+                frames,
             ):  # fmt: skip
                 take_misread()
                 result = run()
@@ -129,21 +128,6 @@ def by_source(
     if best is not None:
         return best
     raise error or next(iter(disagreements.values()))
-
-
-@contextlib.contextmanager
-def rewritten_when_called(changed: Rewritten) -> Iterator[None]:
-    """Run functions that decide with their decisions rewritten."""
-    store = store_now()
-    if store is None:
-        yield
-        return
-    before = store.code_for
-    store.code_for = changed.code_for
-    try:
-        yield
-    finally:
-        store.code_for = before
 
 
 def _mended(
