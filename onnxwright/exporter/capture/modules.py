@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.control.functions import bound
@@ -43,6 +44,27 @@ def as_module(model: Any) -> torch.nn.Module:
             "give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
         )
     return _FunctionModule(model)
+
+
+def initialize_lazy_modules(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Let lazy modules take the shapes of their weights from the inputs, as their first call does.
+
+    This is the one change of a module that stays after an export: without weights there is nothing
+    to export.
+
+    Args:
+        module: the module.
+        args, kwargs: example inputs.
+
+    Source:
+        torch.nn.modules.lazy.LazyModuleMixin, whose first call initializes the parameters.
+    """
+    lazy = (m for m in module.modules() if isinstance(m, LazyModuleMixin))
+    if any(m.has_uninitialized_params() for m in lazy):
+        with torch.no_grad():
+            module(*copy.deepcopy(args), **copy.deepcopy(dict(kwargs)))
 
 
 def spelled_out(

@@ -40,7 +40,11 @@ from onnxwright.exporter.capture.inputs.imports import import_what_forward_impor
 from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
 from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_captured
-from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.modules import (
+    as_module,
+    initialize_lazy_modules,
+    spelled_out,
+)
 from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
 from onnxwright.exporter.capture.one_side.covering import covered
 from onnxwright.exporter.capture.one_side.small_sizes import without_harmless
@@ -121,6 +125,7 @@ def capture_model(
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     import_what_forward_imports(module)
+    initialize_lazy_modules(module, args, kwargs)
     with recording.warnings_recorded(report):
         warn_training_mode(module)
         warn_sliding(module, args, kwargs)
