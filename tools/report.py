@@ -40,6 +40,8 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("optimizer/library/transposing.py", "BETWEEN_BOTH"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "WITH_CONSTANT"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "REDUCTIONS"): "operators that rules are made for",
+    ("eager/contrib.py", "_ACTIVATIONS"): "what the attribute `activation` may name",
+    ("testing/rule_inputs.py", "PRODUCERS"): "what a proof computes the inputs of a rule by",
     ("exporter/dimensions.py", "_FUNCTIONS"): "functions of sympy, not operators",
     ("exporter/translate/branching.py", "_FOLDED"): "functions of sympy, not operators",
     ("optimizer/library/parts.py", "AS_VECTORS"): "operators that rules are made for",

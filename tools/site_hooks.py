@@ -32,6 +32,7 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
         "Loading, saving and changing models",
         ("load", "save", "optimize", "rewrite", "find", "rule", "facts", "Const", "Attr", "Attrs",
          "fold_constants", "inline", "remove_unused", "replace_functions",
+         "quantize_weights", "to_half",
          "convert_version", "extract", "compose", "set_shapes", "rename", "set_initializer",
          "initializers_to_inputs", "inputs_to_initializers"),
     ),
@@ -41,7 +42,8 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "export": (
         "Exporting PyTorch programs",
-        ("export", "ONNXProgram", "observe", "export_bisect", "torch_backend", "aten"),
+        ("export", "ONNXProgram", "export_decoder", "cache_of", "observe", "export_bisect",
+         "torch_backend", "aten"),
     ),
     "errors": (
         "Errors",

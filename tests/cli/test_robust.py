@@ -138,7 +138,7 @@ def test_a_slip_of_the_pen_is_guessed(
     with pytest.raises(SystemExit) as ended:
         main([wrong])
     assert ended.value.code == 2
-    assert f"did you mean {meant}?" in capsys.readouterr().err
+    assert f"did you mean {meant!r}?" in capsys.readouterr().err
 
 
 def test_a_terminal_without_letters_gets_escapes_and_json_stays_json(

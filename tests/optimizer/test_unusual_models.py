@@ -148,10 +148,9 @@ def test_training_information_is_left_out_with_a_warning() -> None:
 def test_operators_that_are_newer_than_the_opset_are_refused() -> None:
     model = parse("""<ir_version: 8, opset_import: ["" : 13]>
         g (float[N] x) => (float[N] y) { y = Gelu (x) }""")
-    for version in (11, 18, 24):
+    for version in (11, 13, 18, 24):
         with pytest.raises(ConversionError, match="Gelu.*version 13 of its opset has no such"):
             ow.convert_version(model, version)
-    assert [n.op_type for n in ow.convert_version(model, 13).graph.node] == ["Gelu"]
 
 
 def test_functions_in_the_domain_of_onnx_are_refused() -> None:

@@ -144,7 +144,7 @@ class CompiledModel:
         self.input_names, self.output_names = tuple(made.inputs), tuple(made.outputs)
         self._names = list(self.output_names)
         self._in_kinds, self._out_kinds = tuple(made.inputs.values()), tuple(made.outputs.values())
-        self._plain = True
+        self._kinds, self._plain = dict(made.inputs), True
 
     @classmethod
     def of_session(cls, session: Any, model: bytes | Path) -> Self:

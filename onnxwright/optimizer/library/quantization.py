@@ -98,7 +98,7 @@ def _(op: Op, q: Value, s: Value, z: Value, t: Value, u: Value, attrs: Any) -> A
     return op.MaxPool(q, **attrs) if small and _kept(q, s, z, t, u) else None
 
 
-@rule(since=13, level="rounding", cases=_moved)
+@rule(since=13, level="rounding", cases=lambda rng: {**_moved(rng), "axes": np.array([1])})
 def slice_of_quantized(
     op: Op, q: Value, s: Const, z: Const, t: Const, u: Const, starts: Value, ends: Value, axes: Any
 ) -> Any:

@@ -1,5 +1,7 @@
 """Dimensions in brackets, as mypy reads them with the plugin; each marked line is an error."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import onnxwright as ow

@@ -13,7 +13,6 @@ import copy
 import inspect
 import linecache
 import sys
-import textwrap
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Union
 
@@ -71,6 +70,7 @@ def converted(function: FunctionType) -> FunctionType | None:
 
     Example:
         >>> import onnxwright.exporter.capture.control.runtime
+        >>> import textwrap
         >>> copy = converted(textwrap.dedent)
         >>> copy("  a"), copy.__code__ is textwrap.dedent.__code__
         ('a', False)
@@ -138,12 +138,14 @@ def _tree(code: CodeType, names: dict[str, Any]) -> _Function | None:
         return copy.deepcopy(found[0]) if found else None
     if first >= len(lines):
         return None
-    block = inspect.getblock(lines[first:])
-    tree = ast.parse(textwrap.dedent("".join(block)))
-    node = tree.body[0]
+    text = "".join(inspect.getblock(lines[first:]))
+    # An indented definition is parsed inside a block: columns, and texts over several lines, stay.
+    is_indented = text[:1].isspace()
+    body = ast.parse("if True:\n" + text if is_indented else text).body
+    node = body[0].body[0] if is_indented and isinstance(body[0], ast.If) else body[0]
     if not isinstance(node, ast.FunctionDef):
         return None
-    ast.increment_lineno(node, first)
+    ast.increment_lineno(node, first - is_indented)
     return node
 
 

@@ -154,10 +154,13 @@ class Snapshot:
                 self._walk(held, f"{name}.{inner}", depth + 1, of_module=of_module)
 
     def _container(self, value: Any, name: str, depth: int, *, of_module: bool) -> None:
-        if is_array(value) or not hasattr(value, "__len__") or len(value) > _MOST:
+        if is_array(value) or not hasattr(value, "__len__"):
+            return
+        items = Items(value).read()  # not by methods of a subclass, which may make its items then
+        if len(items) > _MOST:
             return
         self._keep(value, of_module=of_module, owner=None, name=name)
-        held = value.items() if isinstance(value, dict) else enumerate(value)
+        held = items.items() if isinstance(items, dict) else enumerate(items)
         for key, inner in list(held):
             if type(inner) not in PLAIN:
                 self._walk(inner, f"{name}[{key!r}]", depth + 1, of_module=of_module)
@@ -265,7 +268,7 @@ def _is_traced(value: Any, depth: int = 4) -> bool:
         return True
     if depth and type(value) not in PLAIN:
         if isinstance(value, dict):
-            return any(_is_traced(v, depth - 1) for v in _few(value.values()))
+            return any(_is_traced(v, depth - 1) for v in _few(dict.values(value)))
         if isinstance(value, (list, tuple, set)):
             return any(_is_traced(v, depth - 1) for v in _few(value))
     module = type(value).__module__

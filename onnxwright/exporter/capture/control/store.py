@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import torch
+
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.places import Place, Variable
 from onnxwright.exporter.capture.control.reaching import reached
@@ -268,7 +270,13 @@ _now = threading.local()
 
 
 def current() -> Store | None:
-    """The store of this thread; None outside a capture."""
+    """The store of this thread; None outside a capture.
+
+    None as well where TorchDynamo traces (branches of `torch.cond`, strict captures): it follows
+    writes by itself, and cannot follow the log.
+    """
+    if torch.compiler.is_dynamo_compiling():
+        return None
     return getattr(_now, "store", None)
 
 

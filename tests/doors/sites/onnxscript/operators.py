@@ -1,3 +1,4 @@
+# warns: OW417
 import numpy as np
 import onnx
 import onnxruntime as ort

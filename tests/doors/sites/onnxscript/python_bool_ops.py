@@ -1,4 +1,4 @@
-# warns: OW417 OW417
+# warns: OW417 OW417 OW417
 import numpy as np
 import onnx
 import onnxruntime as ort
