@@ -313,7 +313,7 @@ class Rewritten:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """While it lasts, the functions have their new code, and others that decide when called."""
+        """Give functions their new code inside the block; others that decide, when called."""
         store = current()
         before_call = None if store is None else store.code_for
         if store is not None:
