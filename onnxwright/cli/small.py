@@ -34,11 +34,14 @@ def add(commands: Commands) -> None:
     add_json(explain)
     stubs = command(
         commands, "gen-stubs", "write the type stubs of the operators of the installed onnx",
-        ["onnxwright gen-stubs", "onnxwright gen-stubs --check"], _stubs,
+        ["onnxwright gen-stubs", "onnxwright gen-stubs --check --builder"], _stubs,
     )  # fmt: skip
     stubs.add_argument("--check", action="store_true", help="write nothing; 1 where stale")
     stubs.add_argument(
         "-o", "--output", metavar="FILE", help="not beside the package; - for a pipe"
+    )
+    stubs.add_argument(
+        "--builder", action="store_true", help="those of GraphBuilder, in place of the opsets'"
     )
     add_json(stubs)
 
@@ -57,11 +60,13 @@ def _explain(given: Namespace) -> int:
 
 
 def _stubs(given: Namespace) -> int:
+    from onnxwright.builder import stubs as of_builder
     from onnxwright.cli.files import write
-    from onnxwright.opset.stubs import STUB, generate
+    from onnxwright.opset import stubs as of_opsets
 
-    text = generate()
-    target = given.output or str(STUB)
+    module = of_builder if given.builder else of_opsets
+    text = module.generate()
+    target = given.output or str(module.STUB)
     if target == "-" and not given.check:
         write(target, text)
         return OK
@@ -74,7 +79,8 @@ def _stubs(given: Namespace) -> int:
         written = stale and not given.check
         print_json({"path": target, "lines": lines, "stale": stale, "written": written})
     elif given.check:
-        words = "is stale: run `onnxwright gen-stubs`" if stale else "is up to date"
+        again = f"onnxwright gen-stubs{' --builder' if given.builder else ''}"
+        words = f"is stale: run `{again}`" if stale else "is up to date"
         print(f"{target} {words}")
     else:
         print(f"{target}: {lines:,} lines{'' if stale else ', as before'}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, Unpack
 
 from onnxwright.dsl.function import ScriptFunction
+from onnxwright.dsl.options import ScriptOptionTypes
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.roles import function_marker
 
@@ -32,7 +33,7 @@ def script(
     source: str | None = None,
     opset: Opset | None = None,
     trace_only: bool = False,
-    **model_options: Any,
+    **model_options: Unpack[ScriptOptionTypes],
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
 @function_marker
 def script(
@@ -46,7 +47,7 @@ def script(
     source: str | None = None,
     opset: Opset | None = None,
     trace_only: bool = False,
-    **model_options: Any,
+    **model_options: Unpack[ScriptOptionTypes],
 ) -> Any:
     """Make an ONNX function of a Python function.
 
