@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onnxwright import GraphBuilder, export, rule, script, testing
+from onnxwright import GraphBuilder, export, rule, script, testing, torch_onnx
 from onnxwright.opset import opset18 as op
 from onnxwright.types import DOUBLE, FLOAT, INT64
 
@@ -148,3 +148,7 @@ def attribute_of_a_built_operator() -> object:
 
 def version_of_a_builder() -> object:
     return GraphBuilder(opset="18")  # error
+
+
+def unknown_argument_in_torchs_words(model: object, x: object) -> object:
+    return torch_onnx.export(model, (x,), dynamic_shape={"x": {0: "n"}})  # error
