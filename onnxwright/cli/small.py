@@ -17,12 +17,18 @@ def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     check = command(
         commands, "check", "compile every script of Python files",
-        ["onnxwright check model.py", "onnxwright check *.py --output-format github"], _check,
+        ["onnxwright check model.py", "onnxwright check *.py --output-format github",
+         "onnxwright check model.py --watch"], _check,
     )  # fmt: skip
     check.add_argument("files", nargs="+", metavar="FILE.py")
     check.add_argument(
         "--output-format", choices=("text", "json", "github", "sarif"), default="text",
         help="github: annotations of a workflow; sarif: for code scanning and editors",
+    )  # fmt: skip
+    check.add_argument(
+        "--watch", action="store_true",
+        help="check again after each change of the files and of what they import, until Ctrl-C; "
+        "the exit status is that of the last check",
     )  # fmt: skip
     add_json(check)
     add_color(check)
@@ -50,7 +56,12 @@ def _check(given: Namespace) -> int:
     from onnxwright.cli.check import check_files
 
     form = "json" if given.json else given.output_format
-    return check_files(given.files, color=wants_color(given.color), form=form)
+    color = wants_color(given.color)
+    if not given.watch:
+        return check_files(given.files, color=color, form=form)
+    from onnxwright.cli.watching import watch
+
+    return watch(given.files, lambda: check_files(given.files, color=color, form=form))
 
 
 def _explain(given: Namespace) -> int:

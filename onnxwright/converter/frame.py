@@ -146,7 +146,9 @@ def unknown_name(name: str, frame: Frame, span: Span | None) -> Diagnostic:
     advice = (
         f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"
     )
-    return messages.UnknownName(name=name, advice=advice, span=span)
+    return messages.UnknownName(
+        name=name, advice=advice, span=span, meant=near[0] if near else None
+    )
 
 
 def frame_of(parsed: Parsed, body: hir.Block) -> Frame:
