@@ -27,10 +27,14 @@ def add(commands: Commands) -> None:
     add_json(check)
     add_color(check)
     explain = command(
-        commands, "explain", "print the page of an error code", ["onnxwright explain OW302"],
+        commands, "explain", "print the page of an error code, or find codes by words",
+        ["onnxwright explain OW302", "onnxwright explain read after a loop"],
         _explain,
     )  # fmt: skip
-    explain.add_argument("code", nargs="?", help="such as OW302; without it all codes are listed")
+    explain.add_argument(
+        "words", nargs="*", metavar="CODE or WORDS",
+        help="a code such as OW302, or words to look for in the pages; without them all are listed",
+    )  # fmt: skip
     add_json(explain)
     stubs = command(
         commands, "gen-stubs", "write the type stubs of the operators of the installed onnx",
@@ -51,9 +55,9 @@ def _check(given: Namespace) -> int:
 
 
 def _explain(given: Namespace) -> int:
-    from onnxwright.cli.explain import explain_code
+    from onnxwright.cli.explain import explain_words
 
-    return explain_code(given.code, as_json=given.json)
+    return explain_words(given.words, as_json=given.json)
 
 
 def _stubs(given: Namespace) -> int:
