@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.eager.backend import EagerBackend
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.dtypes import DType
 
 # Where to go from a type, nearest first; each step holds every value of the type.

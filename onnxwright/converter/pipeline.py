@@ -12,15 +12,15 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 from weakref import ref
 
-from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
-from onnxwright.converter.analyze.names import bound_in, target_names
-from onnxwright.converter.capture import SourceUnit, capture
-from onnxwright.converter.depth import DEPTH_LIMIT, depth_of, room_for
-from onnxwright.converter.frame import OuterNames, check_names
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend.capture import SourceUnit, capture
+from onnxwright.converter.frontend.depth import DEPTH_LIMIT, depth_of, room_for
+from onnxwright.converter.frontend.names import bound_in, target_names
+from onnxwright.converter.frontend.parse import Parsed, parse
+from onnxwright.converter.lower.frame import OuterNames, check_names
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.converter.normalize.verbatim_exits import verbatim_exits
-from onnxwright.converter.parse import Parsed, parse
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Sink, fail
 

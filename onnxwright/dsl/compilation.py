@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context
+from onnxwright.converter.lower.context import Context
 from onnxwright.types.kinds import OnnxType
 
 
@@ -30,7 +30,7 @@ def _convert_call(
     target: int,
 ) -> ir.Graph | str:
     """One call in another opset version."""
-    from onnxwright.optimizer.versions.one_call import converted_call
+    from onnxwright.versions.one_call import converted_call
 
     return converted_call(name, inputs, attributes, outputs, source, target)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.converter.context import Script
-from onnxwright.converter.lower import Lowered, lower_function, lower_main
-from onnxwright.converter.scripts import bind_arguments
+from onnxwright.converter.lower.calls.scripts import bind_arguments
+from onnxwright.converter.lower.context import Script
+from onnxwright.converter.lower.functions import Lowered, lower_function, lower_main
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail

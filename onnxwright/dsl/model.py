@@ -10,8 +10,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, is_script
-from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.converter.lower.context import Context, Script, is_script
+from onnxwright.converter.lower.functions import Lowered, input_type, lower_function, lower_main
 from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.catalogue import models as messages
 from onnxwright.diagnostics.diagnostic import fail, warn

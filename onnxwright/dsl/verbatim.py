@@ -13,8 +13,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Script, VerbatimPlan
-from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.converter.lower.context import Script, VerbatimPlan
+from onnxwright.converter.lower.functions import Lowered, input_type, lower_function, lower_main
 from onnxwright.dsl.compilation import new_context
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN

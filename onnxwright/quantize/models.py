@@ -62,7 +62,7 @@ def raise_version(model: ir.Model, version: int, *, single: bool = False) -> Non
         ConversionValueError: the model or a function imports a version that does not exist
             (OW872).
     """
-    from onnxwright.optimizer.versions.api import convert_in_place
+    from onnxwright.versions.api import convert_in_place
 
     owners: list[Any] = [model.graph, *model.functions.values()]
     versions = [owner.opset_imports.get("", version) for owner in owners]

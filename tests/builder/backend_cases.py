@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.inline import Replay
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.inline import Replay
 from onnxwright.types import dims
 from onnxwright.types.kinds import TensorType
 from tests.harness.node_cases import node_cases

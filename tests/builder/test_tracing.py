@@ -7,11 +7,11 @@ import onnx
 import onnxruntime
 import pytest
 
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.eager.backend import EagerBackend
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import Recorder
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType

@@ -6,15 +6,15 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from onnxwright.converter.reconcile import reconcile
+from onnxwright.converter.lower.reconcile import reconcile
 from onnxwright.errors import InternalError, ScriptError
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.verify import verify
 from onnxwright.opset import Opset
-from onnxwright.optimizer.versions.one_call import converted_call
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 
 FLOAT_13 = TensorType(DType.FLOAT, (1, 3))
 

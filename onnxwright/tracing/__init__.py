@@ -1,0 +1,1 @@
+"""The graph backend that simplifies each call before it becomes a node, and graphs replayed on it."""
