@@ -32,6 +32,7 @@ from onnxwright.tracing.backend import TracingBackend
 from onnxwright.tracing.scripts import is_script
 from onnxwright.types.kinds import AttrKind
 from onnxwright.types.roles import AttributeReference
+from onnxwright.versions.one_call import converted_call
 
 
 class GraphBuilder(Running, Results):
@@ -89,7 +90,7 @@ class GraphBuilder(Running, Results):
             version = opset.version
         elif opset is not None and not isinstance(opset, Mapping):
             version = opset
-        self.backend = TracingBackend(Recorder(), Opset("", version))
+        self.backend = TracingBackend(Recorder(), Opset("", version), converted_call)
         self.ir_version = ir_version
         self.name = name
         self.doc_string = doc_string

@@ -24,11 +24,11 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.tracing.carrying import Carrier, kind_of
-from onnxwright.tracing.inline import converted_model
 from onnxwright.tracing.replay import Env, Replay
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.roles import Script
 from onnxwright.types.shapes import Dim
+from onnxwright.versions.api import convert_version
 
 
 def is_model(x: object) -> bool:
@@ -62,7 +62,7 @@ def call_model(
     model = opened(source).clone()
     version = model.graph.opset_imports.get("", b.opset.version)
     if version != b.opset.version:
-        model = converted_model(model, b.opset.version)
+        model = convert_version(model, b.opset.version)
     given = _bind(b, model.graph, args, kwargs)
     _check_domains(b, model.graph)
     _rename_dims(model.graph, given)

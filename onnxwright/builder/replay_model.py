@@ -23,6 +23,7 @@ from onnxwright.tracing.carrying import Carrier, kind_of
 from onnxwright.tracing.closing import Closed, finalize, ir_graph
 from onnxwright.tracing.constants import SHARED_BYTES
 from onnxwright.tracing.replay import Env, Handler, Replay
+from onnxwright.versions.one_call import converted_call
 
 INFERRED = "onnxwright.inferred"
 """Where an output of a replayed model keeps the type that was inferred for it."""
@@ -95,7 +96,7 @@ class _ModelReplay:
     def _start(
         self, version: int, imports: Any, *, references: bool
     ) -> tuple[TracingBackend, Replay, Env]:
-        b = TracingBackend(Recorder(), Opset("", version))
+        b = TracingBackend(Recorder(), Opset("", version), converted_call)
         if self.options.prepare is not None:
             self.options.prepare(b)
         replay = Replay(

@@ -31,7 +31,7 @@ from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.transposes import move_transposes
 from onnxwright.tracing.backend import TracingBackend
-from onnxwright.versions import convert_version
+from onnxwright.versions.api import convert_version
 
 M = TypeVar("M")
 

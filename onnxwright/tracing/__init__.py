@@ -1,1 +1,1 @@
-"""The graph backend that simplifies each call before it becomes a node, and graphs replayed on it."""
+"""Graphs built by calls, simplified before each call becomes a node, and graphs replayed so."""

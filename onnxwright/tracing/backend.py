@@ -25,6 +25,7 @@ from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.tracing import control_flow
 from onnxwright.tracing.closing import ModelFacts, finalize, ir_graph, ir_model
 from onnxwright.tracing.constants import Pool, constant_array
+from onnxwright.tracing.context import ConvertCall
 from onnxwright.tracing.fold import fold, foldable
 from onnxwright.tracing.inline import adapted
 from onnxwright.tracing.scripts import Callee, call_script
@@ -53,11 +54,14 @@ class TracingBackend(GraphBackend):
     Args:
         recorder: where nodes go.
         opset: the default-domain opset.
+        convert_call: converts a call that is written for another opset version;
+            `versions.one_call.converted_call` does.
 
     Example:
         >>> from onnxwright.semantics.ops import Ops
         >>> from onnxwright.types.dtypes import DType
-        >>> b = TracingBackend(Recorder(), Opset("", 23))
+        >>> from onnxwright.versions.one_call import converted_call
+        >>> b = TracingBackend(Recorder(), Opset("", 23), converted_call)
         >>> op = Ops(b)
         >>> x = b.input("x", TensorType(DType.FLOAT, ("N", 4)))
         >>> y = op.Reshape(x, op.Concat(op.Shape(x)[0:1] * 2, [2], axis=0))
@@ -67,8 +71,9 @@ class TracingBackend(GraphBackend):
         ['Relu']
     """
 
-    def __init__(self, recorder: Recorder, opset: Opset) -> None:
+    def __init__(self, recorder: Recorder, opset: Opset, convert_call: ConvertCall) -> None:
         super().__init__(recorder, opset)
+        self.convert_call = convert_call
         self.pool = Pool(recorder)
         self._origin: str | None = None
         # Whether arrays of numpy take the type of the tensor beside them, as numbers do.
@@ -90,7 +95,7 @@ class TracingBackend(GraphBackend):
 
     def aside(self) -> TracingBackend:
         """A backend of the same opset for another graph."""
-        return TracingBackend(Recorder(), self.opset)
+        return TracingBackend(Recorder(), self.opset, self.convert_call)
 
     def origin(self) -> str | None:
         """Where the node comes from that is being built."""

@@ -1,4 +1,4 @@
-"""`BuildContext`: what the modules of the builder ask of the backend that they work for."""
+"""`BuildContext`: what the modules of this package ask of the backend that they work for."""
 
 from __future__ import annotations
 
@@ -9,13 +9,28 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from onnxwright.ir.builder import Recorder
-from onnxwright.operators.op_call import OpCall
+from onnxwright.operators.op_call import Array, OpCall
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.rewriting import RewriteContext
 from onnxwright.tracing.constants import Pool
 from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.shapes import Shape
+
+
+class ConvertCall(Protocol):
+    """Converts one call of an operator to another opset version: `versions.one_call` has it."""
+
+    def __call__(
+        self,
+        name: str,
+        inputs: Sequence[tuple[OnnxType | None, Array | None] | None],
+        attributes: Sequence[ir.Attr],
+        outputs: int,
+        source: int,
+        target: int,
+    ) -> ir.Graph | str:
+        """See `versions.one_call.converted_call`."""
 
 
 class BuildContext(RewriteContext, Protocol):
@@ -25,11 +40,13 @@ class BuildContext(RewriteContext, Protocol):
         recorder: where nodes go.
         pool: the arrays the graph holds.
         folds: whether calls become as few nodes as possible; else each is the node written.
+        convert_call: converts a call that is written for another opset version.
     """
 
     recorder: Recorder
     pool: Pool
     folds: bool
+    convert_call: ConvertCall
 
     def emit_written(
         self,
@@ -113,4 +130,4 @@ class BuildContext(RewriteContext, Protocol):
     ) -> list[ir.Value]: ...
 
 
-__all__ = ["BuildContext"]
+__all__ = ["BuildContext", "ConvertCall"]

@@ -67,10 +67,8 @@ def adapted(
     assert op.signature is not None
     if there is not None and same_meaning(op.signature, there, attributes, outputs):
         return b.emit(b.opset[op.name], inputs, attributes, outputs)
-    from onnxwright.versions.one_call import converted_call
-
     described = [None if v is None else (v.kind, _array(b, v)) for v in inputs]
-    made = converted_call(
+    made = b.convert_call(
         op.name, described, b._attributes(op, attributes), outputs, op.version, target
     )
     if isinstance(made, str):
@@ -79,25 +77,6 @@ def adapted(
     env: Env = {v: named[v.name or ""] for v in (*made.inputs, *made.initializers.values())}
     results = Replay(b, {"": target}).run(list(made), list(made.outputs), env)
     return tuple(r for r in results if r is not None)
-
-
-def converted_model(model: ir.Model, version: int) -> ir.Model:
-    """A model with another version of the default opset.
-
-    Args:
-        model: the model; it is not changed.
-        version: the version.
-
-    Returns:
-        The converted model.
-
-    Raises:
-        ConversionError: it cannot be converted (OW870).
-    """
-    from onnxwright.versions.api import convert_version
-
-    made: ir.Model = convert_version(model, version)
-    return made
 
 
 def _array(b: BuildContext, value: GraphValue) -> np.ndarray[Any, Any] | None:
@@ -119,4 +98,4 @@ def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
     )
 
 
-__all__ = ["Env", "Replay", "adapted", "call_function", "converted_model"]
+__all__ = ["Env", "Replay", "adapted", "call_function"]

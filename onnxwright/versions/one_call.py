@@ -10,11 +10,8 @@ import onnx_ir as ir
 
 from onnxwright.ir import adapters
 from onnxwright.types.kinds import OnnxType
-from onnxwright.versions import rules
-from onnxwright.versions.engine import Conversion
 
 Array = np.ndarray[Any, Any]
-_REGISTERED = rules.__all__
 
 
 def converted_call(
@@ -39,6 +36,10 @@ def converted_call(
         A graph with an input for each input that is there, in order; the reason as text where the
         call has no equivalent.
     """
+    from onnxwright.versions import rules
+    from onnxwright.versions.engine import Conversion
+
+    assert rules.__all__  # importing them registers them
     values: list[ir.Value | None] = []
     initializers = []
     for n, given in enumerate(inputs):

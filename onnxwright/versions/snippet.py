@@ -16,6 +16,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.dtypes import DType
+from onnxwright.versions.one_call import converted_call
 from onnxwright.versions.value_types import ValueTypes
 
 
@@ -35,7 +36,7 @@ class Snippet:
         recorder = Recorder()
         recorder.names = names
         self._types = types
-        self.backend = TracingBackend(recorder, Opset("", version))
+        self.backend = TracingBackend(recorder, Opset("", version), converted_call)
 
     def outer(self, value: ir.Value | None) -> GraphValue | None:
         """A value of the graph around, to be used in what is built."""

@@ -15,6 +15,7 @@ from onnxwright.tracing.backend import TracingBackend
 from onnxwright.tracing.inline import Replay
 from onnxwright.types import dims
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 from tests.harness.node_cases import node_cases
 
 
@@ -37,7 +38,7 @@ def trace(case: Any, inputs: list[np.ndarray], how: str) -> list[Any]:
     """
     model = case.model
     version = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
-    b = TracingBackend(Recorder(), Opset("", version))
+    b = TracingBackend(Recorder(), Opset("", version), converted_call)
     graph = ir.from_proto(model.graph)
     env: dict[Any, Any] = {}
     for value, array in zip(graph.inputs, inputs):

@@ -15,11 +15,12 @@ from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 from tests.builder.programs import OPSET, SHAPES, Program, inputs
 
 
 def tracer(**shapes):
-    backend = TracingBackend(Recorder(), OPSET)
+    backend = TracingBackend(Recorder(), OPSET, converted_call)
     values = [
         backend.input(name, TensorType(DType.INT64 if name == "ints" else DType.FLOAT, shape))
         for name, shape in shapes.items()

@@ -14,7 +14,6 @@ from onnxwright.opset import Opset
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
-from onnxwright.versions.one_call import converted_call
 
 FLOAT_13 = TensorType(DType.FLOAT, (1, 3))
 
@@ -68,7 +67,7 @@ RECONCILED = {
 def test_reconcile_makes_exactly_this(case: str) -> None:
     calls, version, expected, imported = RECONCILED[case]
     b, nodes = _built(*calls)
-    imports = reconcile(b, nodes, version, converted_call)
+    imports = reconcile(b, nodes, version)
     assert printed(nodes) == expected
     assert imports == {"": imported}
 
@@ -76,7 +75,7 @@ def test_reconcile_makes_exactly_this(case: str) -> None:
 def test_reconcile_refuses_what_cannot_be_converted() -> None:
     b, nodes = _built((10, "IsInf", {}))
     with pytest.raises(ScriptError, match="OW536"):
-        reconcile(b, nodes, 9, converted_call)
+        reconcile(b, nodes, 9)
 
 
 # -- verify ----------------------------------------------------------------------------------------

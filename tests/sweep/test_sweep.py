@@ -17,7 +17,7 @@ pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 from onnxwright.atenlib import TABLE, AtenFunction, OpTest, Skip, Tol, XFail, find, like  # noqa: E402
 from onnxwright.cli.main import main  # noqa: E402
 from onnxwright.sweep import run as sweep_run  # noqa: E402
-from onnxwright.sweep import units as sweep
+from onnxwright.sweep import units as sweep  # noqa: E402
 from onnxwright.sweep.cluster import Cluster  # noqa: E402
 from onnxwright.sweep.coverage import STATES, coverage  # noqa: E402
 from onnxwright.sweep.journal import Journal, merge  # noqa: E402

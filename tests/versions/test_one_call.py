@@ -12,6 +12,7 @@ from onnxwright.semantics.ops import Ops
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 from tests.versions.backend_cases import run, same
 
 X = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
@@ -26,7 +27,7 @@ CASES = [
 
 
 def model_of(version, opset, build):
-    b = TracingBackend(Recorder(), ow.Opset("", opset))
+    b = TracingBackend(Recorder(), ow.Opset("", opset), converted_call)
     x = b.input("x", TensorType(DType.FLOAT, ("N", 3, 4)))
     return b.to_model_proto([build(Ops(b, ow.Opset("", version)), x)])
 

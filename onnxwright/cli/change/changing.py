@@ -179,7 +179,7 @@ def _write_verified(given: Namespace, source: Any, made: Any) -> int:
 
 
 def _convert(given: Namespace) -> int:
-    from onnxwright.versions import convert_version
+    from onnxwright.versions.api import convert_version
 
     domains = dict(map(_domain, given.domain or ()))
     if given.opset is None and not domains:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from onnxwright.converter.frontend.capture import capture
-from onnxwright.converter.lower.frame import OuterNames
+from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.errors import OnnxwrightError
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from onnxwright.converter.frontend.depth import room_for
 from onnxwright.diagnostics.catalogue import names as messages
@@ -13,12 +13,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.opsets import Opset
 from onnxwright.types import roles
-from onnxwright.types.kinds import OnnxType
 from onnxwright.types.signature import FunctionSignature
-
-if TYPE_CHECKING:
-    import numpy as np
-    import onnx_ir as ir
 
 
 class Script(Protocol):
@@ -83,27 +78,11 @@ class VerbatimPlan:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-class ConvertCall(Protocol):
-    """Converts one call of an operator to another opset version."""
-
-    def __call__(
-        self,
-        name: str,
-        inputs: Sequence[tuple[OnnxType | None, np.ndarray[Any, Any] | None] | None],
-        attributes: Sequence[ir.Attr],
-        outputs: int,
-        source: int,
-        target: int,
-    ) -> ir.Graph | str:
-        """See `versions.one_call.converted_call`."""
-
-
 @dataclass
 class Context:
     """One compilation.
 
     Attributes:
-        convert_call: brings a call of an operator to another opset version.
         choose: for a called script, `call` (a call node), `inline`, or `auto` (a call node where
             the callee can be an ONNX function on its own).
         callees: the scripts that were called as nodes, in order of first call.
@@ -115,7 +94,6 @@ class Context:
         plans: for verbatim lowering, by Python function.
     """
 
-    convert_call: ConvertCall
     choose: Callable[[Script], str] = lambda script: "auto"
     callees: dict[tuple[str, str, str], Script] = field(default_factory=dict)
     chain: list[tuple[object, str]] = field(default_factory=list)

@@ -65,7 +65,7 @@ class Usual:
         """The versions of the domains, and the outputs, once all nodes are there."""
         recorder = b.recorder
         nodes = recorder.scope.nodes
-        imports = reconcile(b, nodes, context.opset_version, context.convert_call)
+        imports = reconcile(b, nodes, context.opset_version)
         outputs = [b.replaced.get(v, v) for v in outputs]
         _name_nodes(nodes)
         given = dict.fromkeys((*inputs, *recorder.scopes[0].initializers))

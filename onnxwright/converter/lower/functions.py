@@ -12,9 +12,10 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.context import Context, Script, VerbatimPlan
 from onnxwright.converter.lower.emission import Usual
-from onnxwright.converter.lower.frame import Frame, OuterNames
+from onnxwright.converter.lower.frame import Frame
 from onnxwright.converter.lower.opsets import default_opset, sugar_opset
 from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.state import Lowering

@@ -6,8 +6,8 @@ import inspect
 from typing import Any
 
 from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.context import Context, Script
-from onnxwright.converter.lower.frame import OuterNames
 from onnxwright.converter.pipeline import Front
 from onnxwright.opset import DEFAULT_OPSET_VERSION, Opset
 

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.converter.lower.context import ConvertCall
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -16,18 +15,16 @@ from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend
+from onnxwright.versions.one_call import converted_call
 
 
-def reconcile(
-    b: GraphBackend, nodes: list[ir.Node], version: int | None, convert_call: ConvertCall
-) -> dict[str, int]:
+def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dict[str, int]:
     """The version of each domain a function imports; nodes of other versions are brought to it.
 
     Args:
         b: the backend that built the nodes; it knows which op each came from.
         nodes: the nodes of the function, changed in place where one must be converted.
         version: the ai.onnx version asked for, if any.
-        convert_call: converts one call to another version.
 
     Raises:
         ScriptValueError: a node's operator differs between the versions and cannot be converted
@@ -55,7 +52,7 @@ def reconcile(
             op.signature, there, node.attributes, len(node.outputs)
         ):
             continue
-        _convert(b, nodes, node, op, target, convert_call, span)
+        _convert(b, nodes, node, op, target, span)
     return imports
 
 
@@ -65,7 +62,6 @@ def _convert(
     node: ir.Node,
     op: Op,
     target: int,
-    convert_call: ConvertCall,
     span: Span | None,
 ) -> None:
     """Replace one node by nodes of another version that do the same."""
@@ -89,7 +85,7 @@ def _convert(
     inputs = [None if v is None else (b.recorder.type_of(v), _array(b, v)) for v in node.inputs]
     attributes = list(node.attributes.values())
     count = len(node.outputs)
-    made = convert_call(op.name, inputs, attributes, count, op.version, target)
+    made = converted_call(op.name, inputs, attributes, count, op.version, target)
     if isinstance(made, str):
         not_convertible(made)
     _splice(b, nodes, node, made)

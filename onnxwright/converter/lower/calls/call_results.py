@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.context import Script
-from onnxwright.converter.lower.frame import Frame, OuterNames
+from onnxwright.converter.lower.frame import Frame
 from onnxwright.converter.lower.opsets import sugar_opset
 from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.state import Lowering

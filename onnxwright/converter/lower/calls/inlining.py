@@ -9,7 +9,8 @@ from typing import Any
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.depth import room_for
 from onnxwright.converter.frontend.names import bound_in
-from onnxwright.converter.lower.frame import Closure, Frame, OuterNames
+from onnxwright.converter.frontend.outer_names import OuterNames
+from onnxwright.converter.lower.frame import Closure, Frame
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.values import Poison
 from onnxwright.converter.pipeline import front

@@ -13,6 +13,7 @@ import numpy as np
 from onnxwright.converter.analyze.effects import is_iterator
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.capture import CACHES
+from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.calls.bodies import body_graph, is_body
 from onnxwright.converter.lower.calls.builtin_calls import BUILTINS, as_python
 from onnxwright.converter.lower.calls.inlining import call_closure, inline_python
@@ -20,7 +21,7 @@ from onnxwright.converter.lower.calls.numpy_calls import call_numpy, is_numpy
 from onnxwright.converter.lower.context import is_script
 from onnxwright.converter.lower.expressions.items import items_of
 from onnxwright.converter.lower.expressions.lowering import expand_items, not_shared
-from onnxwright.converter.lower.frame import Closure, OuterNames
+from onnxwright.converter.lower.frame import Closure
 from onnxwright.converter.lower.memory import as_view
 from onnxwright.converter.lower.run_time_lists import (
     METHODS,

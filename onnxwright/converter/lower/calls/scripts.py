@@ -7,10 +7,11 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.calls.call_results import CallResult, annotated_dtype, call_result
 from onnxwright.converter.lower.calls.inlining import run_body
 from onnxwright.converter.lower.context import Script
-from onnxwright.converter.lower.frame import Frame, OuterNames
+from onnxwright.converter.lower.frame import Frame
 from onnxwright.converter.lower.opsets import sugar_opset
 from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.state import Lowering
