@@ -46,7 +46,7 @@ STAGES: tuple[tuple[str, str, str], ...] = (
         "each time: names outside are read when compiling",
     ),
     (
-        "lower.functions",
+        "lower.functions.lower_function",
         "HIR -> IR",
         "static choices, assignment and types need values: all happen here",
     ),

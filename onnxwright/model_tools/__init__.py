@@ -3,7 +3,7 @@
 from onnxwright.model_tools.composing import compose
 from onnxwright.model_tools.extracting import extract
 from onnxwright.model_tools.renaming import rename
-from onnxwright.model_tools.set_shapes import set_shapes
+from onnxwright.model_tools.setting_shapes import set_shapes
 from onnxwright.model_tools.weights import (
     initializers_to_inputs,
     inputs_to_initializers,
