@@ -19,7 +19,7 @@ from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.optimizer.versions.api import OLDEST
+from onnxwright.versions.api import OLDEST
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,7 +11,6 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
@@ -31,7 +30,8 @@ from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.transposes import move_transposes
-from onnxwright.optimizer.versions import convert_version
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.versions.api import convert_version
 
 M = TypeVar("M")
 

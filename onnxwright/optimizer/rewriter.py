@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
-from onnxwright.builder.replay import Env, Replay, Results
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -28,6 +26,8 @@ from onnxwright.optimizer.rules import Rule
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.carrying import RULES, Carrier, meet, note_nodes
+from onnxwright.tracing.replay import Env, Replay, Results
 from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.

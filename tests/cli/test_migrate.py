@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onnxwright.cli.main import main
-from onnxwright.cli.migration import migrate
+from onnxwright.cli.migrate.migration import migrate
 
 REWRITTEN = {
     "from onnxscript import script, FLOAT\n": "from onnxwright import script, FLOAT\n",
