@@ -101,6 +101,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.quantize.models", "onnxwright.optimizer.versions.api"): (
         "blocks of DequantizeLinear are of opset 21: an older model is converted first"
     ),
+    ("onnxwright.optimizer.optimize", "onnxwright.testing.verifying"): (
+        "`verify` runs two models when somebody asks"
+    ),
     ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
         "a builder runs its graph when somebody asks"
     ),
