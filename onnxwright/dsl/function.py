@@ -185,6 +185,16 @@ class ScriptFunction(Script, Generic[P, R]):
     # -- facts -----------------------------------------------------------------------------------
 
     @property
+    def func(self) -> Callable[P, R]:
+        """The Python function, under the name that onnxscript has for it."""
+        return self.function
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What `to_model_proto` takes where it is called without, as onnxscript calls it."""
+        return dict(self.model_options)
+
+    @property
     def signature(self) -> FunctionSignature:
         """Its parameters and results, as annotations and defaults say."""
         if self._signature is None:
