@@ -169,7 +169,7 @@ def _page_of(place: str) -> str | None:
 
 
 # A field that leaves the lines of a page that have all of its words.
-_FILTER = """<input type="search" id="symptom-filter" placeholder="Words of the message"
+_SEARCH_FIELD = """<input type="search" id="symptom-filter" placeholder="Words of the message"
   aria-label="Filter the codes" style="width: 100%; padding: 0.5em; font: inherit">
 <script>
 document.getElementById("symptom-filter").addEventListener("input", (event) => {
@@ -203,10 +203,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Keep links inside the site."""
+    """Keep links inside the site, and put a search field above the symptoms."""
     path = page.file.src_uri
     sources = {made: source for source, made in _FILES.items()}
     if path == "guide/symptoms.md":
-        title, _, rest = markdown.partition("\n")
-        markdown = f"{title}\n\n{_FILTER}\n{rest}"
+        title, _newline, rest = markdown.partition("\n")
+        markdown = f"{title}\n\n{_SEARCH_FIELD}\n{rest}"
     return relink(markdown, path, sources.get(path))
