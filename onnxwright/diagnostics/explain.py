@@ -22,9 +22,6 @@ def explain(code: str) -> str:
     Raises:
         LookupError: no message has this code; the text names those that are near.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> explain("ow501").startswith("# OW501")
         True
@@ -51,9 +48,6 @@ def codes() -> list[str]:
 
     Raises:
         Nothing.
-
-    Source:
-        DESIGN section 4.
 
     Example:
         >>> "OW501" in codes()

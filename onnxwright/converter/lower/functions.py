@@ -1,4 +1,4 @@
-"""Stage 7: a function to IR. `lower_function` makes an ONNX function, `lower_main` a model's graph.
+"""A function to IR. `lower_function` makes an ONNX function, `lower_main` a model's graph.
 
 Output: SSA in nested scopes, every node with its origin, every result a tensor of its own.
 """

@@ -37,7 +37,7 @@ class LowerCallee(Protocol):
     """Lowers a script that is called to an ONNX function of its own."""
 
     def __call__(self, script: Script, context: Context, around: Sequence[Region] = ()) -> Any:
-        """The `lower.Lowered` of a script; `around` is where it is called."""
+        """The `lower.functions.Lowered` of a script; `around` is where it is called."""
 
 
 class Apply(Protocol):
