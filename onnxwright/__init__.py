@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     # isort: off
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
-    from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
+    from onnxwright.builder.typed import GraphBuilder as GraphBuilder
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
@@ -151,7 +151,7 @@ _deferred_sympy.install()
 # Public name -> the module that has it.
 _HOMES = {
     "script": "onnxwright.dsl.script",
-    "GraphBuilder": "onnxwright.builder.graph_builder",
+    "GraphBuilder": "onnxwright.builder.typed",
     "Details": "onnxwright.dsl.verbatim",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",

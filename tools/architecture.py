@@ -97,6 +97,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.versions.one_call", "onnxwright.versions.*"): (
         "few graphs mix opset versions; the first that does loads the adapters"
     ),
+    ("onnxwright.optimizer.optimize", "onnxwright.testing.verifying"): (
+        "`verify` runs two models when somebody asks"
+    ),
     ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
         "a builder runs its graph when somebody asks"
     ),

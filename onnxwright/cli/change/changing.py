@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import check_file, check_folder, load, write_model
 from onnxwright.cli.shared.grammar import add_json, command
-from onnxwright.diagnostics.text import as_utf8
+from onnxwright.diagnostics.text import as_utf8, clean
 
 if TYPE_CHECKING:
     from onnxwright.cli.shared.grammar import Commands
+    from onnxwright.testing.verifying import Verification
 
 
 def add(commands: Commands) -> None:
@@ -102,9 +103,10 @@ def add_model(made: Any) -> None:
     made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
 
 
-def add_output(made: Any) -> None:
+def add_output(made: Any, *, required: bool = True) -> None:
     """Add the argument for the result."""
-    made.add_argument("-o", "--output", metavar="FILE", required=True, help="- for a pipe")
+    words = "- for a pipe" if required else "- for a pipe; without it nothing is written"
+    made.add_argument("-o", "--output", metavar="FILE", required=required, help=words)
     add_json(made)
 
 
@@ -116,31 +118,39 @@ def add_verify(made: Any) -> None:
 
 @dataclass(frozen=True)
 class Verified:
-    """What running two models on random inputs found.
+    """What running two models on the same inputs found.
 
     Fields:
-        asked: whether it was asked for.
-        difference: the first difference; None where there is none.
+        found: the differences of the outputs; None where nobody asked.
     """
 
-    asked: bool
-    difference: str | None
+    found: Verification | None
 
     @property
     def data(self) -> dict[str, Any]:
         """It as JSON."""
-        return {"verified": self.difference is None} if self.asked else {}
+        if self.found is None:
+            return {}
+        outputs = {o.name: {"largest": o.largest, "relative": o.relative, "differs": o.words}
+                   for o in self.found.outputs}  # fmt: skip
+        return {
+            "verified": self.found.difference is None, "difference": self.found.difference,
+            "runs": list(self.found.runs), "outputs": outputs,
+        }  # fmt: skip
 
     @property
     def code(self) -> int:
         """The exit code."""
-        return OK if self.difference is None else DIFFERS
+        return OK if self.found is None or self.found.difference is None else DIFFERS
 
     def show(self) -> None:
         """Print it."""
-        if self.asked:
-            equal = self.difference is None
-            print("equal on random inputs" if equal else f"differs: {self.difference}")
+        if self.found is None:
+            return
+        if self.found.outputs:
+            print(self.found.table())
+        different = self.found.difference
+        print("equal on random inputs" if different is None else f"differs: {clean(different)}")
 
 
 def verified(given: Namespace, source: Any, model: Any, *, exact: bool = False) -> Verified:
@@ -159,11 +169,11 @@ def verified(given: Namespace, source: Any, model: Any, *, exact: bool = False) 
         CliError: the first model cannot be run on random inputs.
     """
     if not given.verify:
-        return Verified(False, None)
-    from onnxwright.testing.verifying import first_difference
+        return Verified(None)
+    from onnxwright.testing.verifying import verify
 
     try:
-        return Verified(True, first_difference(source, model, exact=exact))
+        return Verified(verify(source, model, exact=exact))
     except ValueError as error:
         if hasattr(error, "diagnostics"):
             raise
@@ -273,11 +283,15 @@ def model_of(argument: str) -> Any:
 
 
 def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = None) -> None:
-    """Write the result and say what it is, with `more` in the JSON."""
+    """Write the result and say what it is, with `more` in the JSON; no file, nothing is written."""
     import onnx_ir as ir
 
     from onnxwright.ir.saving import as_proto, save
 
+    if given.output is None:
+        if given.json:
+            print_json({"path": None, **(more or {})})
+        return
     if given.output.endswith(".onnx"):
         check_folder(Path(given.output))
         model = made if isinstance(made, ir.Model) else ir.from_proto(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.change.changing import (
@@ -28,6 +29,7 @@ def add(commands: Commands) -> None:
         "make a model smaller and faster; what it computes stays",
         [
             "onnxwright optimize model.onnx -o small.onnx --report",
+            "onnxwright optimize model.onnx --explain --verify",
             "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
             "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
         ],
@@ -39,21 +41,25 @@ def add(commands: Commands) -> None:
     made.add_argument("--target", choices=("any", "onnxruntime"), default="any",
                       help="onnxruntime: its own operators may be used")  # fmt: skip
     made.add_argument("--opset", type=int, metavar="N", help="the opset version afterwards")
-    made.add_argument("--skip", action="append", metavar="RULE", default=[])
+    made.add_argument("--skip", action="append", metavar="RULE", default=[],
+                      help="a rule that is not used, move_transposes or share_weights")  # fmt: skip
     made.add_argument("--keep", action="append", metavar="NAME", default=[],
                       help="a value or weight that stays what it is")  # fmt: skip
     made.add_argument("--assume", action="append", metavar="WHAT", default=[],
-                      help="nonempty, finite, right_padded, visible, frozen or "
-                      "constant_initializers")  # fmt: skip
+                      help="nonempty, finite, right_padded, visible, frozen, "
+                      "constant_initializers or default_session")  # fmt: skip
     made.add_argument("--inline", action="store_true", help="inline model-local functions")
     made.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
     made.add_argument("--report", action="store_true", help="say what was done")
+    made.add_argument("--explain", action="store_true",
+                      help="say rule by rule what was done, nodes before and after")  # fmt: skip
     add_verify(made)
-    add_output(made)
+    add_output(made, required=False)
 
 
 def _run(given: Namespace) -> int:
     from onnxwright.optimizer import optimize
+    from onnxwright.optimizer.steps import merged
 
     source = model_of(given.model)
     model, report = optimize(
@@ -68,12 +74,17 @@ def _run(given: Namespace) -> int:
             "weight_bytes": list(report.weight_bytes),
             "operators": {k: list(v) for k, v in report.operators.items()},
             "rules": dict(report.rules),
+            "shared_weights": report.shared_weights,
         }
+    if given.explain:
+        more["steps"] = [asdict(step) for step in merged(report.steps)]
     checked = verified(given, source, model, exact=given.level == "exact")
     write_result(given, model, {**more, **checked.data})
     if given.output != "-" and not given.json:
         if given.report:
             print(report)
+        if given.explain:
+            print(report.explain())
         checked.show()
     return checked.code
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.fixes import Fix, fixes_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.version import __version__
 
@@ -61,7 +62,7 @@ def sarif_log(
         count from one, and the end is the column after the last character.
 
     Source:
-        OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.13 to 3.30.
+        OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.13 to 3.30 and 3.55.
 
     Example:
         >>> sarif_log([])["runs"][0]["results"]
@@ -106,11 +107,21 @@ def _result(one: Diagnostic, codes: list[str]) -> dict[str, Any]:
         made |= {"ruleId": one.code, "ruleIndex": codes.index(one.code)}
     if one.span is not None:
         made["locations"] = [{"physicalLocation": _location(one.span)}]
+    fixes = [_fix(fix) for fix in fixes_of(one)]
+    if fixes:
+        made["fixes"] = fixes
     related = [
         {"physicalLocation": _location(label.span), "message": {"text": label.text}}
         for label in one.labels
     ]
     return {**made, "relatedLocations": related} if related else made
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    place = _location(fix.span)
+    replacement = {"deletedRegion": place["region"], "insertedContent": {"text": fix.text}}
+    change = {"artifactLocation": place["artifactLocation"], "replacements": [replacement]}
+    return {"description": {"text": fix.title}, "artifactChanges": [change]}
 
 
 def _location(span: Span) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`onnxwright migrate FILE...`: files written for onnxscript or torch.onnx, for this package."""
+"""`onnxwright migrate FILE...`: imports of onnxscript and torch.onnx, and forms of annotations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnxwright.cli.migrate.migration import Migrated, migrate
+from onnxwright.cli.migrate.migration import Migrated, migrate, to_annotated, to_brackets
 from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import write
 from onnxwright.cli.shared.grammar import add_json, command
@@ -25,16 +25,30 @@ def add(commands: Commands) -> None:
         commands,
         "migrate",
         "rewrite the imports of files written for onnxscript or torch.onnx",
-        ["onnxwright migrate model.py --diff", "onnxwright migrate src/*.py --write"],
+        [
+            "onnxwright migrate model.py --diff",
+            "onnxwright migrate src/*.py --write",
+            "onnxwright migrate src/*.py --annotated --write",
+        ],
         _run,
     )
     made.add_argument("files", metavar="FILE", nargs="+", help="Python files")
+    form = made.add_mutually_exclusive_group()
+    form.add_argument(
+        "--annotated", action="store_true",
+        help='instead: write FLOAT["N", 3] in annotations as Annotated[FLOAT, "N", 3], which '
+        "every type checker accepts",
+    )  # fmt: skip
+    form.add_argument(
+        "--brackets", action="store_true", help='instead: write them as FLOAT["N", 3] again'
+    )
     made.add_argument("--diff", action="store_true", help="show what would change")
     made.add_argument("--write", action="store_true", help="change the files")
     add_json(made)
 
 
 def _run(given: Namespace) -> int:
+    rewrite = to_annotated if given.annotated else to_brackets if given.brackets else migrate
     found: dict[str, tuple[str, Migrated]] = {}
     encodings: dict[str, str] = {}
     for name in given.files:
@@ -42,7 +56,7 @@ def _run(given: Namespace) -> int:
             data = Path(name).read_bytes()
             encodings[name], _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             text = data.decode(encodings[name])
-            found[name] = (text, migrate(text))
+            found[name] = (text, rewrite(text))
         except OSError as error:
             raise CliError(f"{name} cannot be read: {error.strerror}") from error
         except (SyntaxError, UnicodeDecodeError) as error:

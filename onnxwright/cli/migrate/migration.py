@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from onnxwright.cli.migrate.annotations import to_annotated, to_brackets
 from onnxwright.cli.migrate.onnxscript_names import rewrite_onnxscript
 from onnxwright.cli.migrate.source import Migrated, Note, Source
 from onnxwright.cli.migrate.torch_onnx_names import rewrite_torch_onnx
@@ -45,4 +46,4 @@ def migrate(text: str) -> Migrated:
     return source.result()
 
 
-__all__ = ["Migrated", "Note", "migrate"]
+__all__ = ["Migrated", "Note", "migrate", "to_annotated", "to_brackets"]

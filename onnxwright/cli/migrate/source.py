@@ -68,6 +68,33 @@ class Source:
             self._starts[node.end_lineno - 1] + node.end_col_offset,
         )
 
+    def text(self, node: ast.expr) -> str:
+        """The text of a node as the file has it."""
+        return self.between(*self.span(node))
+
+    def between(self, start: int, end: int) -> str:
+        """The text between two offsets."""
+        return self._data[start:end].decode()
+
+    def remaining_names(self) -> frozenset[str]:
+        """The names that the file reads where nothing is replaced."""
+        spans = list(self._edits)
+        return frozenset(
+            node.id
+            for node in self.nodes(ast.Name)
+            if not any(start <= self.span(node)[0] < end for start, end in spans)
+        )
+
+    def remove_names(self, node: ast.ImportFrom, gone: Sequence[ast.alias]) -> None:
+        """Take names out of an import; with its last name the line goes, too."""
+        if len(gone) < len(node.names):
+            self.move_names(node, gone)
+            return
+        start, end = self.span(node)
+        line = re.compile(rb"[ \t]*(;[ \t]*|\r\n|\r|\n)?").match(self._data, end)
+        assert line is not None
+        self.replace(start, line.end(), "")
+
     def uses(self, name: str) -> Iterator[list[ast.Attribute]]:
         """The chains of attributes on a name: for `name.a.b`, the nodes of `name.a` and of all."""
         inner = {id(n.value): n for n in self.nodes(ast.Attribute)}

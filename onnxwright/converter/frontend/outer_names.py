@@ -61,7 +61,9 @@ def unknown_name(name: str, visible: Iterable[str], span: Span | None) -> Diagno
     advice = (
         f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"
     )
-    return messages.UnknownName(name=name, advice=advice, span=span)
+    return messages.UnknownName(
+        name=name, advice=advice, span=span, meant=near[0] if near else None
+    )
 
 
 def check_names(parsed: Parsed, body: hir.Block, sink: Sink) -> None:

@@ -48,11 +48,19 @@ class Usual:
             fail(models.InputWithoutType(name=name, function=script.name, span=span))
 
     def name_outputs(
-        self, low: Lowering, outputs: Sequence[ir.Value], sources: Sequence[GraphValue]
+        self,
+        low: Lowering,
+        outputs: Sequence[ir.Value],
+        sources: Sequence[GraphValue],
+        returned: Sequence[str | None],
     ) -> None:
-        """Name the results that no variable names."""
+        """Name the results that no variable names, and copies after the variable returned."""
         for n, (value, source) in enumerate(zip(outputs, sources, strict=True)):
-            if value not in low.named and source.value is value:
+            if source.value is not value:
+                variable = returned[n] if len(returned) == len(outputs) else None
+                if variable is not None and variable != source.value.name:
+                    low.b.recorder.rename(value, variable)
+            elif value not in low.named:
                 low.b.recorder.rename(value, "output" if len(outputs) == 1 else f"output_{n}")
 
     def close(

@@ -12,6 +12,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.context import Context, Script, VerbatimPlan
 from onnxwright.converter.lower.emission import Usual
@@ -172,7 +173,7 @@ def _finish(
         if recorder.type_of(value) is None:
             recorder.set_type(value, source.kind)
             adapters.set_type(value, source.kind)
-    emission.name_outputs(lowering, outputs, strong)
+    emission.name_outputs(lowering, outputs, strong, _returned_names(made.body))
     nodes = recorder.scope.nodes
     recorder.remove_dead(nodes, outputs)
     span = made.parsed.unit.span
@@ -192,6 +193,18 @@ def _finish(
         by_name,
         recorder,
     )
+
+
+def _returned_names(body: hir.Block) -> list[str | None]:
+    """The variables that the `return` at the end of a function names; None for expressions."""
+    last = body[-1] if body else None
+    if not isinstance(last, hir.Assign) or not isinstance(last.targets[0], hir.NameTarget):
+        return []
+    if last.targets[0].id != hir.RESULT:
+        return []
+    shown = last.value
+    items = shown.items if isinstance(shown, hir.Display) and shown.kind == "tuple" else (shown,)
+    return [item.id if isinstance(item, hir.Name) else None for item in items]
 
 
 def input_type(p: Param, *, exact: bool = False) -> OnnxType | None:

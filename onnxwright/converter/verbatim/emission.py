@@ -39,7 +39,11 @@ class Verbatim(Usual):
         """Nothing: the given model may have inputs without types."""
 
     def name_outputs(
-        self, low: Lowering, outputs: Sequence[ir.Value], sources: Sequence[GraphValue]
+        self,
+        low: Lowering,
+        outputs: Sequence[ir.Value],
+        sources: Sequence[GraphValue],
+        returned: Sequence[str | None],
     ) -> None:
         """Nothing: the names of the given model are set afterwards."""
 

@@ -125,7 +125,11 @@ def evaluate_attribute(low: Lowering, node: hir.Attribute) -> Any:
         advice = f"did you mean `{near[0]}`?" if near else "look at what it is where it is made"
         fail(
             messages.NoSuchAttribute(
-                what=what_it_is(value), name=node.name, advice=advice, span=node.span
+                what=what_it_is(value),
+                name=node.name,
+                advice=advice,
+                span=node.span,
+                meant=near[0] if near else None,
             )
         )
 
