@@ -104,9 +104,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: the command line is not understood, or help was asked for.
 
-    Source:
-        DESIGN sections 1 and 4.
-
     Example:
         >>> main(["explain", "OW000"])
         2

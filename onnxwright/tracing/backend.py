@@ -21,12 +21,14 @@ from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing import control_flow
+from onnxwright.tracing.call_keys import call_key
 from onnxwright.tracing.closing import ModelFacts, finalize, ir_graph, ir_model
 from onnxwright.tracing.constants import Pool, constant_array
 from onnxwright.tracing.context import ConvertCall
 from onnxwright.tracing.fold import fold, foldable
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.inline import adapted
 from onnxwright.tracing.scripts import Callee, call_script
 from onnxwright.tracing.simplify import simplify
@@ -347,16 +349,7 @@ class TracingBackend(GraphBackend):
             return None
         if op.signature is None:
             return None  # nothing is known of an operator of a custom domain
-        read = tuple(None if v is None else v.value for v in inputs)
-        if not attributes:
-            return (op.name, op.domain, op.version, read, outputs)
-        written = []
-        for name, value in attributes.items():
-            exact = _exact(value)
-            if exact is None:
-                return None
-            written.append((name, exact))
-        return (op.name, op.domain, op.version, read, outputs, *written)
+        return call_key(op, [None if v is None else v.value for v in inputs], attributes, outputs)
 
     def call_script(self, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """What a `@script` function returns for values of this graph.
@@ -451,23 +444,6 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
 
 def _is_reference(value: object) -> bool:
     return isinstance(value, AttributeReference)
-
-
-def _exact(value: object) -> object | None:
-    """An attribute's value such that equal means the same bits; None for what is not compared."""
-    kind = type(value)
-    if kind is int or kind is str or kind is bytes:
-        return value
-    if kind is float:
-        return ("float", value.hex())  # type: ignore[attr-defined]
-    if kind is list or kind is tuple:
-        items = tuple(_exact(v) for v in value)  # type: ignore[attr-defined]
-        return None if None in items else ("list", items)
-    if isinstance(value, ir.TensorProtocol) and value.nbytes <= FEW_NUMBERS:
-        if value.dtype == ir.DataType.STRING:
-            return None
-        return ("tensor", value.dtype, tuple(value.shape), value.tobytes())
-    return None
 
 
 __all__ = ["TracingBackend"]

@@ -112,22 +112,6 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     return _script(path, module, name)
 
 
-def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
-    """A script of a Python file.
-
-    Args:
-        path: the file.
-        name: the script's name (`Class.name` for one of a class); empty for the only one.
-
-    Returns:
-        The script.
-
-    Raises:
-        CliError: the file or script does not exist, or the file cannot be executed.
-    """
-    return _script(path, _module(path), name)
-
-
 def _module(path: Path) -> ModuleType:
     if not path.is_file():
         raise CliError(f"there is no file {path}")
@@ -193,4 +177,4 @@ def _is_theirs(frame: traceback.FrameSummary) -> bool:
     return not frame.filename.startswith((ours, "<frozen"))
 
 
-__all__ = ["executed", "failure_of", "find_program", "find_script", "scripts_of", "split_target"]
+__all__ = ["executed", "failure_of", "find_program", "scripts_of", "split_target"]

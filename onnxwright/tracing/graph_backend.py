@@ -23,6 +23,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.scan_layout import check_axis, per_value
+from onnxwright.tracing.call_keys import call_key
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.roles import AttributeReference
@@ -124,16 +125,13 @@ class GraphBackend:
         outputs: int,
     ) -> object | None:
         """What makes two nodes of sugar the same; None where they are not compared."""
-        simple = (int, float, str, bytes)
-        values = tuple(tuple(v) if isinstance(v, list) else v for v in attributes.values())
-        flat = [x for v in values for x in (v if isinstance(v, tuple) else (v,))]
-        if outputs != 1 or not inputs or not all(isinstance(x, simple) for x in flat):
+        if outputs != 1 or not inputs:
             return None
         read = [None if v is None else v.value for v in inputs]
         if op.name == "CastLike" and read[1] is not None:
             # Any value of the same (unknown) element type does.
             read[1] = self.recorder.same_dtype_as(read[1]) or read[1]
-        return (op, tuple(read), tuple(attributes), values, tuple(map(type, flat)))
+        return call_key(op, read, attributes, outputs)
 
     def emit_written(
         self,
@@ -316,13 +314,6 @@ class GraphBackend:
                 )
             )
 
-    def _subgraph_types(
-        self, op: Op, node: ir.Node, graphs: list[ir.Graph]
-    ) -> list[OnnxType | None]:
-        """Types of a control-flow node from the outputs of its graphs."""
-        attributes = node.attributes.values()
-        return self.subgraph_types(op, len(node.inputs), len(node.outputs), graphs, attributes)
-
     def subgraph_types(
         self,
         op: Op,
@@ -418,4 +409,4 @@ def _reason(text: str) -> str:
     return text.replace("{", "(").replace("}", ")")
 
 
-__all__ = ["GraphBackend", "GraphValue", "common_type"]
+__all__ = ["GraphBackend", "common_type"]
