@@ -83,3 +83,65 @@ def decoder(name: str, **options: Any) -> Any:
             if weight.ndim > 1:
                 weight.normal_(std=0.2)
     return model.eval()
+
+
+_LAYERS: dict[str, Any] = {
+    "vocab_size": 100,
+    "d_model": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 96,
+    "decoder_ffn_dim": 96,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 1,
+}
+_SOUND = {n: v for n, v in _LAYERS.items() if n != "max_position_embeddings"}
+_SOUND |= {"max_source_positions": 30, "max_target_positions": 64}
+_T5: dict[str, Any] = {
+    "vocab_size": 100,
+    "d_model": 64,
+    "d_kv": 16,
+    "d_ff": 96,
+    "num_layers": 2,
+    "num_heads": 4,
+    "decoder_start_token_id": 0,
+}
+
+# Models with an encoder and a decoder.
+PAIRS: dict[str, tuple[str, dict[str, Any]]] = {
+    "T5ForConditionalGeneration": ("T5Config", _T5),
+    "MT5ForConditionalGeneration": ("MT5Config", _T5),
+    "BartForConditionalGeneration": ("BartConfig", _LAYERS),
+    "MBartForConditionalGeneration": ("MBartConfig", _LAYERS),
+    "PegasusForConditionalGeneration": ("PegasusConfig", _LAYERS),
+    "MarianMTModel": ("MarianConfig", _LAYERS),
+    "M2M100ForConditionalGeneration": ("M2M100Config", _LAYERS),
+    "BlenderbotForConditionalGeneration": ("BlenderbotConfig", _LAYERS),
+    "WhisperForConditionalGeneration": ("WhisperConfig", _SOUND | {"num_mel_bins": 8}),
+    "Speech2TextForConditionalGeneration": (
+        "Speech2TextConfig",
+        _SOUND | {"input_feat_per_channel": 8, "conv_channels": 16, "max_source_positions": 60},
+    ),
+}
+
+
+def pair(name: str, **options: Any) -> Any:
+    """A model with an encoder and a decoder, with random weights as those of `decoder`.
+
+    Args:
+        name: the class.
+        options: more of its configuration.
+    """
+    torch.manual_seed(0)
+    kind, given = PAIRS[name]
+    model = getattr(hub, name)(getattr(hub, kind)(**given | options))
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim > 1:
+                weight.normal_(std=0.2)
+    return model.eval()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from onnxwright.exporter.decoders.model_caches import cache_of, named_cache
 _BATCH, _PAST, _LENGTH = 2, 5, 3
 # Other sizes, that tell which axes of the cache are which.
 _OTHER_BATCH, _OTHER_PAST = 3, 7
+_NAMES = {(_BATCH, _OTHER_BATCH): "batch", (_PAST, _OTHER_PAST): "past"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def decoder_example(model: Any) -> DecoderExample:
         kwargs["position_ids"] = positions(mask)[:, -_LENGTH:].contiguous()
         shapes["position_ids"] = tokens
     kwargs |= {name: cache, "use_cache": True}
-    shapes |= {name: _cache_shapes(cache, cache_of(model, _OTHER_BATCH, _OTHER_PAST))}
+    shapes |= {name: cache_shapes(cache, cache_of(model, _OTHER_BATCH, _OTHER_PAST), _NAMES)}
     return DecoderExample(kwargs, shapes | {"use_cache": None}, name)
 
 
@@ -81,14 +83,26 @@ def positions(mask: Any) -> Any:
     return (mask.cumsum(-1) - 1).clamp(min=0)
 
 
-def _cache_shapes(cache: Any, other: Any) -> Any:
-    """The dynamic axes of a cache: those that follow the batch and the number of tokens."""
+def cache_shapes(cache: Any, other: Any, names: Mapping[tuple[int, int], str]) -> Any:
+    """The dynamic axes of a cache: those that follow the batch and the number of tokens.
+
+    Args:
+        cache: the cache.
+        other: one of the same model with other sizes.
+        names: the sizes of an axis in both, with its name.
+
+    Returns:
+        Nested as the cache: for each tensor, the names of its dynamic axes.
+
+    Raises:
+        ExportValueError: an axis differs otherwise (OW825).
+    """
     others = iter(pytree.tree_leaves(other))
 
     def visit(value: Any) -> Any:
         node = pytree.SUPPORTED_NODES.get(type(value))
         if node is None:
-            return _axes(value, next(others))
+            return _axes(value, next(others), names)
         parts, context = node.flatten_fn(value)
         made = [visit(part) for part in parts]
         return dict(zip(context, made, strict=True)) if type(value) is dict else made
@@ -96,16 +110,14 @@ def _cache_shapes(cache: Any, other: Any) -> Any:
     return visit(cache)
 
 
-def _axes(value: Any, other: Any) -> dict[int, str] | None:
+def _axes(value: Any, other: Any, names: Mapping[tuple[int, int], str]) -> dict[int, str] | None:
     if not isinstance(value, torch.Tensor):
         return None
     found = {}
     for axis, pair in enumerate(zip(value.shape, other.shape, strict=True)):
-        if pair == (_BATCH, _OTHER_BATCH):
-            found[axis] = "batch"
-        elif pair == (_PAST, _OTHER_PAST):
-            found[axis] = "past"
-        elif pair[0] != pair[1]:
+        if pair[0] == pair[1]:
+            continue
+        if pair not in names:
             checks.raise_bad_argument(
                 "model",
                 f"a tensor of its cache has the shapes {list(value.shape)} and "
@@ -113,7 +125,8 @@ def _axes(value: Any, other: Any) -> dict[int, str] | None:
                 "of tokens",
                 "export it with `ow.export` and dynamic shapes of your own",
             )
+        found[axis] = names[pair]
     return found
 
 
-__all__ = ["DecoderExample", "decoder_example", "positions"]
+__all__ = ["DecoderExample", "cache_shapes", "decoder_example", "positions"]
