@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.decoders.model_caches import cache_of, named_cache
+from onnxwright.exporter.decoders.one_token import OneToken, states_of
 
 _BATCH, _PAST, _LENGTH = 2, 5, 3
 # Other sizes, that tell which axes of the cache are which.
@@ -24,18 +25,20 @@ class DecoderExample:
     """What a decoder is exported with.
 
     Fields:
+        module: what is exported: the model, or a module that calls it.
         kwargs: example inputs by name.
         dynamic_shapes: for each input, the names of its dynamic axes.
-        cache: the name of the argument that takes the cache.
     """
 
+    module: Any
     kwargs: dict[str, Any]
     dynamic_shapes: dict[str, Any]
-    cache: str
 
 
 def decoder_example(model: Any) -> DecoderExample:
     """Example inputs of a decoder: tokens, mask, positions where it takes them, and its cache.
+
+    Where the cache has states, there is one token: models read several only without a state.
 
     Args:
         model: a causal language model of transformers.
@@ -56,19 +59,26 @@ def decoder_example(model: Any) -> DecoderExample:
             f"`forward` of {type(model).__name__} has no parameter `{missing[0]}`",
             "give a causal language model of transformers",
         )
-    ids = torch.arange(1, 1 + _BATCH * _LENGTH, device=device).reshape(_BATCH, _LENGTH)
-    mask = torch.ones(_BATCH, _PAST + _LENGTH, dtype=torch.long, device=device)
+    cache, other = cache_of(model, _BATCH, _PAST), cache_of(model, _OTHER_BATCH, _OTHER_PAST)
+    states = states_of(cache, other, (_BATCH, _OTHER_BATCH))
+    length = 1 if any(states) else _LENGTH
+    ids = torch.arange(1, 1 + _BATCH * length, device=device).reshape(_BATCH, length)
+    mask = torch.ones(_BATCH, _PAST + length, dtype=torch.long, device=device)
     mask[0, 0] = 0  # a row with padding: no mask is left out because it is all ones
-    cache = cache_of(model, _BATCH, _PAST)
     tokens, whole = {0: "batch", 1: "length"}, {0: "batch", 1: "past + length"}
+    if any(states):
+        tokens, whole = {0: "batch"}, {0: "batch", 1: "total" if all(states) else "past + 1"}
     kwargs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
     shapes: dict[str, Any] = {"input_ids": tokens, "attention_mask": whole}
     if "position_ids" in parameters:
-        kwargs["position_ids"] = positions(mask)[:, -_LENGTH:].contiguous()
+        kwargs["position_ids"] = positions(mask)[:, -length:].contiguous()
         shapes["position_ids"] = tokens
+    axes = cache_shapes(cache, other, _NAMES)
+    if any(states):
+        kwargs, shapes = kwargs | {"past_key_values": cache}, shapes | {"past_key_values": axes}
+        return DecoderExample(OneToken(model, name, states).eval(), kwargs, shapes)
     kwargs |= {name: cache, "use_cache": True}
-    shapes |= {name: cache_shapes(cache, cache_of(model, _OTHER_BATCH, _OTHER_PAST), _NAMES)}
-    return DecoderExample(kwargs, shapes | {"use_cache": None}, name)
+    return DecoderExample(model, kwargs, shapes | {name: axes, "use_cache": None})
 
 
 def positions(mask: Any) -> Any:

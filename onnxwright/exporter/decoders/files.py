@@ -111,7 +111,10 @@ def exported(model: Any, inputs: Any = None) -> Programs:
         return Programs({"encoder": encoder, "decoder": decoder}, source)
     example = decoder_example(model)
     program = export(
-        model, kwargs=example.kwargs, dynamic_shapes=example.dynamic_shapes, metadata="short"
+        example.module,
+        kwargs=example.kwargs,
+        dynamic_shapes=example.dynamic_shapes,
+        metadata="short",
     )
     others = [v for v in program.model.graph.outputs if not str(v.name).startswith(f"{PRESENT}.")]
     others[0].name = "logits"

@@ -64,6 +64,8 @@ class Decoder:
     def __init__(self, path: Path, encoder: Path | None = None) -> None:
         self._decoder = Session(path)
         self._encoder = None if encoder is None else Session(encoder)
+        (tokens,) = (v for v in self._decoder.inputs if v.name == "input_ids")
+        self._one_token = tokens.shape[1] == 1
 
     def tokens(self, prompt: Prompt, steps: int) -> tuple[Array, Array]:
         """The greedy tokens after a prompt.
@@ -78,27 +80,31 @@ class Decoder:
         Raises:
             ExportError: a logit is not finite (OW828).
         """
-        ids, mask = prompt.ids, prompt.mask
+        ids, mask, read = prompt.ids, prompt.mask, 0
         fixed = self._encoded(prompt.source)
         past = {
             v.name: self._empty(v, len(ids))
             for v in self._decoder.inputs
             if v.name.startswith(PAST) and v.name not in fixed
         }
-        found, chosen_by = [], []
-        for _ in range(steps):
-            places = np.maximum(mask.cumsum(-1) - 1, 0)[:, -ids.shape[1] :]
-            given = {"input_ids": ids, "attention_mask": mask, "position_ids": places}
-            results = self._decoder.run({**given, **fixed, **past})
+        chosen_by: list[Array] = []
+        while len(chosen_by) < steps:
+            end = read + 1 if self._one_token else ids.shape[1]
+            places = np.maximum(mask[:, :end].cumsum(-1) - 1, 0)[:, read:]
+            given = {"input_ids": ids[:, read:end], "attention_mask": mask[:, :end]}
+            results = self._decoder.run({**given, "position_ids": places, **fixed, **past})
+            past = {name: results[PRESENT + name[len(PAST) :]] for name in past}
+            read = end
+            if read < ids.shape[1]:
+                continue
             logits = results["logits"][:, -1]
             if not np.isfinite(logits).all():
                 raise_differs("its logits are not finite numbers")
-            ids = logits.argmax(-1).astype(np.int64)[:, None]
-            found.append(ids)
+            token = logits.argmax(-1).astype(np.int64)[:, None]
             chosen_by.append(logits.astype(np.float32))
-            mask = np.concatenate([mask, np.ones_like(ids)], 1)
-            past = {name: results[PRESENT + name[len(PAST) :]] for name in past}
-        return np.concatenate(found, 1), np.stack(chosen_by, 1)
+            ids = np.concatenate([ids, token], 1)
+            mask = np.concatenate([mask, np.ones_like(token)], 1)
+        return ids[:, prompt.ids.shape[1] :], np.stack(chosen_by, 1)
 
     def _encoded(self, source: Mapping[str, Array]) -> dict[str, Array]:
         """What the encoder gives the decoder, by names of inputs of the decoder."""
