@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter import checks
+from onnxwright.exporter import checks, progress
 from onnxwright.exporter.decoders.files import CONFIG, exported
 from onnxwright.exporter.decoders.folder import copy_files, written_whole
 from onnxwright.exporter.decoders.greedy import Decoder, Expected, raise_differs
@@ -102,7 +102,8 @@ def export_decoder(
     training = model.training
     model.eval()
     try:
-        return _written(model, folder, weights, target, verify, source, seconds, example)
+        with progress.step("decoder"):
+            return _written(model, folder, weights, target, verify, source, seconds, example)
     finally:
         model.train(training)
 
@@ -219,7 +220,8 @@ def _verified(expected: Expected, runner: Decoder) -> tuple[TokenCheck, ...]:
 def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     begun = time.perf_counter()
     try:
-        yield
+        with progress.step(step):
+            yield
     finally:
         seconds[step] = time.perf_counter() - begun
 

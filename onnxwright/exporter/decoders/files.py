@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from onnxwright.exporter import progress
 from onnxwright.exporter.api import export
 from onnxwright.exporter.capture.inputs.cache_names import PRESENT
 from onnxwright.exporter.capture.inputs.caches import register_caches
@@ -107,7 +108,10 @@ def exported(model: Any, inputs: Any = None) -> Programs:
     register_caches()
     if getattr(model.config, "is_encoder_decoder", False):
         source = source_inputs(model, inputs)
-        encoder, decoder = encoder_program(model, source), decoder_program(model, source)
+        with progress.step("encoder file"):
+            encoder = encoder_program(model, source)
+        with progress.step("decoder file"):
+            decoder = decoder_program(model, source)
         return Programs({"encoder": encoder, "decoder": decoder}, source)
     example = decoder_example(model)
     program = export(
