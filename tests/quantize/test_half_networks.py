@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="the networks are modules of PyTorch
 pytest.importorskip("transformers", reason="the networks are of transformers")
 
 import onnxwright as ow  # noqa: E402 - after the check for torch
-from tests.exporter import networks  # noqa: E402 - after the check for torch
+from tests.exporter import networks, networks_more  # noqa: E402, F401 - registers its own
 
 BY_NAME = {network.name: network for network in networks.NETWORKS}
 FAST = ("bert", "gpt2", "gemma3", "t5", "llama_cache")
@@ -20,6 +20,8 @@ ALL = [
     name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
     for name in sorted(BY_NAME, key=lambda name: name not in FAST)
 ]
+# Where torch does not run the module: of the largest element.
+ALONE = {"float16": 1e-3, "bfloat16": 1e-2}
 TYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -55,7 +57,10 @@ def check(name: str, dtype: str) -> None:
         wanted = floats(copy.deepcopy(model)(**copy.deepcopy(kwargs)))
         results = floats(half(**copy.deepcopy(kwargs)))
         narrow = copy.deepcopy(model).to(TYPES[dtype])
-        by_torch = farthest(floats(narrow(**narrowed(kwargs, TYPES[dtype]))), wanted)
+        try:
+            by_torch = farthest(floats(narrow(**narrowed(kwargs, TYPES[dtype]))), wanted)
+        except RuntimeError:  # the module mixes types itself
+            by_torch = ALONE[dtype]
     assert farthest(results, wanted) <= 2 * by_torch
 
 
