@@ -266,10 +266,10 @@ def _inside(
                 results[n] = parent._typed(value, kind_of(wanted), str(wanted.name))
         made.output(*results)
     assert made.graph is not None
-    for value, wanted in zip(made.graph.outputs, names, strict=True):
+    for output, wanted in zip(made.graph.outputs, names, strict=True):
         text = wanted.name if isinstance(wanted, ir.Value) else wanted
         if text:
-            parent.backend.recorder.rename(value, text)
+            parent.backend.recorder.rename(output, text)
     return made.graph
 
 

@@ -98,7 +98,8 @@ def script(
     if op_type is not None and name not in (None, op_type):
         raise ValueError(f"the name is given twice: name={name!r} and op_type={op_type!r}")
     name = name if op_type is None else op_type
-    if name is not None and not (isinstance(name, str) and name.strip()):
+    given: object = name
+    if given is not None and not (isinstance(given, str) and given.strip()):
         raise ValueError(f"the name of an ONNX function is a text that is not empty, got {name!r}")
 
     @function_marker
