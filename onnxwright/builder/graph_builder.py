@@ -18,8 +18,6 @@ from onnxwright.builder.parts import BuilderOps, Subgraph
 from onnxwright.builder.results import Results
 from onnxwright.builder.running import Running
 from onnxwright.builder.scopes import Scoped, Scopes
-from onnxwright.builder.scripts import is_script
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -30,8 +28,11 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import describe
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.scripts import is_script
 from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference
+from onnxwright.versions.one_call import converted_call
 
 
 class GraphBuilder(Running, Results, Scoped):
@@ -89,7 +90,7 @@ class GraphBuilder(Running, Results, Scoped):
             version = opset.version
         elif opset is not None and not isinstance(opset, Mapping):
             version = opset
-        self.backend = TracingBackend(Recorder(), Opset("", version))
+        self.backend = TracingBackend(Recorder(), Opset("", version), converted_call)
         self.ir_version = ir_version
         self.name = name
         self.doc_string = doc_string

@@ -7,8 +7,6 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import kind_of
-from onnxwright.builder.closing import Closed, finalize
 from onnxwright.builder.graph_builder import GraphBuilder
 from onnxwright.diagnostics.catalogue.builder import FunctionsInGraph, WrongOutputNames
 from onnxwright.diagnostics.diagnostic import fail
@@ -16,6 +14,8 @@ from onnxwright.ir.builder import detach
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.carrying import kind_of
+from onnxwright.tracing.closing import Closed, finalize
 
 
 def build_graph(

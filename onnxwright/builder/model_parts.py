@@ -11,12 +11,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import Carrier, kind_of
 from onnxwright.builder.functions import Functions
-from onnxwright.builder.inline import converted_model
-from onnxwright.builder.replay import Env, Replay
 from onnxwright.builder.replay_model import initializer
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue.names import BadCall
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import opened
@@ -26,9 +22,13 @@ from onnxwright.ir.nested import all_graphs, all_nodes
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.carrying import Carrier, kind_of
+from onnxwright.tracing.replay import Env, Replay
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.roles import Script
 from onnxwright.types.shapes import Dim
+from onnxwright.versions.api import convert_version
 
 
 def is_model(x: object) -> bool:
@@ -62,7 +62,7 @@ def call_model(
     model = opened(source).clone()
     version = model.graph.opset_imports.get("", b.opset.version)
     if version != b.opset.version:
-        model = converted_model(model, b.opset.version)
+        model = convert_version(model, b.opset.version)
     given = _bind(b, model.graph, args, kwargs)
     _check_domains(b, model.graph)
     _rename_dims(model.graph, given)

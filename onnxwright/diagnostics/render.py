@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.fixes import fixes_of
 from onnxwright.diagnostics.origins import UnreadSpan
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.diagnostics.text import clean, clean_lines
@@ -155,8 +156,8 @@ def render_json(diagnostic: Diagnostic) -> str:
         diagnostic: the message.
 
     Returns:
-        An object with `code`, `severity`, `title`, `label`, `help`, `notes`, `span` and `labels`;
-        lines count from one, columns from zero, both in characters.
+        An object with `code`, `severity`, `title`, `label`, `help`, `notes`, `span`, `labels` and
+        `fixes`; lines count from one, columns from zero, both in characters.
 
     Raises:
         KeyError: a template names a fact the message does not have.
@@ -178,6 +179,10 @@ def render_json(diagnostic: Diagnostic) -> str:
             "notes": list(diagnostic.notes),
             "span": _span_json(diagnostic.span),
             "labels": [{"text": x.text, "span": _span_json(x.span)} for x in diagnostic.labels],
+            "fixes": [
+                {"title": fix.title, "span": _span_json(fix.span), "text": fix.text}
+                for fix in fixes_of(diagnostic)
+            ],
         },
         ensure_ascii=False,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, Unpack
 
 from onnxwright.dsl.function import ScriptFunction
+from onnxwright.dsl.options import ScriptOptionTypes
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.roles import function_marker
 
@@ -33,7 +34,7 @@ def script(
     opset: Opset | None = None,
     op_type: str | None = None,
     trace_only: bool = False,
-    **model_options: Any,
+    **model_options: Unpack[ScriptOptionTypes],
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
 @function_marker
 def script(
@@ -48,7 +49,7 @@ def script(
     opset: Opset | None = None,
     op_type: str | None = None,
     trace_only: bool = False,
-    **model_options: Any,
+    **model_options: Unpack[ScriptOptionTypes],
 ) -> Any:
     """Make an ONNX function of a Python function.
 
@@ -100,7 +101,7 @@ def script(
     name = name if op_type is None else op_type
     given: object = name
     if given is not None and not (isinstance(given, str) and given.strip()):
-        raise ValueError(f"the name of an ONNX function is a text that is not empty, got {name!r}")
+        raise ValueError(f"the name of an ONNX function is a text that is not empty, got {given!r}")
 
     @function_marker
     def decorate(function: Callable[P, R]) -> ScriptFunction[P, R]:

@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from None
 
+from onnxwright.exporter import torch_version  # noqa: F401 - first: it refuses old versions
 from onnxwright.exporter.api import export
 from onnxwright.exporter.bisect import export_bisect
 from onnxwright.exporter.decoders import cache_of, export_decoder

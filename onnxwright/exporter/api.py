@@ -28,7 +28,7 @@ from onnxwright.exporter.signature import Names
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.optimizer.versions.api import convert_in_place
+from onnxwright.versions.api import convert_in_place
 
 DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -19,7 +19,8 @@ from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.optimizer.versions.api import OLDEST
+from onnxwright.opset.describe import did_you_mean
+from onnxwright.versions.api import OLDEST
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,13 +80,13 @@ def hints_for_torch_onnx(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        _refuse_unknown(function.__name__, [name for name in kwargs if name not in known])
+        _refuse_unknown(function.__name__, [n for n in kwargs if n not in known], known)
         return function(*args, **kwargs)
 
     return checked
 
 
-def _refuse_unknown(function: str, names: Sequence[str]) -> None:
+def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) -> None:
     for name in names:
         if name in _OF_TORCH_ONNX:
             hint = (
@@ -93,7 +94,23 @@ def _refuse_unknown(function: str, names: Sequence[str]) -> None:
                 "`torch.onnx.export`"
             )
             raise_bad_argument(name, "this is an argument of `torch.onnx.export`", hint)
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        raise unknown_keyword(function, name, known)
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """The error of a keyword that a function does not have.
+
+    Args:
+        function: the function.
+        name: the keyword.
+        known: the keywords that it has.
+
+    Returns:
+        The error, with the keyword that was probably meant, as Python 3.13 words it.
+    """
+    near = did_you_mean(name, sorted(known))
+    words = f"; did you mean {near!r}?" if near else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{words}")
 
 
 def inputs(args: Any, kwargs: Any) -> None:

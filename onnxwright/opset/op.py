@@ -463,6 +463,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
                 if close
                 else f"the operator is {sig}",
                 signature=str(sig),
+                meant=close,
             )
         )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import onnx
@@ -11,7 +12,6 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
@@ -27,16 +27,20 @@ from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
-from onnxwright.optimizer.rewriter import Rewriter, Scope
+from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.scope import Scope
 from onnxwright.optimizer.shared_weights import share_weights
+from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
-from onnxwright.optimizer.versions import convert_version
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.versions.api import convert_version
 
 M = TypeVar("M")
 
 # Three to five are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 16
+PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the rules
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
                "constant_initializers")  # fmt: skip
@@ -51,6 +55,7 @@ class _Options:
     fold_limit: int
     fixed: frozenset[str]
     moves_transposes: bool = False
+    shares_weights: bool = False
 
 
 def optimize(
@@ -66,6 +71,7 @@ def optimize(
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
     prune: bool = False,
+    verify: bool | Sequence[Mapping[str, Any]] = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -73,20 +79,23 @@ def optimize(
     Inputs and outputs, their names, types and order stay as they are, as do the names of weights
     and of values whose operators survive.  (In IR version 3 every initializer has to be an input,
     and is a constant: it leaves the inputs; the report names it.)  What a weight holds is not
-    looked at: it may be trained again.  Bodies of control flow and model-local functions are
-    optimized as well.
+    used: it may be trained again.  Weights that are equal are stored once, under the name of the
+    first, unless each of their elements is the same number, as in a bias of zeros.  Bodies of
+    control flow and model-local functions are optimized as well.
 
     Args:
-        model: a model of any kind (see `ow.load`); it is not changed, and its weights are not read.
+        model: a model of any kind (see `ow.load`); it is not changed.  Of weights of one type and
+            shape a few bytes are read, and all where these agree.
         level: "exact" for the same bits, NaN and -0.0 included, or "rounding": results may differ
             by the rounding of their type.
         target: "any" for standard operators only; "onnxruntime" for its own operators, too.
         rules: further rules (`ow.rule`), tried before those of the library.
-        skip: names of rules of the library that are not used.
+        skip: names of rules of the library that are not used; "move_transposes" and
+            "share_weights" leave out these.
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
-            "frozen" (weights are not trained again: equal ones are stored once),
+            "frozen" (weights are not trained again: equal ones of one number are stored once, too),
             "constant_initializers" (no caller replaces an initializer that is also an input: it
             leaves the inputs, as always in IR version 3, where every initializer is an input),
             "default_session" (the runtime's own optimizations are on: with `target="onnxruntime"`
@@ -95,6 +104,9 @@ def optimize(
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
         prune: whether functions that nothing calls are removed.
+        verify: run the model before and after in ONNX Runtime, without its own optimizations, and
+            raise where outputs differ by more than rounding: True for drawn inputs that the model
+            can take, or arrays by the names of the inputs, run by run.
         report: return what was done, too.
 
     Returns:
@@ -103,7 +115,8 @@ def optimize(
 
     Raises:
         ModelTypeError: it is not a model (OW752).
-        ScriptValueError: an option is not valid (OW853).
+        ScriptValueError: an option is not valid (OW853), or the result differs (`verify`: OW859).
+        ValueError: with `verify`, the model does not run on the inputs.
 
     Example:
         >>> import onnx
@@ -113,7 +126,7 @@ def optimize(
         >>> [n.op_type for n in optimize(model).graph.node]
         ['Relu']
     """
-    source = opened(model, schemas=True)
+    first = source = opened(model, schemas=True)
     assume = [_choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
     source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
@@ -128,17 +141,20 @@ def optimize(
         frozenset(keep),
     )
     known = {r.name: r for r in library.rules()}
-    left_out = {_choice("skip", name, (*known, "move_transposes")) for name in skip}
+    left_out = {_choice("skip", name, (*known, *PASSES)) for name in skip}
     chosen = [*_checked(rules), *(r for r in known.values() if r.name not in left_out)]
     options = _Options(
         scope, chosen, _decide(inline), version, fold_limit, scope.keep,
         moves_transposes="move_transposes" not in left_out,
+        shares_weights="share_weights" not in left_out,
     )  # fmt: skip
     made, done = _optimized(source, options)
     done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
     _drop_domains(made, source)
+    if verify is not False:
+        _verify(first, made, None if verify is True else verify, level, done)
     back = returned(made, model)
     return (back, done) if report else back
 
@@ -149,7 +165,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
     model = _folded(_replayed(source, None, options), options)
-    _shared(model, options)
+    _share(model, options, done, weights=False)
+    counts = _noted(done, "normal form", before, count_operators(model))
     done.rounds = 1
     late = False
     for _ in range(MOST_ROUNDS - 1):
@@ -158,11 +175,9 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         done.rounds += 1
         done.failed.update(rewriter.failures)
         done.declined.update({**rewriter.refusals, **rewriter.failures})
+        steps = rewriter.steps
         if options.moves_transposes:
-            moved = move_transposes(following, exact=exact, keep=options.fixed)
-            if moved:
-                RemoveUnusedNodesPass()(following)
-                rewriter.fired["move_transposes"] += moved
+            steps += _moved(following, rewriter, options)
         if not rewriter.fired:
             if late or not _any_late(model, options):
                 break
@@ -172,20 +187,70 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         model = following
         done.rules.update(rewriter.fired)
         fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
-    if _shared(model, options):
+        counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
+    if _share(model, options, done):
         model = _replayed(model, None, options)  # what reads the same weights now is the same
     _drop_new_types(model, source)
     _keep_quantization(model, source)
-    after = count_operators(model)
+    after = _noted(done, "equal weights", counts, count_operators(model))
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
     return model, done
 
 
-def _shared(model: ir.Model, options: _Options) -> int:
-    """How many initializers are gone because another one holds the same."""
-    return share_weights(model, options.fixed, frozen="frozen" in options.scope.assume)
+def _verify(
+    source: ir.Model, made: ir.Model, feeds: Sequence[Mapping[str, Any]] | None, level: str,
+    done: OptimizeReport,
+) -> None:  # fmt: skip
+    """Refuse a result that computes something else."""
+    from onnxwright.testing.verifying import verify
+
+    found = verify(source, made, exact=level == "exact", feeds=feeds)
+    done.largest_differences = {o.name: o.largest for o in found.outputs}
+    if found.difference is not None:
+        names = ", ".join(f"`{name}`" for name in done.rules)
+        advice = f"leave out one after the other: skip=[...] of {names}" if names else (
+            "no rule was used: give inputs with `verify=[...]` that the model is made for"
+        )  # fmt: skip
+        fail(messages.OptimizedModelDiffers(
+            difference=found.difference, advice=advice, span=user_span()
+        ))  # fmt: skip
+
+
+def _moved(model: ir.Model, rewriter: Rewriter, options: _Options) -> list[Step]:
+    """What moving Transposes did to a model, counted as a rule that was used."""
+    before = count_operators(model)
+    exact = options.scope.level == "exact"
+    moved = move_transposes(model, exact=exact, keep=options.fixed)
+    if not moved:
+        return []
+    RemoveUnusedNodesPass()(model)
+    rewriter.fired["move_transposes"] += moved
+    step = step_between("move_transposes", before, count_operators(model))
+    return [] if step is None else [replace(step, times=moved)]
+
+
+def _noted(
+    done: OptimizeReport, name: str, before: Counter[str], after: Counter[str],
+    steps: Sequence[Step] = (),
+) -> Counter[str]:  # fmt: skip
+    """Note what was done between two counts, by these steps and beside them; the later count."""
+    rest = step_between(name, before, after, steps)
+    done.steps += [*steps, *([] if rest is None else [rest])]
+    return after
+
+
+def _share(
+    model: ir.Model, options: _Options, done: OptimizeReport, *, weights: bool = True
+) -> bool:
+    """Store equal weights once; whether any are gone."""
+    if not options.shares_weights:
+        return False
+    frozen = "frozen" in options.scope.assume
+    gone = share_weights(model, options.fixed, frozen=frozen, weights=weights)
+    done.shared_weights.update(gone)
+    return bool(gone)
 
 
 def _any_late(model: ir.Model, options: _Options) -> bool:

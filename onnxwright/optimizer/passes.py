@@ -17,7 +17,6 @@ from onnx_ir.passes.common import (
 )
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.nested import all_graphs
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import constant_folding
@@ -25,7 +24,8 @@ from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.function_replacement import replaced
 from onnxwright.optimizer.functions_by_name import Key, found_functions
 from onnxwright.optimizer.report import count_operators
-from onnxwright.optimizer.versions.api import convert_in_place
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.versions.api import convert_in_place
 
 Functions: TypeAlias = "Iterable[Any] | Callable[[ir.Function], bool] | None"
 

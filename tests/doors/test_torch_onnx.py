@@ -228,6 +228,9 @@ def test_arguments_of_torch_onnx_are_answered_by_export(name: str) -> None:
 def test_an_argument_of_nobody_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'opsett'"):
         ow.export(Net().eval(), (X,), opsett=18)
+    for export in (ow.export, ow.torch_onnx.export):
+        with pytest.raises(TypeError, match="did you mean 'dynamic_shapes'"):
+            export(Net().eval(), (X,), dynamic_shape=None)
 
 
 def test_the_guide_has_every_argument() -> None:

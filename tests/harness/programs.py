@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.eager.ort.compiled_models import CompiledModel
-from onnxwright.testing.cluster import Cluster, Lost, run_tasks
+from onnxwright.sweep.cluster import Cluster, Lost, run_tasks
 from tests.harness.numpy_ops import NumpyOps
 from tests.harness.program_expressions import Scope, Slot
 from tests.harness.program_statements import Statements

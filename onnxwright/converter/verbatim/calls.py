@@ -10,14 +10,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.converter import calls as usual_calls
-from onnxwright.converter.bodies import body_graph
-from onnxwright.converter.call_results import call_result
-from onnxwright.converter.context import Script, VerbatimPlan
-from onnxwright.converter.frame import Closure
-from onnxwright.converter.scripts import generic_error, remember_callee
-from onnxwright.converter.state import Lowering
-from onnxwright.converter.values import AttributeRef
+from onnxwright.converter.lower.calls import lowering as usual_calls
+from onnxwright.converter.lower.calls.bodies import body_graph
+from onnxwright.converter.lower.calls.call_results import call_result
+from onnxwright.converter.lower.calls.scripts import generic_error, remember_callee
+from onnxwright.converter.lower.context import Script, VerbatimPlan
+from onnxwright.converter.lower.frame import Closure
+from onnxwright.converter.lower.state import Lowering
+from onnxwright.converter.lower.values import AttributeRef
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, VerbatimPlan
-from onnxwright.converter.emission import Usual
+from onnxwright.converter.lower.context import Context, Script, VerbatimPlan
+from onnxwright.converter.lower.emission import Usual
+from onnxwright.converter.lower.state import Handlers, Lowering
 from onnxwright.converter.pipeline import Front, front
-from onnxwright.converter.state import Handlers, Lowering
 from onnxwright.converter.verbatim.tables import VERBATIM
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
