@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     # isort: off
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
+    from onnxwright.builder import nn as nn
+    from onnxwright.builder.graphs import build_graph as build_graph
+    from onnxwright.builder.graphs import build_into as build_into
     from onnxwright.builder.typed import GraphBuilder as GraphBuilder
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
@@ -152,6 +155,8 @@ _deferred_sympy.install()
 _HOMES = {
     "script": "onnxwright.dsl.script",
     "GraphBuilder": "onnxwright.builder.typed",
+    "build_graph": "onnxwright.builder.graphs",
+    "build_into": "onnxwright.builder.graphs",
     "Details": "onnxwright.dsl.verbatim",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
@@ -230,6 +235,7 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "passes": "onnxwright.optimizer.passes",
+    "nn": "onnxwright.builder.nn",
     "testing": "onnxwright.testing",
     "values": "onnxwright.values",
     "onnx_opset": "onnxwright.onnx_opset",

@@ -49,7 +49,7 @@ def export(
     mutations: str = "outputs",
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
-    export_modules_as_functions: bool | Iterable[Any] = False,
+    export_modules_as_functions: bool | Iterable[Any] | Mapping[Any, Any] = False,
     functions: str | None = None,
     external_data: bool | str | None = None,
     optimize: bool = True,
@@ -93,7 +93,8 @@ def export(
         fallback: asked for a lowering where neither the table nor the library has one; it takes
             the full name of an operator.
         export_modules_as_functions: True, or classes of modules: each call of such a module
-            becomes a model-local function; equal ones are shared.
+            becomes a model-local function; equal ones are shared. A dict has the domain and name
+            of the function for each class: `{torch.nn.Linear: "my.domain::Linear"}`.
         functions: "aten": each operator becomes a model-local function.
         external_data: where `save` puts weights by default: see `ONNXProgram.save`.
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
