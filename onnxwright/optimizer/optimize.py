@@ -31,6 +31,7 @@ from onnxwright.optimizer.report import OptimizeReport, compared, count_operator
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
@@ -44,6 +45,9 @@ PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
                "constant_initializers")  # fmt: skip
+
+
+_Feeds = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def optimize(
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
     prune: bool = False,
-    verify: bool | Sequence[Mapping[str, Any]] = False,
+    verify: bool | _Feeds = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -200,9 +204,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
 
 
 def _verify(
-    source: ir.Model, made: ir.Model, feeds: Sequence[Mapping[str, Any]] | None, level: str,
-    done: OptimizeReport,
-) -> None:  # fmt: skip
+    source: ir.Model, made: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
+) -> None:
     """Refuse a result that computes something else."""
     from onnxwright.testing.verifying import verify
 
@@ -261,7 +264,7 @@ def _any_late(model: ir.Model, options: _Options) -> bool:
     for one in late:
         tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
     return any(
-        next(Matcher(p, imports).at(node), None) is not None
+        may_lie(p.root, node) and next(Matcher(p, imports).at(node), None) is not None
         for imports, node in nodes_with_imports(model)
         for p in tried.get((node.domain, node.op_type), ())
     )
