@@ -258,14 +258,14 @@ def _share(
 def _any_late(model: ir.Model, options: _Options) -> bool:
     """Whether a pattern of a rule that comes last lies in a model."""
     allowed = [r for r in options.rules if r.late and options.scope.allows(r)]
-    late = [p for r in allowed for p in r.for_version(options.version).patterns]
-    tried: dict[tuple[str, str], list[Pattern]] = {}
-    for one in late:
-        tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
+    tried: dict[tuple[str, str], list[tuple[Pattern, bool]]] = {}
+    for one in allowed:
+        for p in one.for_version(options.version).patterns:
+            tried.setdefault((p.root.domain, p.root.op_type), []).append((p, one.always))
     return any(
-        may_lie(p.root, node) and next(Matcher(p, imports).at(node), None) is not None
+        may_lie(p.root, node) and next(Matcher(p, imports, shared=shared).at(node), None)
         for imports, node in nodes_with_imports(model)
-        for p in tried.get((node.domain, node.op_type), ())
+        for p, shared in tried.get((node.domain, node.op_type), ())
     )
 
 
