@@ -7,8 +7,7 @@ node with `sequence_lens` for each layer), and `pad_packed_sequence` cuts at the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from typing_extensions import Self
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 # -- recurrent operators with lengths --------------------------------------------------------------
 
@@ -271,7 +271,7 @@ def _weights(module: Any) -> list[Any]:
     return list(module._flat_weights)
 
 
-def _forward(before: Callable[..., Any]) -> Callable[..., Any]:
+def with_lengths(before: Callable[..., Any]) -> Callable[..., Any]:
     """A `forward` of recurrent modules that takes padded batches with lengths, too."""
 
     def forward(self: Any, input: Any, hx: Any = None) -> Any:  # noqa: A002 - torch's name
@@ -305,21 +305,7 @@ def _forward(before: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
-@contextmanager
-def sequences_padded() -> Iterator[None]:
-    """While it lasts, packed sequences are padded batches with lengths."""
-    functions = torch._VF
-    names = {"_pack_padded_sequence": _pack, "_pad_packed_sequence": _pad}
-    kinds = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN, dynamic.LSTM, dynamic.GRU)
-    before = {kind: kind.forward for kind in kinds}
-    for name, function in names.items():
-        vars(functions)[name] = function
-    for kind, own in before.items():
-        kind.forward = _forward(own)
-    try:
-        yield
-    finally:
-        for name in names:
-            del vars(functions)[name]
-        for kind, own in before.items():
-            kind.forward = own
+def sequences_padded(changes: Changes, model: Any) -> None:
+    """Packed sequences are padded batches with lengths."""
+    changes.attribute(torch._VF, "_pack_padded_sequence", _pack)
+    changes.attribute(torch._VF, "_pad_packed_sequence", _pad)

@@ -5,8 +5,7 @@ Torch has no shape rule for them; with fixed sizes it runs the operator on zeros
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from operator import is_
 from typing import Any
@@ -15,7 +14,7 @@ import torch
 from torch._C import DispatchKey
 from torch._subclasses.fake_impls import op_implementations_checks
 
-from onnxwright.exporter.capture.patches.fakes import kernels_replaced
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_types import is_sparse
 
 aten = torch.ops.aten
@@ -50,15 +49,9 @@ def _matrix_product(x: Any, y: Any) -> Any:
     return aten._sparse_sparse_matmul(x, y) if is_sparse(x) and is_sparse(y) else aten.mm(x, y)
 
 
-@contextmanager
-def sparse_products_sized() -> Iterator[None]:
-    """While it lasts, products of a sparse and a dense matrix keep sizes symbolic."""
+def sparse_products_sized(changes: Changes, model: Any) -> None:
+    """Products of a sparse and a dense matrix keep sizes symbolic."""
     added = [(partial(is_, operator), rule) for operator, rule in _RULES.items()]
-    op_implementations_checks.extend(added)
+    changes.appended(op_implementations_checks, added)
     composite = {aten._sparse_mm.default: _matrix_product}
-    try:
-        with kernels_replaced(DispatchKey.CompositeImplicitAutograd, composite):
-            yield
-    finally:
-        for entry in added:
-            op_implementations_checks.remove(entry)
+    changes.kernels(DispatchKey.CompositeImplicitAutograd, composite)

@@ -7,18 +7,18 @@ PyTorch compares the objects that stand for the values while it compiles, which 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.replacements.changes import Changes
+
 _EQUALITY = {"is": "==", "is not": "!="}
 
 
-@contextlib.contextmanager
-def truths_compared() -> Iterator[None]:
-    """While it lasts, truth values of run time are compared with True and False by value."""
+def truths_compared(changes: Changes, model: Any) -> None:
+    """Truth values of run time are compared with True and False by value."""
     # Not at the top: the compiler of torch takes a second to import, and few models need it.
     from torch._dynamo.symbolic_convert import compare_op_handlers
 
@@ -33,11 +33,7 @@ def truths_compared() -> Iterator[None]:
 
         return compare
 
-    compare_op_handlers.update({name: by_value(name) for name in _EQUALITY})
-    try:
-        yield
-    finally:
-        compare_op_handlers.update(before)
+    changes.items(compare_op_handlers, {name: by_value(name) for name in _EQUALITY})
 
 
 def _is_truth(operand: Any) -> bool:

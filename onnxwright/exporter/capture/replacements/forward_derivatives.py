@@ -7,8 +7,7 @@ keep sizes symbolic; functions with such a rule are written by others without on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.patches.fakes import kernels_replaced
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 aten = torch.ops.aten
 
@@ -177,8 +176,6 @@ class ForwardForms(TorchFunctionMode):  # type: ignore[misc] # torch's own, with
         return func(*args, **(kwargs or {}))
 
 
-@contextmanager
-def zero_tangents_symbolic() -> Iterator[None]:
-    """While it lasts, arithmetic on tangents of zeros does not fix sizes."""
-    with kernels_replaced(DispatchKey.ZeroTensor, _KERNELS):
-        yield
+def zero_tangents_symbolic(changes: Changes, model: Any) -> None:
+    """Arithmetic on tangents of zeros does not fix sizes."""
+    changes.kernels(DispatchKey.ZeroTensor, _KERNELS)

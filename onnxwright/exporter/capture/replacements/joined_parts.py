@@ -6,12 +6,13 @@ length of `sizes` is dynamic; a list of Python would fix it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 
 class _ReadAsList:
@@ -82,9 +83,8 @@ class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a 
         return torch.split(self.whole, self.lengths._as_list(), self.dim)
 
 
-@contextmanager
-def lengths_open() -> Iterator[None]:
-    """While it lasts, `tolist` of a traced list of numbers of dynamic length is `Lengths`."""
+def lengths_open(changes: Changes, model: Any) -> None:
+    """`tolist` of a traced list of numbers of dynamic length is `Lengths`."""
     own = FakeTensor.tolist
 
     def tolist(self: Any) -> Any:
@@ -96,11 +96,7 @@ def lengths_open() -> Iterator[None]:
             return NumberRows(self.double() if self.is_floating_point() else self)
         return own(self)
 
-    FakeTensor.tolist = tolist
-    try:
-        yield
-    finally:
-        FakeTensor.tolist = own
+    changes.attribute(FakeTensor, "tolist", tolist)
 
 
 def _is_matrix(x: Any) -> bool:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.reached_functions import names_read, reached_functions
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 KINDS: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 """The classes of PyTorch that stand for numbers of Python."""
@@ -65,25 +64,16 @@ class Kind(type, metaclass=_KindOf):
 _INSTEAD = {"isinstance": is_kind, "type": Kind}
 
 
-@contextmanager
-def kinds_as_in_python(model: Any) -> Iterator[None]:
-    """While it lasts, the code of a model has `isinstance` and `type` that know numbers.
+def kinds_as_in_python(changes: Changes, model: Any) -> None:
+    """The code of a model has `isinstance` and `type` that know numbers.
 
-    Args:
-        model: the model; code of PyTorch and of Python itself is left as it is.
+    Code of PyTorch and of Python itself is left as it is.
     """
-    changed: list[tuple[dict[str, Any], str]] = []
-    try:
-        for function in reached_functions(model):
-            around = function.__globals__
-            for name in _asked(function.__code__):
-                if name not in around:
-                    around[name] = _INSTEAD[name]
-                    changed.append((around, name))
-        yield
-    finally:
-        for around, name in changed:
-            around.pop(name, None)
+    for function in reached_functions(model):
+        around = function.__globals__
+        for name in _asked(function.__code__):
+            if name not in around:
+                changes.items(around, {name: _INSTEAD[name]})
 
 
 def knows_kinds(around: dict[str, Any]) -> bool:

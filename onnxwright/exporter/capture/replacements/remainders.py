@@ -6,30 +6,26 @@ sizes of windows of a padded tensor become long quotients, with a guard for each
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 from torch.utils._sympy.functions import FloorDiv
 
-from onnxwright.exporter.capture.assumptions.decisions import sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.decisions import sym_node_changed
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 _ARITHMETIC = ("add", "sub", "mul", "neg", "floordiv", "int_floordiv")
 _REMAINDERS = ("Mod", "PythonMod")
 
 
-@contextmanager
-def remainders_divided() -> Iterator[None]:
-    """While it lasts, sums, products and quotients of sizes have quotients for remainders."""
-    with contextlib.ExitStack() as stack:
-        for name in _ARITHMETIC:
-            if hasattr(SymNode, name):
-                stack.enter_context(sym_node_wrapped(name, _computing(name)))
-        yield
+def remainders_divided(changes: Changes, model: Any) -> None:
+    """Sums, products and quotients of sizes have quotients for remainders."""
+    for name in _ARITHMETIC:
+        if hasattr(SymNode, name):
+            changes.later(sym_node_changed(name, _computing(name)))
 
 
 def _computing(name: str) -> Callable[..., Any]:

@@ -9,8 +9,7 @@ kernels need, are computed where the program reads them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from types import FrameType
 from typing import Any
@@ -20,17 +19,17 @@ from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from torch._higher_order_ops.flex_attention import math_attention
 from torch.nn.attention import flex_attention as flex
 
-from onnxwright.exporter.capture.patches.torch_func import traced_below_autograd
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.replacements.torch_func import traced_below_autograd
 
 _MAPPED = flex._vmap_for_bhqkv
 _BLOCKS = flex._convert_mask_to_block_mask
 _SPARSE = flex._create_sparse_block_from_block_mask
 
 
-@contextmanager
-def flex_attention_written_out() -> Iterator[None]:
-    """While it lasts, flex_attention and masks for it are captured as what they compute."""
-    changes: dict[str, Any] = {
+def flex_attention_written_out(changes: Changes, model: Any) -> None:
+    """flex_attention and masks for it are captured as what they compute."""
+    values: dict[str, Any] = {
         "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": True,
         "flex_attention_hop": _attention,
         "_vmap_for_bhqkv": _traced,
@@ -38,17 +37,8 @@ def flex_attention_written_out() -> Iterator[None]:
         "_create_sparse_block_from_block_mask": _DeferredBlockMask,
         "_validate_device": lambda *_: None,  # weights that require gradients are allowed here
     }
-    before = {name: getattr(flex, name) for name in changes if hasattr(flex, name)}
-    if len(before) < len(changes):
-        yield  # an older torch, whose operator is translated as it was captured
-        return
-    for name, change in changes.items():
-        setattr(flex, name, change)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(flex, name, value)
+    for name, value in values.items():
+        changes.attribute(flex, name, value)
 
 
 class _DeferredBlockMask(flex.BlockMask):  # type: ignore[misc] # torch's own, without types

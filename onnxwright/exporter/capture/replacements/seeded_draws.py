@@ -8,8 +8,7 @@ generator with that seed; for others there is a warning (OW860).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +16,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.libraries.traced_loops import is_traced
+from onnxwright.exporter.capture.replacements.changes import Changes, active
+from onnxwright.exporter.capture.replacements.traced_loops import is_traced
 from onnxwright.exporter.places import line_of
 
 # What draws as many numbers as its sizes say; from a tensor, as many as that has.
@@ -30,39 +30,35 @@ _METHODS = (
     "multinomial", "normal_", "random_", "uniform_",
 )  # fmt: skip
 
+_GENERATOR = "the generator of seeded draws"
 
-@contextmanager
-def seeded_draws_constant() -> Iterator[None]:
-    """While it lasts, what a traced model draws after it sets the seed is constant."""
-    own = torch.manual_seed
-    generator = torch.Generator()
-    with ExitStack() as stack:
 
-        def change(home: Any, name: str, made: Any) -> None:
-            stack.callback(setattr, home, name, getattr(home, name))
-            setattr(home, name, made)
+def with_constant_draws(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.manual_seed`, after which what a traced model draws is constant."""
 
-        seeded = False
+    def manual_seed(seed: Any) -> Any:
+        changes = active()
+        if changes is not None and is_traced() and isinstance(seed, int):
+            generator = changes.state.get(_GENERATOR)
+            if generator is None:
+                generator = changes.state[_GENERATOR] = torch.Generator()
+                _draw_from(generator, changes)
+            generator.manual_seed(seed)
+        return own(seed)
 
-        def manual_seed(seed: Any) -> Any:
-            nonlocal seeded
-            if is_traced() and isinstance(seed, int):
-                generator.manual_seed(seed)
-                if not seeded:
-                    seeded = True
-                    for name in _OF_SIZES:
-                        change(torch, name, _constant(getattr(torch, name), generator))
-                    for name, like in _LIKE.items():
-                        change(torch, name, _constant_like(getattr(torch, name), like, generator))
-                    for name in _OTHERS:
-                        change(torch, name, _warned(getattr(torch, name)))
-                    for name in _METHODS:
-                        change(torch.Tensor, name, _warned(getattr(torch.Tensor, name)))
-            return own(seed)
+    return manual_seed
 
-        change(torch, "manual_seed", manual_seed)
-        change(torch.random, "manual_seed", manual_seed)
-        yield
+
+def _draw_from(generator: Any, changes: Changes) -> None:
+    """Let all that draws be constant, or warn."""
+    for name in _OF_SIZES:
+        changes.attribute(torch, name, _constant(getattr(torch, name), generator))
+    for name, like in _LIKE.items():
+        changes.attribute(torch, name, _constant_like(getattr(torch, name), like, generator))
+    for name in _OTHERS:
+        changes.attribute(torch, name, _warned(getattr(torch, name)))
+    for name in _METHODS:
+        changes.attribute(torch.Tensor, name, _warned(getattr(torch.Tensor, name)))
 
 
 def _constant(own: Callable[..., Any], generator: Any) -> Callable[..., Any]:

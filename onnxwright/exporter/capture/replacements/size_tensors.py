@@ -19,8 +19,8 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from onnxwright.exporter.capture.patches.integer_arguments import FUNCTIONS, LIST_MAKERS
-from onnxwright.exporter.capture.patches.size_numbers import (
+from onnxwright.exporter.capture.replacements.integer_arguments import FUNCTIONS, LIST_MAKERS
+from onnxwright.exporter.capture.replacements.size_numbers import (
     RULES,
     is_integer,
     plain,

@@ -1,17 +1,16 @@
-"""Patches of torch for the time of a capture: fake kernels, substitutes, checks turned off.
+"""Replacements in torch: fake kernels, substitutes, checks that are turned off.
 
 `fakes` registers shape functions for operators that torch decomposes or cannot trace.
 `Substitutes` replaces functions that branch on tensor values in Python by equivalents that do not.
-`distribution_checks_disabled` turns off the value checks of distributions, and
-`skip_noop_module_casts` module casts to a type the module already has; `causal_flags_decided`
-decides a flag of attention that depends on sizes.
+`distribution_checks_disabled` turns off the value checks of distributions.  The others are called
+in the place of functions of torch.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +20,8 @@ from torch._subclasses import fake_impls
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.patches.joined_parts import JOINED_PARTS
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.replacements.joined_parts import JOINED_PARTS
 
 aten = torch.ops.aten
 
@@ -152,18 +152,11 @@ RULES: dict[Any, Callable[..., Any]] = {
 """Operators with kernels of their own -> the same, given torch's mode and the operator first."""
 
 
-@contextmanager
-def fakes() -> Iterator[None]:
-    """While it lasts, torch takes the operators of `FAKES` and `RULES` as they are."""
+def fakes(changes: Changes, model: Any) -> None:
+    """Torch takes the operators of `FAKES` and `RULES` as they are."""
     rules = fake_impls.op_implementations_dict
-    ruled = [op for op in RULES if op not in rules]
-    rules.update({op: RULES[op] for op in ruled})
-    try:
-        with kernels_replaced(DispatchKey.CompositeImplicitAutograd, FAKES):
-            yield
-    finally:
-        for op in ruled:
-            del rules[op]
+    changes.items(rules, {op: rule for op, rule in RULES.items() if op not in rules})
+    changes.kernels(DispatchKey.CompositeImplicitAutograd, FAKES)
 
 
 @contextmanager
@@ -172,88 +165,49 @@ def without_fakes() -> Iterator[None]:
 
     Below autograd the operators themselves are not recorded, only those that run them.
     """
-    with kernels_replaced(DispatchKey.CompositeImplicitAutograd, _OWN):
-        yield
-
-
-@contextmanager
-def kernels_replaced(key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> Iterator[None]:
-    """While it lasts, operators have other kernels in Python.
-
-    Args:
-        key: torch's key of the dispatch.
-        kernels: operator -> the kernel; None for that of torch in C++.
-    """
-    before = {op: op.py_kernels.get(key) for op in kernels}
-    _set_kernels(key, kernels)
+    changes = Changes()
+    changes.kernels(DispatchKey.CompositeImplicitAutograd, _OWN)
     try:
         yield
     finally:
-        _set_kernels(key, before)
+        changes.undo()
 
 
-def _set_kernels(key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> None:
-    for op, kernel in kernels.items():
-        op.py_kernels.pop(key, None)
-        if kernel is not None:
-            op.py_kernels[key] = kernel
-        op._dispatch_cache.clear()
-
-
-@contextmanager
-def distribution_checks_disabled() -> Iterator[None]:
-    """While it lasts, distributions do not look at the values of their parameters and samples.
+def distribution_checks_disabled(changes: Changes, model: Any) -> None:
+    """Distributions do not look at the values of their parameters and samples.
 
     Such a look is a decision by values in Python; a model computes and does not check.
     """
-    kind = torch.distributions.Distribution
-    before = kind._validate_args
-    kind.set_default_validate_args(False)
-    try:
-        yield
-    finally:
-        kind.set_default_validate_args(before)
+    changes.attribute(torch.distributions.Distribution, "_validate_args", False)
 
 
-@contextmanager
-def skip_noop_module_casts() -> Iterator[None]:
-    """While it lasts, `module.to(...)` and `module.float()` that change nothing do nothing.
-
-    Otherwise torch puts other parameters in the place of the module's, which it refuses while it
-    captures.
-    """
-    module = torch.nn.Module
-    before = {name: getattr(module, name) for name in ("to", *_FLOATS)}
+def kept_where_there(own: Any) -> Any:
+    """`module.to(...)` that changes nothing does nothing."""
 
     def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         device, dtype, _, layout = torch._C._nn._parse_to(*args, **kwargs)
         if layout is None and _is_there(self, device, dtype):
             return self
-        return before["to"](self, *args, **kwargs)
+        return own(self, *args, **kwargs)
 
-    def converting(name: str, dtype: torch.dtype) -> Any:
-        def convert(self: Any) -> Any:
-            return self if _is_there(self, None, dtype) else before[name](self)
-
-        return convert
-
-    module.to = to
-    for name, dtype in _FLOATS.items():
-        setattr(module, name, converting(name, dtype))
-    try:
-        yield
-    finally:
-        for name, function in before.items():
-            setattr(module, name, function)
+    return to
 
 
-@contextmanager
-def causal_flags_decided() -> Iterator[None]:
-    """While it lasts, `scaled_dot_product_attention` takes `is_causal` that depends on sizes.
+def kept_where_of_type(own: Any) -> Any:
+    """`module.float()` and the like that change nothing do nothing."""
+    dtype = _FLOATS[own.__name__]
+
+    def convert(self: Any) -> Any:
+        return self if _is_there(self, None, dtype) else own(self)
+
+    return convert
+
+
+def with_causal_flag(own: Any) -> Any:
+    """`scaled_dot_product_attention` for `is_causal` that depends on sizes.
 
     `n > 1 and mask is None` is a symbolic truth value where `n > 1` does not hold.
     """
-    own = functional.scaled_dot_product_attention
 
     @functools.wraps(own)
     def _followed_attention(*args: Any, **kwargs: Any) -> Any:  # the caller decides by sizes
@@ -261,11 +215,7 @@ def causal_flags_decided() -> Iterator[None]:
             kwargs[name] = bool(value) if isinstance(value, torch.SymBool) else value
         return own(*args, **kwargs)
 
-    functional.scaled_dot_product_attention = _followed_attention
-    try:
-        yield
-    finally:
-        functional.scaled_dot_product_attention = own
+    return _followed_attention
 
 
 _FLOATS = {

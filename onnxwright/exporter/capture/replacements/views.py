@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import _prims_common as utils
 from torch._subclasses import fake_impls
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 aten = torch.ops.aten
 
@@ -25,16 +26,10 @@ _VIEWS = (aten.view.default, aten._unsafe_view.default)
 Chunk = tuple[range, range]
 
 
-@contextmanager
-def views_as_asked() -> Iterator[None]:
-    """While it lasts, a view of dynamic sizes has the sizes that are asked for."""
+def views_as_asked(changes: Changes, model: Any) -> None:
+    """A view of dynamic sizes has the sizes that are asked for."""
     rules = fake_impls.op_implementations_dict
-    before = {op: rules[op] for op in _VIEWS if op in rules}
-    rules.update({op: _as_asked(rule) for op, rule in before.items()})
-    try:
-        yield
-    finally:
-        rules.update(before)
+    changes.items(rules, {op: _as_asked(rules[op]) for op in _VIEWS if op in rules})
 
 
 def _as_asked(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,36 +6,11 @@ further ones.  While a program is captured it computes the same from its tensors
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode
-
-_KIND = "StaticSlidingWindowLayer"
-
-
-@contextmanager
-def tokens_counted_by_tensors() -> Iterator[None]:
-    """While it lasts, sliding-window layers of static caches count their tokens in a tensor."""
-    with_caches = sys.modules.get("transformers.cache_utils")
-    masks = sys.modules.get("transformers.masking_utils")
-    kind = getattr(with_caches, _KIND, None)
-    changes: list[tuple[Any, str, Any]] = []
-    if kind is not None:
-        changes += [(kind, "update", _update), (kind, "get_mask_sizes", _mask_sizes)]
-        changes += [(kind, "get_seq_length", _seen)]
-        changes += _padding_changes(masks)
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
-    try:
-        for owner, name, function in changes:
-            setattr(owner, name, function)
-        yield
-    finally:
-        for owner, name, function in before:
-            setattr(owner, name, function)
 
 
 def count_of(layer: Any) -> torch.Tensor:
@@ -77,7 +52,7 @@ def _is_real(tensor: Any) -> bool:
     )
 
 
-def _update(layer: Any, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+def update(layer: Any, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
     """Keys and values that the new tokens attend to: those kept, then the new ones.
 
     The tokens that are kept are one fewer than the window.  Until there are so many, new tokens go
@@ -102,39 +77,37 @@ def _update(layer: Any, key_states: Any, value_states: Any, *_: Any, **__: Any) 
     return results[0], results[1]
 
 
-def _mask_sizes(layer: Any, query_length: int) -> tuple[int, Any]:
-    """How many keys `_update` gives, and the position of the first one.
+def mask_sizes(layer: Any, query_length: int) -> tuple[int, Any]:
+    """How many keys `update` gives, and the position of the first one.
 
-    Called before `_update`, whose count of tokens it reads.
+    Called before `update`, whose count of tokens it reads.
     """
     window = layer.max_cache_len
     return window + query_length - 1, (layer.cumulative_length - window + 1).clamp(min=0)
 
 
-def _seen(layer: Any) -> Any:
+def seen(layer: Any) -> Any:
     """The number of tokens, as a `StaticLayer` has it."""
     return layer.cumulative_length if layer.is_initialized else 0
 
 
-def _padding_changes(masks: Any) -> list[tuple[Any, str, Any]]:
-    """The functions that pad a mask up to the last key, where that position is a tensor."""
-    changes = []
-    for name, argument, value in (
-        ("prepare_padding_mask", "attention_mask", 0),
-        ("maybe_pad_block_sequence_ids", "block_sequence_ids", -1),
-    ):
-        original = getattr(masks, name, None)
-        if original is not None:
-            changes.append((masks, name, _padding(original, argument, value)))
-    return changes
-
-
-def _padding(original: Any, argument: str, value: int) -> Any:
-    """`original`, but padded for all keys where the position of the first one is a tensor.
+def padding(argument: str, value: int) -> Callable[[Any], Callable[..., Any]]:
+    """A function of masks, but padded for all keys where the position of the first is a tensor.
 
     The given positions reach at least to that of the first key.
+
+    Args:
+        argument: what is padded.
+        value: what it is padded with.
     """
 
+    def make(original: Any) -> Callable[..., Any]:
+        return _padded(original, argument, value)
+
+    return make
+
+
+def _padded(original: Any, argument: str, value: int) -> Callable[..., Any]:
     def padded(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip((argument, *_RESTS[argument]), args, strict=False)) | kwargs
         if given[argument] is None or not isinstance(given["kv_offset"], torch.Tensor):

@@ -6,32 +6,26 @@ exported, would be nowhere.
 
 from __future__ import annotations
 
-import contextlib
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch.fx.proxy import TracerBase
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.places import CAPTURE
 
 _LAYERS = "nn/modules/"
 
 
-@contextlib.contextmanager
-def user_frames() -> Iterator[None]:
-    """Let nodes that are captured inside remember every line of the user's that led to them."""
-    torchs = TracerBase._filter_traceback_frames
+def user_frames(changes: Changes, model: Any) -> None:
+    """Nodes that are captured remember every line of the user's that led to them."""
 
     def kept(tracer: Any, summary: Sequence[traceback.FrameSummary]) -> traceback.StackSummary:
         return traceback.StackSummary.from_list(own_frames(summary))
 
-    TracerBase._filter_traceback_frames = kept
-    try:
-        yield
-    finally:
-        TracerBase._filter_traceback_frames = torchs
+    changes.attribute(TracerBase, "_filter_traceback_frames", kept)
 
 
 def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.libraries.traced_loops import is_traced, scan, while_loop
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.replacements.traced_loops import is_traced, scan, while_loop
 
 _HOME = "torchdiffeq._impl"
 # Where a checked function keeps the shapes of the tensors that its state is joined of.
@@ -36,25 +36,16 @@ class _Tableau:
     middle: list[float]
 
 
-@contextmanager
-def solvers_written_out() -> Iterator[None]:
-    """While it lasts, `odeint` of torchdiffeq is captured with its loops, if it is imported."""
+def solvers_written_out(changes: Changes, model: Any) -> None:
+    """`odeint` of torchdiffeq is captured with its loops."""
     names = ("odeint", "adjoint", "misc", "solvers", "rk_common")
     modules = [sys.modules.get(f"{_HOME}.{name}") for name in names]
-    if None in modules:
-        yield
-        return
-    with ExitStack() as stack:
-        for home, name, value in _Changes(*modules).all():
-            if name in vars(home):
-                stack.callback(setattr, home, name, vars(home)[name])
-            else:  # an inherited method
-                stack.callback(delattr, home, name)
-            setattr(home, name, value)
-        yield
+    if None not in modules:
+        for home, name, value in _Solvers(*modules).all():
+            changes.attribute(home, name, value)
 
 
-class _Changes:
+class _Solvers:
     """What torchdiffeq is while capturing.
 
     Args:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental import proxy_tensor
 
+from onnxwright.exporter.capture.replacements.changes import Changes
+
 _NAMES = ("_build_proxy_for_sym_expr", "_sympy_handlers", "_sym_register")
 
 
-@contextmanager
-def sizes_in_pairs() -> Iterator[None]:
-    """While it lasts, torch computes a sum or product of several sizes two by two."""
+def sizes_in_pairs(changes: Changes, model: Any) -> None:
+    """Torch computes a sum or product of several sizes two by two."""
     if not all(hasattr(proxy_tensor, name) for name in _NAMES):
-        yield  # a release of torch that does not compute sizes again
-        return
+        return  # a release of torch that does not compute sizes again
     module: Any = proxy_tensor
     build, handlers, register = (getattr(module, name) for name in _NAMES)
 
@@ -36,8 +34,4 @@ def sizes_in_pairs() -> Iterator[None]:
         register(tracer, function, (first, args[-1]), out)
         return out
 
-    setattr(module, _NAMES[0], in_pairs)
-    try:
-        yield
-    finally:
-        setattr(module, _NAMES[0], build)
+    changes.attribute(module, _NAMES[0], in_pairs)

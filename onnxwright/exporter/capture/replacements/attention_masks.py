@@ -7,34 +7,19 @@ Autoformer) do not take it; without a capture they get None.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-_MODULE = "transformers.masking_utils"
-_DECIDES = "_ignore_bidirectional_mask_sdpa"
 
-
-@contextmanager
-def empty_masks_skipped() -> Iterator[None]:
-    """While it lasts, an encoder without a mask and without a window has none in a capture too.
+def skipped_where_none(own: Callable[..., Any]) -> Callable[..., Any]:
+    """An encoder without a mask and without a window has none in a capture too.
 
     No value decides it: only a mask that is given has values.
     """
-    module = sys.modules.get(_MODULE)
-    own = getattr(module, _DECIDES, None)
-    if module is None or own is None:
-        yield
-        return
 
     def is_skipped(padding_mask: Any, kv_length: Any, local_attention_size: Any = None) -> Any:
         if padding_mask is None and local_attention_size is None:
             return True
         return own(padding_mask, kv_length, local_attention_size)
 
-    setattr(module, _DECIDES, is_skipped)
-    try:
-        yield
-    finally:
-        setattr(module, _DECIDES, own)
+    return is_skipped

@@ -16,13 +16,14 @@ right, too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import torch
 from torch.nn import functional
+
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 _UTILS = "transformers.vision_utils"
 # Models whose `get_rope_index` places words and images as `_rope_index` does.
@@ -37,13 +38,9 @@ _FRAMES, _TIMED = frozenset({"qwen3_vl", "qwen3_vl_moe"}), frozenset({"qwen2_5_v
 _VIDEOS = _FRAMES | _TIMED | {"qwen2_vl"}
 
 
-@contextmanager
-def grids_at_once() -> Iterator[None]:
-    """While it lasts, images that are packed by their sizes are computed at once."""
-    utils = sys.modules.get(_UTILS)
-    if utils is None:
-        yield
-        return
+def grids_at_once(changes: Changes, model: Any) -> None:
+    """Images that are packed by their sizes are computed at once."""
+    utils = sys.modules[_UTILS]
     replaced = {
         getattr(utils, name, None): made
         for name, made in (
@@ -53,27 +50,21 @@ def grids_at_once() -> Iterator[None]:
         )
     }
     replaced.pop(None, None)
-    with ExitStack() as stack:
-
-        def change(home: Any, name: str, made: Any) -> None:
-            stack.callback(setattr, home, name, vars(home)[name])
-            setattr(home, name, made)
-
-        for path, module in list(sys.modules.items()):
-            if not path.startswith("transformers.models.") or ".modeling_" not in path:
-                continue
-            for name, value in list(vars(module).items()):
-                if callable(value) and getattr(value, "__module__", "") == _UTILS:
-                    if value in replaced:
-                        change(module, name, replaced[value](value))
-            if hasattr(module, "is_flash_attention_requested"):
-                _attend_at_once(module, change)
-            if path.split(".")[2] in _PLACED:
-                for kind in [v for v in vars(module).values() if isinstance(v, type)]:
-                    if kind.__module__ == path and "get_rope_index" in vars(kind):
-                        own = vars(kind)["get_rope_index"]
-                        change(kind, "get_rope_index", _rope_index(own, path.split(".")[2]))
-        yield
+    change = changes.attribute
+    for path, module in list(sys.modules.items()):
+        if not path.startswith("transformers.models.") or ".modeling_" not in path:
+            continue
+        for name, value in list(vars(module).items()):
+            if callable(value) and getattr(value, "__module__", "") == _UTILS:
+                if value in replaced:
+                    change(module, name, replaced[value](value))
+        if hasattr(module, "is_flash_attention_requested"):
+            _attend_at_once(module, change)
+        if path.split(".")[2] in _PLACED:
+            for kind in [v for v in vars(module).values() if isinstance(v, type)]:
+                if kind.__module__ == path and "get_rope_index" in vars(kind):
+                    own = vars(kind)["get_rope_index"]
+                    change(kind, "get_rope_index", _rope_index(own, path.split(".")[2]))
 
 
 # -- patches ---------------------------------------------------------------------------------------

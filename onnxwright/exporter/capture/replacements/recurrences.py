@@ -6,44 +6,20 @@ the length is dynamic, the same recurrence is one `scan` over the times here.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.nn import functional
 
-from onnxwright.exporter.capture.libraries.traced_loops import is_traced, scan
-
-
-@contextmanager
-def recurrences_scanned() -> Iterator[None]:
-    """While it lasts, recurrences of transformers' models take any length."""
-    with ExitStack() as stack:
-        for name, module in list(sys.modules.items()):
-            if not name.startswith("transformers.models.") or ".modeling_" not in name:
-                continue
-            for home in (module, *_kinds(module)):
-                for method, wrapped in _RECURRENCES.items():
-                    own = vars(home).get(method)
-                    if callable(own):
-                        stack.callback(setattr, home, method, own)
-                        setattr(home, method, wrapped(own))
-        yield
-
-
-def _kinds(module: Any) -> list[type]:
-    """The classes that a module defines."""
-    found = vars(module).values()
-    return [x for x in found if isinstance(x, type) and x.__module__ == module.__name__]
+from onnxwright.exporter.capture.replacements.traced_loops import is_traced, scan
 
 
 def _is_fixed(size: Any) -> bool:
     return not is_traced() or not isinstance(size, torch.SymInt)
 
 
-def _selective_scan(own: Callable[..., Any]) -> Callable[..., Any]:
+def selective_scan(own: Callable[..., Any]) -> Callable[..., Any]:
     """Mamba's recurrence: `s = exp(A dt) s + dt B x`, `y = s C`."""
 
     def run(
@@ -80,7 +56,7 @@ def _selective_scan(own: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _rnn_scan(own: Callable[..., Any]) -> Callable[..., Any]:
+def rnn_scan(own: Callable[..., Any]) -> Callable[..., Any]:
     """The recurrence of RecurrentGemma: `s = gate s + x`."""
 
     def run(
@@ -107,7 +83,7 @@ def _rnn_scan(own: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _weighted_keys(own: Callable[..., Any]) -> Callable[..., Any]:
+def weighted_keys(own: Callable[..., Any]) -> Callable[..., Any]:
     """RWKV's attention: means of the values by exponentials of the keys, that decay."""
 
     def run(
@@ -140,10 +116,3 @@ def _no_keys(key: Any) -> list[Any]:
     sizes = [key.shape[0], key.shape[2]]
     zero = torch.zeros(sizes, dtype=torch.float32)
     return [zero, torch.zeros(sizes, dtype=torch.float32), zero - 1e38]
-
-
-_RECURRENCES: dict[str, Callable[..., Any]] = {
-    "mamba_selective_scan": _selective_scan,
-    "_rnn_scan": _rnn_scan,
-    "rwkv_linear_attention_cpu": _weighted_keys,
-}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 # How many iterations are looked for.
 _MOST = 16
@@ -55,13 +55,8 @@ def places_of_range(args: tuple[Any, ...]) -> list[Any] | None:
     return None
 
 
-@contextmanager
-def ranges_symbolic(model: Any) -> Iterator[None]:
-    """While it lasts, `range` in the modules of a model's classes takes sizes.
-
-    Args:
-        model: what is captured.
-    """
+def ranges_symbolic(changes: Changes, model: Any) -> None:
+    """`range` in the modules of a model's classes takes sizes."""
     parts = model.modules() if isinstance(model, torch.nn.Module) else ()
     names = {kind.__module__ for part in parts for kind in type(part).__mro__}
     modules = [
@@ -69,11 +64,6 @@ def ranges_symbolic(model: Any) -> Iterator[None]:
         for name in sorted(names)
         if name in sys.modules and name.partition(".")[0] not in ("torch", "builtins")
     ]
-    changed = [module for module in modules if _NAME not in vars(module)]
-    for module in changed:
-        setattr(module, _NAME, SymbolicRange)
-    try:
-        yield
-    finally:
-        for module in changed:
-            delattr(module, _NAME)
+    for module in modules:
+        if _NAME not in vars(module):
+            changes.attribute(module, _NAME, SymbolicRange)

@@ -22,8 +22,9 @@ from torch.overrides import (
 )
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture.patches.fakes import without_fakes
-from onnxwright.exporter.capture.patches.forward_derivatives import ForwardForms
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.replacements.fakes import without_fakes
+from onnxwright.exporter.capture.replacements.forward_derivatives import ForwardForms
 
 # What torch says of them, and its files that run them.
 _SIGNS = ("functorch", "found a fake tensor in the exported program constant")
@@ -66,9 +67,8 @@ def is_used(program: torch.export.ExportedProgram) -> bool:
     )
 
 
-@contextmanager
-def chunks_joined() -> Iterator[None]:
-    """While it lasts, `vmap(chunk_size=...)` takes all rows at once: chunks only save memory."""
+def chunks_joined(changes: Changes, model: Any) -> None:
+    """`vmap(chunk_size=...)` takes all rows at once: chunks only save memory."""
     before = apis.vmap_impl
 
     def whole(
@@ -76,11 +76,7 @@ def chunks_joined() -> Iterator[None]:
     ) -> Any:
         return before(func, in_dims, out_dims, randomness, None, *args, **kwargs)
 
-    apis.vmap_impl = whole
-    try:
-        yield
-    finally:
-        apis.vmap_impl = before
+    changes.attribute(apis, "vmap_impl", whole)
 
 
 @contextmanager

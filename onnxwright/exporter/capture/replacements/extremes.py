@@ -8,15 +8,17 @@ a function of its own, which its check of the program then does not allow.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch._export import non_strict_utils
 from torch.fx.experimental import proxy_tensor
 
+from onnxwright.exporter.capture.replacements.changes import Changes
+
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
+_EXTREME, _REGISTER = "_tensor_min_max", "_sym_register"
 
 
 def is_of_sizes(items: Sequence[Any]) -> bool:
@@ -30,13 +32,10 @@ def is_of_sizes(items: Sequence[Any]) -> bool:
     return numbers and any(isinstance(x, _SYMBOLS) for x in items)
 
 
-@contextmanager
-def extremes_symbolic() -> Iterator[None]:
-    """While it lasts, `min` and `max` in a non-strict capture decide nothing by sizes."""
-    name = "_tensor_min_max"  # NOTE: not part of torch's interface; of one file, found by name
-    before = getattr(non_strict_utils, name, None)
+def extremes_symbolic(changes: Changes, model: Any) -> None:
+    """`min` and `max` in a non-strict capture decide nothing by sizes."""
+    before = getattr(non_strict_utils, _EXTREME, None)
     if before is None:
-        yield
         return
 
     def extreme(*args: Any, real_callable: Any, tensor_callable: Any, **kwargs: Any) -> Any:
@@ -50,25 +49,17 @@ def extremes_symbolic() -> Iterator[None]:
         two = torch.sym_max if tensor_callable is torch.maximum else torch.sym_min
         return functools.reduce(two, items)
 
-    setattr(non_strict_utils, name, extreme)
-    try:
-        with _extremes_of_two():
-            yield
-    finally:
-        setattr(non_strict_utils, name, before)
+    changes.attribute(non_strict_utils, _EXTREME, extreme)
 
 
-@contextmanager
-def _extremes_of_two() -> Iterator[None]:
-    """While it lasts, a size that holds a maximum or a minimum is made again of those of two."""
-    name = "_sym_register"  # NOTE: not part of torch's interface either, as are the two functions
-    before = getattr(proxy_tensor, name, None)
+def extremes_of_two(changes: Changes, model: Any) -> None:
+    """A size that holds a maximum or a minimum is made again of those of two."""
+    before = getattr(proxy_tensor, _REGISTER, None)
     several = {
         getattr(proxy_tensor, "_nary_sym_max", None): torch.sym_max,
         getattr(proxy_tensor, "_nary_sym_min", None): torch.sym_min,
     }
     if before is None or None in several:
-        yield
         return
 
     def register(tracer: Any, function: Any, args: Any, out: Any) -> Any:
@@ -77,8 +68,4 @@ def _extremes_of_two() -> Iterator[None]:
             args = (functools.reduce(function, args[:-1]), args[-1])
         return before(tracer, function, args, out)
 
-    setattr(proxy_tensor, name, register)
-    try:
-        yield
-    finally:
-        setattr(proxy_tensor, name, before)
+    changes.attribute(proxy_tensor, _REGISTER, register)
