@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from typing_extensions import TypedDict, Unpack
 
-from onnxwright.converter.source_texts import remember_text
+from onnxwright.converter.frontend.source_texts import remember_text
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
 from onnxwright.decompiler.module_contents import Module, Options, Weights

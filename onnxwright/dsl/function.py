@@ -235,6 +235,16 @@ class ScriptFunction(Script, Generic[P, R]):
     # -- facts -----------------------------------------------------------------------------------
 
     @property
+    def func(self) -> Callable[P, R]:
+        """The Python function, under the name that onnxscript has for it."""
+        return self.function
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What `to_model_proto` takes where it is called without, as onnxscript calls it."""
+        return dict(self.model_options)
+
+    @property
     def signature(self) -> FunctionSignature:
         """Its parameters and results, as annotations and defaults say."""
         if self._signature is None:
@@ -246,7 +256,7 @@ class ScriptFunction(Script, Generic[P, R]):
 
     def _definition(self) -> Span | None:
         """Where the function is written, for messages about its annotations."""
-        from onnxwright.converter.capture import capture
+        from onnxwright.converter.frontend.capture import capture
 
         try:
             return capture(self.function, self.source_text).span
@@ -265,7 +275,7 @@ class ScriptFunction(Script, Generic[P, R]):
         Raises:
             ScriptError: it cannot be found (OW202, OW203).
         """
-        from onnxwright.converter.capture import capture
+        from onnxwright.converter.frontend.capture import capture
 
         unit = capture(self.function, self._source)
         node: Any = unit.node
@@ -530,7 +540,7 @@ OnnxFunction = ScriptFunction
 def _plain(function: Any) -> FunctionType:
     if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
         return function
-    from onnxwright.converter.capture import plain_function
+    from onnxwright.converter.frontend.capture import plain_function
 
     return plain_function(function)
 
@@ -539,7 +549,7 @@ def _early_text(function: FunctionType, depth: int) -> str | None:
     """The text of a function that is in no file, found while it still can be."""
     if not function.__code__.co_filename.startswith("<"):
         return None
-    from onnxwright.converter.capture import early_text
+    from onnxwright.converter.frontend.capture import early_text
 
     return early_text(function, depth + 2)
 

@@ -92,8 +92,8 @@ aria-label="Search"><span id="ow-count"></span><select id="ow-graph" aria-label=
 <button id="ow-fold">Fold all</button><button id="ow-unfold">Unfold all</button>
 <button id="ow-fit">Whole graph</button></div>
 <main><svg id="ow-svg" role="application" aria-label="graph" tabindex="0"><defs>
-<marker id="ow-tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7"
-markerUnits="userSpaceOnUse"
+<marker id="ow-tip" viewBox="0 0 8 8"
+refX="8" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse"
 orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs><g id="ow-scene"></g></svg>
 <aside><div id="ow-found"></div><div id="ow-detail"></div></aside></main>
 """

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from onnxwright.cli import watching
-from onnxwright.cli.check import check_files
+from onnxwright.cli.check import watching
+from onnxwright.cli.check.scripts import check_files
 from onnxwright.cli.main import main
 
 BAD = """from onnxwright import FLOAT, script

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from onnxwright.cli.main import main
-from onnxwright.cli.migration import migrate, to_annotated, to_brackets
+from onnxwright.cli.migrate.migration import migrate, to_annotated, to_brackets
 
 REWRITTEN = {
     "from onnxscript import script, FLOAT\n": "from onnxwright import script, FLOAT\n",
