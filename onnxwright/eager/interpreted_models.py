@@ -7,7 +7,7 @@ from typing import Any
 
 from onnxwright.eager import backend
 from onnxwright.eager.control_flow import interpreter
-from onnxwright.eager.debugging.debugger import read_model
+from onnxwright.eager.debugging.bound_inputs import read_model
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.ort import compiled_models
 from onnxwright.eager.ort.model_failures import raise_at_node
