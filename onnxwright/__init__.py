@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     # isort: off
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
+    from onnxwright.builder import nn as nn
+    from onnxwright.builder.graphs import build_graph as build_graph
+    from onnxwright.builder.graphs import build_into as build_into
     from onnxwright.builder.typed import GraphBuilder as GraphBuilder
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from onnxwright.exporter import export as export
     from onnxwright.exporter import export_bisect as export_bisect
     from onnxwright.exporter import export_decoder as export_decoder
+    from onnxwright.exporter import export_replacement as export_replacement
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.ir.door import load as load
@@ -152,6 +156,8 @@ _deferred_sympy.install()
 _HOMES = {
     "script": "onnxwright.dsl.script",
     "GraphBuilder": "onnxwright.builder.typed",
+    "build_graph": "onnxwright.builder.graphs",
+    "build_into": "onnxwright.builder.graphs",
     "Details": "onnxwright.dsl.verbatim",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
@@ -174,6 +180,7 @@ _HOMES = {
     "cache_of": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
     "export_decoder": "onnxwright.exporter",
+    "export_replacement": "onnxwright.exporter",
     "observe": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
@@ -230,6 +237,7 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "passes": "onnxwright.optimizer.passes",
+    "nn": "onnxwright.builder.nn",
     "testing": "onnxwright.testing",
     "values": "onnxwright.values",
     "onnx_opset": "onnxwright.onnx_opset",

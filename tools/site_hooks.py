@@ -27,7 +27,7 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
          "Evaluator", "OrtEvaluator", "ReferenceEvaluator", "Tensor", "trace", "debug",
          "first_divergence", "implement", "implement_function"),
     ),
-    "builder": ("Building by calls", ("GraphBuilder",)),
+    "builder": ("Building by calls", ("GraphBuilder", "build_graph", "build_into", "nn")),
     "models": (
         "Loading, saving and changing models",
         ("load", "save", "optimize", "rewrite", "find", "rule", "facts", "Const", "Attr", "Attrs",

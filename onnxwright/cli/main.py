@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from onnxwright.cli import completion
 from onnxwright.cli.change import changing, optimizing, parts, quantizing
-from onnxwright.cli.check import coverage, small, sweeping
+from onnxwright.cli.check import coverage, node_tests, small, sweeping
 from onnxwright.cli.export import compiling, decoding, scripts
 from onnxwright.cli.look import comparing, looking
 from onnxwright.cli.migrate import command as migrate_command
@@ -58,6 +58,7 @@ GROUPS = (
     decoding,
     migrate_command,
     comparing,
+    node_tests,
     sweeping,
     coverage,
     completion,

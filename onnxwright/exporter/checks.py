@@ -166,19 +166,51 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
 
 
 def modules(given: Any) -> None:
-    """Refuse what is neither a boolean nor classes.
+    """Refuse what is neither a boolean nor classes, with a name for each or without.
 
     Raises:
         ExportValueError: it is something else (OW825).
     """
-    classes = given if isinstance(given, (list, tuple, set, frozenset)) else ()
+    classes = given if isinstance(given, (list, tuple, set, frozenset, dict)) else ()
     wrong = [c for c in classes if not isinstance(c, type)]
+    if not wrong and isinstance(given, dict):
+        for kind, name in given.items():
+            if name is not True and function_name(name) is None:
+                raise_bad_argument(
+                    "export_modules_as_functions",
+                    f"{shown(name)} is not the name of a function for {kind.__name__}",
+                    "give a domain and a name, `('my.domain', 'Linear')` or 'my.domain::Linear', "
+                    "or True for the name of the class",
+                )
+        return
     if wrong or (not isinstance(given, bool) and given is not classes):
         raise_bad_argument(
             "export_modules_as_functions",
             f"{shown((wrong or [given])[0])} is not a class",
-            "give True, or a list of classes: `[torch.nn.Linear]`",
+            "give True, a list of classes: `[torch.nn.Linear]`, or a dict with a domain and a name "
+            "for each: `{torch.nn.Linear: 'my.domain::Linear'}`",
         )
+
+
+def function_name(given: Any) -> tuple[str, str] | None:
+    """The domain and name of a function, as a caller writes them.
+
+    Args:
+        given: a pair of texts, or one with `::` between them.
+
+    Returns:
+        Domain and name; None where it is neither.
+
+    Example:
+        >>> function_name("my.domain::Linear"), function_name(("d", "n")), function_name("n")
+        (('my.domain', 'Linear'), ('d', 'n'), None)
+    """
+    parts = given.split("::") if isinstance(given, str) else given
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2:
+        return None
+    domain, name = parts
+    texts = isinstance(domain, str) and isinstance(name, str)
+    return (domain, name) if texts and domain.strip() and name.strip() else None
 
 
 def report(given: Any) -> None:

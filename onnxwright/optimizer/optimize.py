@@ -14,22 +14,22 @@ from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPa
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import opened, returned
-from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
+from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
@@ -44,6 +44,9 @@ PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
                "constant_initializers")  # fmt: skip
+
+
+_Feeds = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def optimize(
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
     prune: bool = False,
-    verify: bool | Sequence[Mapping[str, Any]] = False,
+    verify: bool | _Feeds = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -127,22 +130,22 @@ def optimize(
         ['Relu']
     """
     first = source = opened(model, schemas=True)
-    assume = [_choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
+    assume = [choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
     source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
-        _choice("level", level, LEVELS),
+        choice("level", level, LEVELS),
         frozenset(assume),
-        _choice("target", target, TARGETS),
+        choice("target", target, TARGETS),
         version or onnx.defs.onnx_opset_version(),
         frozenset(keep),
     )
     known = {r.name: r for r in library.rules()}
-    left_out = {_choice("skip", name, (*known, *PASSES)) for name in skip}
-    chosen = [*_checked(rules), *(r for r in known.values() if r.name not in left_out)]
+    left_out = {choice("skip", name, (*known, *PASSES)) for name in skip}
+    chosen = [*checked_rules(rules), *(r for r in known.values() if r.name not in left_out)]
     options = _Options(
         scope, chosen, _decide(inline), version, fold_limit, scope.keep,
         moves_transposes="move_transposes" not in left_out,
@@ -152,7 +155,7 @@ def optimize(
     done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
-    _drop_domains(made, source)
+    drop_domains(made, source)
     if verify is not False:
         _verify(first, made, None if verify is True else verify, level, done)
     back = returned(made, model)
@@ -190,8 +193,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
     if _share(model, options, done):
         model = _replayed(model, None, options)  # what reads the same weights now is the same
-    _drop_new_types(model, source)
-    _keep_quantization(model, source)
+    drop_new_types(model, source)
+    keep_quantization(model, source)
     after = _noted(done, "equal weights", counts, count_operators(model))
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
@@ -200,9 +203,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
 
 
 def _verify(
-    source: ir.Model, made: ir.Model, feeds: Sequence[Mapping[str, Any]] | None, level: str,
-    done: OptimizeReport,
-) -> None:  # fmt: skip
+    source: ir.Model, made: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
+) -> None:
     """Refuse a result that computes something else."""
     from onnxwright.testing.verifying import verify
 
@@ -256,14 +258,14 @@ def _share(
 def _any_late(model: ir.Model, options: _Options) -> bool:
     """Whether a pattern of a rule that comes last lies in a model."""
     allowed = [r for r in options.rules if r.late and options.scope.allows(r)]
-    late = [p for r in allowed for p in r.for_version(options.version).patterns]
-    tried: dict[tuple[str, str], list[Pattern]] = {}
-    for one in late:
-        tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
+    tried: dict[tuple[str, str], list[tuple[Pattern, bool]]] = {}
+    for one in allowed:
+        for p in one.for_version(options.version).patterns:
+            tried.setdefault((p.root.domain, p.root.op_type), []).append((p, one.always))
     return any(
-        next(Matcher(p, imports).at(node), None) is not None
+        may_lie(p.root, node) and next(Matcher(p, imports, shared=shared).at(node), None)
         for imports, node in nodes_with_imports(model)
-        for p in tried.get((node.domain, node.op_type), ())
+        for p, shared in tried.get((node.domain, node.op_type), ())
     )
 
 
@@ -274,42 +276,6 @@ def _folded(model: ir.Model, options: _Options) -> ir.Model:
         RemoveUnusedNodesPass()(model)
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     return model
-
-
-def _drop_domains(model: ir.Model, source: ir.Model) -> None:
-    """Leave out the domains of functions that are gone."""
-    gone = {f.domain for f in source.functions.values()} - {
-        f.domain for f in model.functions.values()
-    }
-    if not gone:
-        return
-    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
-    for holder in holders:
-        used = {node.domain for node in all_nodes(holder)}
-        for domain in gone - used:
-            holder.opset_imports.pop(domain, None)
-
-
-def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
-    """Leave out types of intermediate values that the source does not say: they cost bytes."""
-    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
-    for node in all_nodes(model.graph):
-        for value in node.outputs:
-            if value.name not in written and not value.is_graph_output():
-                value.type = value.shape = None
-
-
-def _keep_quantization(model: ir.Model, source: ir.Model) -> None:
-    """Keep the scales and zero points that annotations name, though no node reads them."""
-    graph = model.graph
-    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
-    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
-    for name in wanted - set(graph.initializers) - {v.name for v in values}:
-        value = source.graph.initializers.get(name)
-        if value is not None:
-            kept = ir.Value(name=name, type=value.type, shape=value.shape,
-                            const_value=value.const_value)  # fmt: skip
-            graph.register_initializer(kept)
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
@@ -323,7 +289,7 @@ def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> 
         ),
     )
     if rewriter is not None:
-        _add_functions(made, rewriter)
+        add_functions(made, rewriter)
     return made
 
 
@@ -335,71 +301,14 @@ def _fold_exactly(b: TracingBackend) -> None:
     b.folds_exactly = True
 
 
-def _add_functions(model: ir.Model, rewriter: Rewriter) -> None:
+def add_functions(model: ir.Model, rewriter: Rewriter) -> None:
     for key, function in rewriter.functions.items():
         if key not in model.functions:
             model.functions[key] = function
         model.graph.opset_imports.setdefault(function.domain, 1)
 
 
-def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") -> M:
-    """A model with replacements where rules match; everything else stays as it is.
-
-    Args:
-        model: a model of any kind (see `ow.load`); it is not changed.
-        rules: a rule, or several; they are tried until none of them matches.
-        level: "exact" leaves out rules that may change the rounding.
-
-    Returns:
-        A model of the kind that was given (an `onnx_ir.Model` for a path, a ModelProto for a
-        script).
-
-    Raises:
-        ModelTypeError: it is not a model (OW752).
-        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
-
-    Warns:
-        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
-            would add nodes (OW888).
-
-    Example:
-        >>> import onnx
-        >>> from onnxwright.optimizer.rules import rule
-        >>> @rule
-        ... def double_negation(op, x):
-        ...     return op.Neg(op.Neg(x))
-        >>> @double_negation.to
-        ... def _(op, x):
-        ...     return x
-        >>> model = onnx.parser.parse_model('''
-        ...     <ir_version: 10, opset_import: ["" : 20]>
-        ...     g (float[N] x) => (float[N] y) { a = Neg(x)  b = Neg(a)  y = Relu(b) }''')
-        >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
-        ['Relu']
-    """
-    source = opened(model, schemas=True)
-    chosen = _checked(rules)
-    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
-    fired: set[str] = set()
-    refusals: dict[str, str] = {}
-    for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(chosen, scope, strict=True)
-        following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
-        _add_functions(following, rewriter)
-        refusals = {**rewriter.refusals, **refusals}
-        if not rewriter.fired:
-            break
-        fired.update(rewriter.fired)
-        source = following
-    for name, reason in refusals.items():
-        if name not in fired:
-            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
-    made: M = returned(source, model)
-    return made
-
-
-def _checked(rules: Any) -> list[Rule]:
+def checked_rules(rules: Any) -> list[Rule]:
     """The rules that a caller gives: one, several or none, each with a replacement."""
     given = [rules] if isinstance(rules, Rule) or callable(rules) else list(rules or ())
     for one in given:
@@ -432,7 +341,7 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     return made, done.rules.total()
 
 
-def _choice(name: str, given: str, known: Sequence[str]) -> str:
+def choice(name: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
         fail(messages.BadOptimizerOption(
@@ -447,4 +356,4 @@ def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Functi
     return lambda _: bool(inline)
 
 
-__all__ = ["optimize", "rewrite", "rewritten_by"]
+__all__ = ["optimize", "rewritten_by"]

@@ -19,21 +19,27 @@ from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.pattern_nodes import PatternNode
 from onnxwright.optimizer.patterns import Pattern, needed_makers
 from onnxwright.optimizer.replacement_checks import computed, fits, is_frozen, without_new_names
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.steps import Step, Use, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
-from onnxwright.tracing.carrying import RULES, Carrier, meet, note_nodes
+from onnxwright.tracing.carrying import RULES, Carrier, meet
 from onnxwright.tracing.replay import Env, Replay, Results
 from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
 MOST_MATCHES = 64
+
+
+# The operators that make inputs of a root, the rule, its pattern, and that root.
+_Entry = tuple[frozenset[str], Rule, Pattern, PatternNode]
 
 
 class Rewriter:
@@ -43,6 +49,7 @@ class Rewriter:
         rules: the rules, in order; of those that match, the one with the larger pattern is used.
         scope: which of them may be used.
         strict: whether an error in a replacement is raised; else the nodes stay as they are.
+        metadata: how the metadata of matched nodes becomes that of the new ones.
 
     Attributes:
         fired: how often each rule was used.
@@ -51,15 +58,23 @@ class Rewriter:
         functions: functions that replacements call.
     """
 
-    def __init__(self, rules: Iterable[Rule], scope: Scope, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        scope: Scope,
+        *,
+        strict: bool = False,
+        metadata: MetadataMerger | None = None,
+    ) -> None:
         self.scope = scope
         self.strict = strict
+        self.metadata = metadata or MetadataMerger()
         self.fired: Counter[str] = Counter()
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
         # By the operator of a result: the rule, its pattern and that result.
-        self._table: dict[tuple[str, str], list[tuple[Rule, Pattern, PatternNode]]] = {}
+        self._table: dict[tuple[str, str], list[_Entry]] = {}
         made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
         pairs = [(r, p) for r in made for p in r.patterns]
         pairs.sort(key=lambda pair: -len(pair[1].nodes))
@@ -67,7 +82,8 @@ class Rewriter:
             # The results that a model computes first are made where the first of them is.
             for root in pattern.roots:
                 key = (root.domain, root.op_type)
-                self._table.setdefault(key, []).append((rule, pattern, root))
+                entry = (needed_makers(root), rule, pattern, root)
+                self._table.setdefault(key, []).append(entry)
         self._done: dict[ir.Node, Results] = {}
         # Node of the source graph -> the largest of what was replaced there.
         self._replaced: dict[ir.Node, _Replaced] = {}
@@ -89,8 +105,8 @@ class Rewriter:
         if tried is None:
             return None
         makers = {maker.op_type for v in node.inputs if v is not None and (maker := v.producer())}
-        for rule, pattern, root in tried:
-            if not needed_makers(root) <= makers:
+        for needed, rule, pattern, root in tried:
+            if not needed <= makers or not may_lie(root, node):
                 continue
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
@@ -356,7 +372,7 @@ class _Attempt:
     # -- results -------------------------------------------------------------------------------
 
     def _note(self, fresh: Sequence[ir.Node]) -> None:
-        note_nodes(fresh, list(self.match.nodes.values()))
+        self.rewriter.metadata.copy_merged_metadata(self.match.nodes.values(), fresh)
         root = self.match.roots[0]
         for node in fresh:
             before = node.metadata_props.get(RULES)

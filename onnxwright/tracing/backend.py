@@ -16,6 +16,7 @@ from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
+from onnxwright.operators.contrib import types_of_runtime
 from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
@@ -274,7 +275,10 @@ class TracingBackend(GraphBackend):
                 if found is not None:
                     return tuple(self.value_of(v) for v in found)
         attrs = self._attributes(op, attributes)
-        types = self._types(op, call, inputs, attrs) or [None] * outputs
+        types = self._types(op, call, inputs, attrs)
+        if types is None:
+            kinds = [None if v is None else v.kind for v in inputs]
+            types = types_of_runtime(op.name, op.domain, kinds, outputs) or [None] * outputs
         known = values_of(call, types) if call is not None and op.domain == "" else None
         made = self._without_node(op, call, types, attrs, known) if self.folds else None
         if made is None:

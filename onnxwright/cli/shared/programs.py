@@ -97,7 +97,7 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     Raises:
         CliError: the file, script or model does not exist, or the file cannot be executed.
     """
-    module = _module(path)
+    module = module_of(path)
     maker = vars(module).get(MAKER)
     if name in ("", MAKER) and callable(maker) and not isinstance(maker, Script):
         import onnx
@@ -112,7 +112,35 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     return _script(path, module, name)
 
 
-def _module(path: Path) -> ModuleType:
+def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
+    """A script of a Python file.
+
+    Args:
+        path: the file.
+        name: the script's name (`Class.name` for one of a class); empty for the only one.
+
+    Returns:
+        The script.
+
+    Raises:
+        CliError: the file or script does not exist, or the file cannot be executed.
+    """
+    return _script(path, module_of(path), name)
+
+
+def module_of(path: Path) -> ModuleType:
+    """The module that a Python file makes.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The module; what it prints goes to standard error.
+
+    Raises:
+        CliError: there is no file, or it cannot be executed.
+        OnnxwrightError: what the file does is wrong.
+    """
     if not path.is_file():
         raise CliError(f"there is no file {path}")
     # What the file prints is not the command's result, which may go through a pipe.

@@ -269,12 +269,17 @@ Target = Union[NameTarget, TupleTarget, ItemTarget]
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Bind targets to a value; `annotation` is the text of an annotation, if any."""
+    """Bind targets to a value.
+
+    `annotation` is the text of an annotation, if any; `declared` are the names among the targets
+    that a statement before annotates (`y: FLOAT["N"]` without a value), with those texts.
+    """
 
     span: Span
     targets: tuple[Target, ...]
     value: Expr
     annotation: str | None = None
+    declared: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Every HIR node has a span in characters.  Nothing of `ast` is left after this st
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from onnxwright.converter.frontend import hir
@@ -84,6 +85,8 @@ class _Parser(ExpressionParser):
         # What refused statements bind: reading it is not an error of its own.
         self.refused_names: set[str] = set()
         self.bound = _bound_in(unit.node)
+        # The names that are annotated without a value, with the texts of their annotations.
+        self.declared: dict[str, str] = {}
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -176,10 +179,14 @@ class _Parser(ExpressionParser):
                 return [outer]
         targets = [self.target(t) for t in node.targets]
         kept = tuple(t for t in targets if t is not None)
-        return [hir.Assign(self.span(node), kept, value)] if kept else []
+        names = _targeted_names(kept)
+        declared = tuple((n, self.declared[n]) for n in names if n in self.declared)
+        return [hir.Assign(self.span(node), kept, value, declared=declared)] if kept else []
 
     def do_AnnAssign(self, node: ast.AnnAssign) -> list[hir.Statement]:
         if node.value is None:
+            if isinstance(node.target, ast.Name):
+                self.declared[node.target.id] = ast.unparse(node.annotation)
             return []
         target = self.target(node.target)
         value = self.expr(node.value)
@@ -284,12 +291,13 @@ class _Parser(ExpressionParser):
         if a.kwarg is not None:
             params.append(self._parameter(a.kwarg, "keywords", None))
         loops, self.loops = self.loops, 0
+        declared, self.declared = self.declared, {}
         if isinstance(node, ast.Lambda):
             value = self.expr(node.body)
             body: hir.Block = (hir.Return(value.span, value),)
         else:
             body = self.block(node.body)
-        self.loops = loops
+        self.loops, self.declared = loops, declared
         return hir.LocalFunction(self.span(node), name, tuple(params), body)
 
     def _parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> hir.Parameter:
@@ -333,6 +341,17 @@ def _bound_in(tree: ast.AST) -> frozenset[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
     }
     return frozenset(_bound_names(tree) | parameters | deleted)
+
+
+def _targeted_names(targets: Iterable[hir.Target]) -> list[str]:
+    """The names that targets bind as a whole."""
+    found = []
+    for target in targets:
+        if isinstance(target, hir.NameTarget):
+            found.append(target.id)
+        elif isinstance(target, hir.TupleTarget):
+            found += _targeted_names(target.items)
+    return found
 
 
 def _bound_names(node: ast.AST) -> set[str]:

@@ -39,20 +39,21 @@ def execute_assign(low: Lowering, s: hir.Assign) -> None:
     value = low.evaluate(s.value, wanted)
     if wanted == 1 and isinstance(s.value, hir.Call) and isinstance(value, GraphValue):
         value = (value,)
-    if s.annotation is not None:
-        _check_annotation(low, s, value)
+    if s.annotation is not None and isinstance(target, hir.NameTarget):
+        _check_annotation(low, target.id, s.annotation, value, s.value.span)
     for target in s.targets:
         if isinstance(target, hir.NameTarget) and target.id == hir.RESULT:
             low.result_span = s.value.span
         bind_target(low, target, value)
+    for name, annotation in s.declared:
+        _check_annotation(low, name, annotation, low.frame.env.get(name), s.value.span)
 
 
-def _check_annotation(low: Lowering, s: hir.Assign, value: Any) -> None:
+def _check_annotation(low: Lowering, name: str, annotation: str, value: Any, span: Span) -> None:
     """`y: FLOAT[2] = ...`: the value must fit; what is not a type is left alone."""
-    target = s.targets[0]
-    if not isinstance(target, hir.NameTarget) or not isinstance(value, GraphValue):
+    if not isinstance(value, GraphValue):
         return
-    kind = annotated_type(low, target.id, s.annotation, value.kind, s.value.span)
+    kind = annotated_type(low, name, annotation, value.kind, span)
     if kind is None:
         return
     low.b.recorder.info(value.value).annotated = kind
