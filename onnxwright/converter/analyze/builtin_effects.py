@@ -6,6 +6,17 @@ import collections
 import enum
 import itertools
 import types
+from typing import Any
+
+
+class _Outside:
+    """Stands for state that no object at hand holds: globals, clocks, random generators."""
+
+    def __repr__(self) -> str:
+        return "state outside this function"
+
+
+OUTSIDE: Any = _Outside()
 
 # Types whose instances nothing changes.
 FIXED = (
@@ -64,6 +75,7 @@ __all__ = [
     "ITERATING",
     "LAZY",
     "OUTER_STATE",
+    "OUTSIDE",
     "PURE_MODULES",
     "READING",
     "STATEFUL_MODULES",

@@ -25,6 +25,7 @@ from onnxwright.converter.analyze.builtin_effects import (
     ITERATING,
     LAZY,
     OUTER_STATE,
+    OUTSIDE,
     PURE_MODULES,
     READING,
     STATEFUL_MODULES,
@@ -32,16 +33,6 @@ from onnxwright.converter.analyze.builtin_effects import (
 from onnxwright.converter.frontend.capture import capture
 from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.errors import OnnxwrightError
-
-
-class _Outside:
-    """Stands for state that no object at hand holds: globals, clocks, random generators."""
-
-    def __repr__(self) -> str:
-        return "state outside this function"
-
-
-OUTSIDE: Any = _Outside()
 
 _DEPTH = 8
 # Statements that reach beyond a function.

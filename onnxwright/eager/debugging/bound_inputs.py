@@ -12,7 +12,8 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign
-from onnxwright.eager.tensor import Tensor, as_array
+from onnxwright.eager.arrays import as_array
+from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.ir.loading import open_model

@@ -19,7 +19,7 @@ from onnxwright.diagnostics.origins import Sources, line_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.diagnostics.text import clean
 from onnxwright.eager import backend
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.debugging.bound_inputs import bind, read_model, run_value
 from onnxwright.eager.debugging.tracing import bad_words
 from onnxwright.eager.debugging.value_stats import (
@@ -286,8 +286,8 @@ def _run(
     watcher = _Watcher(result, stop_on, on_value, sources)
     runner = interpreter.Interpreter(
         backend.run,
-        interpreter.versions_of(model),
-        interpreter.functions_of(model),
+        protos.versions_of(model),
+        protos.functions_of(model),
         watcher.on_step,
         load,
         failed=watcher.on_failure,
@@ -296,7 +296,7 @@ def _run(
     nodes = list(model.graph.node)
     stop = len(nodes) if last is None else last + 1
     outputs = {o.name for o in model.graph.output}
-    uses = interpreter.last_uses(nodes)
+    uses = protos.last_uses(nodes)
     held = 0
     for position in range(start, stop):
         node = nodes[position]
@@ -308,7 +308,7 @@ def _run(
                 result.values[name] = scope[name]
                 held += _nbytes(scope[name])
         if keep == "none":
-            for name in interpreter.used_names(node):
+            for name in protos.used_names(node):
                 if uses.get(name) == position and name not in outputs:
                     scope.pop(name, None)
         while held > max_bytes and len(result.values) > 1:
@@ -327,7 +327,7 @@ def _nbytes(value: Value) -> int:
 
 
 def _check_known(node: onnx.NodeProto, scope: Mapping[str, Value]) -> None:
-    for name in interpreter.used_names(node):
+    for name in protos.used_names(node):
         if name and name not in scope:
             what = f"{node.op_type} needs it: give `{name}=...`, or run the nodes before"
             fail(messages.UnknownNode(what="kept value", name=name, advice=what, span=user_span()))
