@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from onnxwright.exporter import export as export
     from onnxwright.exporter import export_bisect as export_bisect
     from onnxwright.exporter import export_decoder as export_decoder
+    from onnxwright.exporter import export_replacement as export_replacement
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.ir.door import load as load
@@ -179,6 +180,7 @@ _HOMES = {
     "cache_of": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
     "export_decoder": "onnxwright.exporter",
+    "export_replacement": "onnxwright.exporter",
     "observe": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",

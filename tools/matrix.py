@@ -9,8 +9,8 @@
 
 The floors are those of `pyproject.toml`.  An environment is made once in `--folder` and used again.
 No configuration but those of `--torch` has PyTorch: tests that need it are left out of others.
-`--torch` runs `tests/exporter/test_torch_versions.py`, each night for the oldest and the newest
-version; the newest dependencies are installed with it.  A wheel or an sdist is built from
+`--torch` runs `TORCH_TESTS`, each night for the oldest and the newest version; the newest
+dependencies are installed with it.  A wheel or an sdist is built from
 this folder and installed; its tests run in a copy that has no `onnxwright` beside them, and the
 README's first example and the commands of `matrix_installed` in an empty folder.  `--store` writes
 the counts to `docs/compatibility.json`, one entry for each configuration.
@@ -40,8 +40,8 @@ from tools.matrix_page import PAGE, STORED, Result, page, read
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = ("exporter", "atenlib", "testing", "typing", "test_site.py", "test_notebooks.py")
 """Tests that need more than the run-time dependencies."""
-TORCH_TESTS = "tests/exporter/test_torch_versions.py"
-"""Exports of each kind, for every version of PyTorch."""
+TORCH_TESTS = ("tests/exporter/test_torch_versions.py", "tests/exporter/test_replacements.py")
+"""Exports of each kind, and whether each replacement is still needed: for a version of PyTorch."""
 OF_THE_REPOSITORY = ("tools", "test_architecture.py", "test_docs.py", "test_benchmarks.py",
                      "test_doctests.py")  # fmt: skip
 """Tests of the repository's own files: they cannot run where only the package is installed."""
@@ -227,7 +227,8 @@ def run_torch(version: str, python: str, folder: Path) -> bool:
     wanted = [*requirements("newest", (), _version(python)), *torch_requirements(version)]
     print(f"== {python}: {' '.join(wanted)}", flush=True)
     found = environment(folder, python, wanted)
-    command = [str(found), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", TORCH_TESTS]
+    options = ["-q", "-p", "no:cacheprovider", "-rs", "-m", "slow or not slow"]
+    command = [str(found), "-m", "pytest", *options, *TORCH_TESTS]
     paths = {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **paths}, check=False)
     print(f"== PyTorch {version}: {'passed' if done.returncode == 0 else 'failed'}", flush=True)

@@ -24,7 +24,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.registry import InputParam
 from onnxwright.semantics import calls
 from onnxwright.semantics.calls import parameter_at
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.dtypes import DType

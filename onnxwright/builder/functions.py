@@ -14,7 +14,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
 from onnxwright.ir.loading import open_ir_function
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.tracing.context import BuildContext
 from onnxwright.tracing.inline import call_function

@@ -26,7 +26,7 @@ from onnxwright.ir.builder import Recorder
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.tracing.scripts import is_script

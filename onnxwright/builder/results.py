@@ -20,7 +20,7 @@ from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.ir.validation.damage import Damage
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.tracing.closing import ModelFacts
 

@@ -42,7 +42,7 @@ import onnxwright.opset as opsets
 from onnxwright.builder import graph_builder
 from onnxwright.builder.parts import BuilderOps
 from onnxwright.opset import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import OpsBase
 from onnxwright.types.dtypes import DType
 from onnxwright.types.tensors import Operand, Tensor

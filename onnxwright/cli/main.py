@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from onnxwright.cli import completion
 from onnxwright.cli.change import changing, optimizing, parts, quantizing
-from onnxwright.cli.check import coverage, small, sweeping
+from onnxwright.cli.check import coverage, node_tests, small, sweeping
 from onnxwright.cli.export import compiling, decoding, scripts
 from onnxwright.cli.look import comparing, looking
 from onnxwright.cli.migrate import command as migrate_command
@@ -58,6 +58,7 @@ GROUPS = (
     decoding,
     migrate_command,
     comparing,
+    node_tests,
     sweeping,
     coverage,
     completion,
@@ -103,9 +104,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises:
         SystemExit: the command line is not understood, or help was asked for.
-
-    Source:
-        DESIGN sections 1 and 4.
 
     Example:
         >>> main(["explain", "OW000"])

@@ -98,9 +98,6 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     Raises:
         KeyError: a template names a fact the message does not have.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> render(Diagnostic(notes=("no place is known",)))
         'error: \n   = note: no place is known'
@@ -137,9 +134,6 @@ def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str
     Raises:
         KeyError: a template names a fact its message does not have.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> render_all([])
         ''
@@ -161,9 +155,6 @@ def render_json(diagnostic: Diagnostic) -> str:
 
     Raises:
         KeyError: a template names a fact the message does not have.
-
-    Source:
-        DESIGN section 4.
 
     Example:
         >>> render_json(Diagnostic())[:23]

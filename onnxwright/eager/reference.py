@@ -15,8 +15,8 @@ from onnxwright.opset.op import Op
 class ReferenceEvaluator:
     """Runs operators with `onnx.reference`: slow, but it knows every type and every operator.
 
-    It also knows the operators of ONNX Runtime's domain com.microsoft that `optimize` and
-    `quantize_weights` write into models.
+    It also knows operators of ONNX Runtime's domain com.microsoft: those that `optimize` and
+    `quantize_weights` write into models, and the common ones of other tools.
 
     Args:
         new_ops: implementations of custom operators, classes of `onnx.reference.op_run.OpRun`.

@@ -11,7 +11,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.catalogue.export_forms import NotDecided
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager.ort.sessions import check_providers
-from onnxwright.exporter import checks
+from onnxwright.exporter import checks, progress
 from onnxwright.exporter.asked_sizes import warn_lost_sizes
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
@@ -166,7 +166,7 @@ def export(
         export_modules_as_functions = [export_modules_as_functions]
     checks.modules(export_modules_as_functions)
     recorded = Report(opset_version, target, versions=recording.versions())
-    with recording.report_on_exit(recorded, report):
+    with recording.report_on_exit(recorded, report), progress.step("export"):
         captured = capture_model(
             model,
             tuple(args),
@@ -192,7 +192,8 @@ def export(
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))
-        built = build(captured.program, settings, recorded, captured.tree)
+        with progress.step("translate"):
+            built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
         with recording.warnings_recorded(recorded):
             warn_lost_sizes(captured, built)

@@ -16,20 +16,20 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import opened, returned
-from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
+from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
@@ -44,6 +44,9 @@ PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
                "constant_initializers")  # fmt: skip
+
+
+_Feeds = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def optimize(
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
     prune: bool = False,
-    verify: bool | Sequence[Mapping[str, Any]] = False,
+    verify: bool | _Feeds = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -152,7 +155,7 @@ def optimize(
     done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
-    _drop_domains(made, source)
+    drop_domains(made, source)
     if verify is not False:
         _verify(first, made, None if verify is True else verify, level, done)
     back = returned(made, model)
@@ -190,8 +193,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
     if _share(model, options, done):
         model = _replayed(model, None, options)  # what reads the same weights now is the same
-    _drop_new_types(model, source)
-    _keep_quantization(model, source)
+    drop_new_types(model, source)
+    keep_quantization(model, source)
     after = _noted(done, "equal weights", counts, count_operators(model))
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
@@ -200,9 +203,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
 
 
 def _verify(
-    source: ir.Model, made: ir.Model, feeds: Sequence[Mapping[str, Any]] | None, level: str,
-    done: OptimizeReport,
-) -> None:  # fmt: skip
+    source: ir.Model, made: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
+) -> None:
     """Refuse a result that computes something else."""
     from onnxwright.testing.verifying import verify
 
@@ -256,14 +258,14 @@ def _share(
 def _any_late(model: ir.Model, options: _Options) -> bool:
     """Whether a pattern of a rule that comes last lies in a model."""
     allowed = [r for r in options.rules if r.late and options.scope.allows(r)]
-    late = [p for r in allowed for p in r.for_version(options.version).patterns]
-    tried: dict[tuple[str, str], list[Pattern]] = {}
-    for one in late:
-        tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
+    tried: dict[tuple[str, str], list[tuple[Pattern, bool]]] = {}
+    for one in allowed:
+        for p in one.for_version(options.version).patterns:
+            tried.setdefault((p.root.domain, p.root.op_type), []).append((p, one.always))
     return any(
-        next(Matcher(p, imports).at(node), None) is not None
+        may_lie(p.root, node) and next(Matcher(p, imports, shared=shared).at(node), None)
         for imports, node in nodes_with_imports(model)
-        for p in tried.get((node.domain, node.op_type), ())
+        for p, shared in tried.get((node.domain, node.op_type), ())
     )
 
 
@@ -274,42 +276,6 @@ def _folded(model: ir.Model, options: _Options) -> ir.Model:
         RemoveUnusedNodesPass()(model)
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     return model
-
-
-def _drop_domains(model: ir.Model, source: ir.Model) -> None:
-    """Leave out the domains of functions that are gone."""
-    gone = {f.domain for f in source.functions.values()} - {
-        f.domain for f in model.functions.values()
-    }
-    if not gone:
-        return
-    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
-    for holder in holders:
-        used = {node.domain for node in all_nodes(holder)}
-        for domain in gone - used:
-            holder.opset_imports.pop(domain, None)
-
-
-def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
-    """Leave out types of intermediate values that the source does not say: they cost bytes."""
-    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
-    for node in all_nodes(model.graph):
-        for value in node.outputs:
-            if value.name not in written and not value.is_graph_output():
-                value.type = value.shape = None
-
-
-def _keep_quantization(model: ir.Model, source: ir.Model) -> None:
-    """Keep the scales and zero points that annotations name, though no node reads them."""
-    graph = model.graph
-    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
-    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
-    for name in wanted - set(graph.initializers) - {v.name for v in values}:
-        value = source.graph.initializers.get(name)
-        if value is not None:
-            kept = ir.Value(name=name, type=value.type, shape=value.shape,
-                            const_value=value.const_value)  # fmt: skip
-            graph.register_initializer(kept)
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:

@@ -25,6 +25,7 @@ from onnxwright.optimizer.patterns import Pattern, needed_makers
 from onnxwright.optimizer.replacement_checks import computed, fits, is_frozen, without_new_names
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.steps import Step, Use, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
@@ -35,6 +36,10 @@ from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
 MOST_MATCHES = 64
+
+
+# The operators that make inputs of a root, the rule, its pattern, and that root.
+_Entry = tuple[frozenset[str], Rule, Pattern, PatternNode]
 
 
 class Rewriter:
@@ -69,7 +74,7 @@ class Rewriter:
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
         # By the operator of a result: the rule, its pattern and that result.
-        self._table: dict[tuple[str, str], list[tuple[Rule, Pattern, PatternNode]]] = {}
+        self._table: dict[tuple[str, str], list[_Entry]] = {}
         made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
         pairs = [(r, p) for r in made for p in r.patterns]
         pairs.sort(key=lambda pair: -len(pair[1].nodes))
@@ -77,7 +82,8 @@ class Rewriter:
             # The results that a model computes first are made where the first of them is.
             for root in pattern.roots:
                 key = (root.domain, root.op_type)
-                self._table.setdefault(key, []).append((rule, pattern, root))
+                entry = (needed_makers(root), rule, pattern, root)
+                self._table.setdefault(key, []).append(entry)
         self._done: dict[ir.Node, Results] = {}
         # Node of the source graph -> the largest of what was replaced there.
         self._replaced: dict[ir.Node, _Replaced] = {}
@@ -99,8 +105,8 @@ class Rewriter:
         if tried is None:
             return None
         makers = {maker.op_type for v in node.inputs if v is not None and (maker := v.producer())}
-        for rule, pattern, root in tried:
-            if not needed_makers(root) <= makers:
+        for needed, rule, pattern, root in tried:
+            if not needed <= makers or not may_lie(root, node):
                 continue
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it

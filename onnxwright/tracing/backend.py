@@ -16,17 +16,20 @@ from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
+from onnxwright.operators.contrib import types_of_runtime
 from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing import control_flow
+from onnxwright.tracing.call_keys import call_key
 from onnxwright.tracing.closing import ModelFacts, finalize, ir_graph, ir_model
 from onnxwright.tracing.constants import Pool, constant_array
 from onnxwright.tracing.context import ConvertCall
 from onnxwright.tracing.fold import fold, foldable
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.inline import adapted
 from onnxwright.tracing.scripts import Callee, call_script
 from onnxwright.tracing.simplify import simplify
@@ -272,7 +275,10 @@ class TracingBackend(GraphBackend):
                 if found is not None:
                     return tuple(self.value_of(v) for v in found)
         attrs = self._attributes(op, attributes)
-        types = self._types(op, call, inputs, attrs) or [None] * outputs
+        types = self._types(op, call, inputs, attrs)
+        if types is None:
+            kinds = [None if v is None else v.kind for v in inputs]
+            types = types_of_runtime(op.name, op.domain, kinds, outputs) or [None] * outputs
         known = values_of(call, types) if call is not None and op.domain == "" else None
         made = self._without_node(op, call, types, attrs, known) if self.folds else None
         if made is None:
@@ -347,16 +353,7 @@ class TracingBackend(GraphBackend):
             return None
         if op.signature is None:
             return None  # nothing is known of an operator of a custom domain
-        read = tuple(None if v is None else v.value for v in inputs)
-        if not attributes:
-            return (op.name, op.domain, op.version, read, outputs)
-        written = []
-        for name, value in attributes.items():
-            exact = _exact(value)
-            if exact is None:
-                return None
-            written.append((name, exact))
-        return (op.name, op.domain, op.version, read, outputs, *written)
+        return call_key(op, [None if v is None else v.value for v in inputs], attributes, outputs)
 
     def call_script(self, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """What a `@script` function returns for values of this graph.
@@ -451,23 +448,6 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
 
 def _is_reference(value: object) -> bool:
     return isinstance(value, AttributeReference)
-
-
-def _exact(value: object) -> object | None:
-    """An attribute's value such that equal means the same bits; None for what is not compared."""
-    kind = type(value)
-    if kind is int or kind is str or kind is bytes:
-        return value
-    if kind is float:
-        return ("float", value.hex())  # type: ignore[attr-defined]
-    if kind is list or kind is tuple:
-        items = tuple(_exact(v) for v in value)  # type: ignore[attr-defined]
-        return None if None in items else ("list", items)
-    if isinstance(value, ir.TensorProtocol) and value.nbytes <= FEW_NUMBERS:
-        if value.dtype == ir.DataType.STRING:
-            return None
-        return ("tensor", value.dtype, tuple(value.shape), value.tobytes())
-    return None
 
 
 __all__ = ["TracingBackend"]

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onnxwright.ir import adapters
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.opset.op import Op
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.context import BuildContext
 from onnxwright.types.kinds import OnnxType
 

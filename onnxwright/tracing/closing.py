@@ -18,7 +18,7 @@ from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.context import BuildContext
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType

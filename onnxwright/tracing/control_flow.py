@@ -22,7 +22,7 @@ from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage
 from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
 from onnxwright.tracing.body_graphs import body_graph, unchanged

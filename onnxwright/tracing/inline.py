@@ -13,7 +13,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.operators.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.context import BuildContext
 from onnxwright.tracing.replay import Env, Replay
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import onnx_ir as ir
 
 from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
-from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.semantics.rewriting import RewriteContext
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import RewriteContext
 
 
 def _shape_node(b: RewriteContext, value: Any) -> tuple[ir.Node, int, int] | None:

@@ -13,9 +13,9 @@ import numpy as np
 
 from onnxwright.ir.infer import INFERENCE_ERRORS, infer_call
 from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
-from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.semantics.rewriting import RewriteContext
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing import rewrites
+from onnxwright.tracing.context import RewriteContext
 from onnxwright.tracing.rewrites import Site
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.numpy_functions.table import FUNCTIONS
 
 _ADVICE = "use `op.Loop`, `op.If` or tensor operators, or write the function with `@script`"

@@ -22,7 +22,6 @@ from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
 Array = np.ndarray[Any, Any]
-Results = GraphValue | Sequence[GraphValue | None]
 Adapter = Callable[[Ops, "Call"], Any]
 
 
@@ -261,4 +260,4 @@ class Call:
 
 _TYPES = "run shape inference on the model, or declare the types of its inputs"
 
-__all__ = ["BY_BODY", "DOWN", "KEEP", "UP", "Adapter", "Call", "Refused", "Results", "down", "up"]
+__all__ = ["BY_BODY", "DOWN", "KEEP", "UP", "Adapter", "Call", "Refused", "down", "up"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -200,7 +200,5 @@ def reserved_names(model: ir.Model) -> Namer:
                     take(name)
     return names
 
-
-Build = Callable[[Any], Sequence[GraphValue | None]]
 
 __all__ = ["Snippet", "initializers_for_constants", "reserved_names"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from onnxwright.cli import watching
+from onnxwright.cli.check import watching
 from onnxwright.cli.check.scripts import check_files
 from onnxwright.cli.main import main
 

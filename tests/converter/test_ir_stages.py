@@ -11,7 +11,8 @@ from onnxwright.errors import InternalError, ScriptError
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.verify import verify
 from onnxwright.opset import Opset
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 

@@ -74,9 +74,6 @@ def make_program(seed: int) -> Program:
     Raises:
         RuntimeError: no try was any good, which does not happen.
 
-    Source:
-        DESIGN section 2.
-
     Example:
         >>> make_program(3).source == make_program(3).source
         True
@@ -255,9 +252,6 @@ def run_program(program: Program) -> None:
         AssertionError: two ways differ, or one of them fails; the text has the source, the inputs
             and every value.
 
-    Source:
-        DESIGN section 2.
-
     Example:
         >>> run_program(make_program(1))
     """
@@ -414,9 +408,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 where all programs agree, else 1.
-
-    Source:
-        DESIGN section 2.
 
     Example:
         >>> main(["--count", "1", "--seed", "1"])

@@ -74,9 +74,6 @@ def check_files(files: Sequence[str], *, color: bool = False, form: str = "text"
     Raises:
         Nothing.
 
-    Source:
-        DESIGN section 3, delayed compilation.
-
     Example:
         >>> check_files(["nowhere.py"])
         2

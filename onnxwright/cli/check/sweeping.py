@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.cli.shared.console import DIFFERS, OK, Bar, CliError
 from onnxwright.cli.shared.files import write
 from onnxwright.cli.shared.grammar import command
+from onnxwright.cli.shared.programs import module_of
 
 if TYPE_CHECKING:
     from onnxwright.cli.shared.grammar import Commands
@@ -32,6 +33,7 @@ def add(commands: Commands) -> None:
             "onnxwright sweep --op clamp --op aten::add.Tensor --dtype float32",
             "onnxwright sweep -n auto --journal sweep.jsonl --resume --html sweep.html",
             "onnxwright sweep --mode export --dtype float32 --limit 2",
+            "onnxwright sweep --table my_ops.py --dtype float32",
             "onnxwright sweep --shard 1/4 --journal part1.jsonl",
             "onnxwright sweep merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl",
         ],
@@ -44,6 +46,10 @@ def add(commands: Commands) -> None:
     made.add_argument("--op", action="append", metavar="NAME", help="an operator or OpInfo")
     made.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
     made.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
+    made.add_argument(
+        "--table", metavar="FILE.py",
+        help="run the functions that this file registers with @aten, in this process",
+    )  # fmt: skip
     made.add_argument(
         "--mode", choices=("eager", "graph", "dynamic", "both", "all", "export"), default="both",
         help="eager, graph, both (the default), dynamic (symbolic sizes), all three, or export "
@@ -108,11 +114,11 @@ def _sweep(given: Namespace) -> int:
             given, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
         )
     _check_numbers(given)
+    if given.table:
+        return _sweep_table(given)
     if given.resume and not given.journal:
         raise CliError("--resume needs the journal to resume from: --journal FILE")
-    modes = {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
-        given.mode, (given.mode,)
-    )
+    modes = _modes(given)
     settings = Settings(modes, given.limit, given.opset or sweeping.OPSET)
     todo = _shard(_chosen(given, modes), given.shard)
     journal = None
@@ -140,6 +146,75 @@ def _sweep(given: Namespace) -> int:
     return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
 
 
+def _sweep_table(given: Namespace) -> int:
+    """The functions of a user's file, each with its OpInfos."""
+    from onnxwright.atenlib.load import functions
+    from onnxwright.sweep import units as sweeping
+    from onnxwright.sweep.report import Report
+    from onnxwright.sweep.results import Settings
+    from onnxwright.sweep.run import measure
+    from onnxwright.sweep.user_tables import in_use, table_of, without_others
+
+    _check_table_options(given)
+    functions()  # the library's own come first, so that a name that is taken is the file's error
+    try:
+        table = table_of(module_of(Path(given.table)), given.dtype)
+    except ValueError as error:
+        raise CliError(str(error)) from error
+    if not table.entries:
+        raise CliError(f"{given.table} registers no function with @aten")
+    todo = [unit for unit in table.units if not given.op or _named(unit, given.op)]
+    settings = Settings(_modes(given), given.limit, given.opset or sweeping.OPSET)
+    bar = Bar(len(todo), "sweep")
+    results, begun = [], time.perf_counter()
+    try:
+        with in_use(table):
+            for unit in todo:
+                results.append(without_others(measure(unit, settings), table))
+                bar.step()
+    finally:
+        bar.close()
+    seconds = time.perf_counter() - begun
+    asked = {"table": given.table, "op": given.op, "dtype": given.dtype}
+    status = _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+    for name, why in table.untested.items():
+        print(f"not tested: {name}: {why}")
+    if not any(o.status == "passed" for result in results for o in result.outcomes):
+        print("no sample ran one of the functions")
+        return DIFFERS
+    return status
+
+
+def _check_table_options(given: Namespace) -> None:
+    for name in ("module", "journal", "resume", "shard", "scheduler"):
+        if getattr(given, name):
+            raise CliError(f"--table and --{name} do not go together")
+    if given.n not in ("auto", "0"):
+        raise CliError("--table runs in this process: leave -n out")
+    if given.mode == "export":
+        raise CliError("--mode export runs OpInfos, not functions: leave it or --table out")
+    for dtype in given.dtype or ():
+        _check_dtype(dtype)
+
+
+def _named(unit: Any, ops: list[str]) -> bool:
+    short = {n.split("::")[-1] for n in unit.function.names}
+    return bool({*unit.function.names, *short, unit.test.name} & set(ops))
+
+
+def _modes(given: Namespace) -> tuple[str, ...]:
+    return {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
+        given.mode, (given.mode,)
+    )
+
+
+def _check_dtype(dtype: str) -> None:
+    from onnxwright.sweep import units as sweeping
+
+    if dtype not in sweeping.DTYPES:
+        raise CliError(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
+
+
 def _check_numbers(given: Namespace) -> None:
     """Refuse numbers that no sweep can use, before any sample is drawn."""
     from onnxwright.opset.history import newest
@@ -164,8 +239,7 @@ def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
     from onnxwright.sweep import units as sweeping
 
     for dtype in given.dtype or ():
-        if dtype not in sweeping.DTYPES:
-            raise CliError(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
+        _check_dtype(dtype)
     exported = sweep_export.EXPORT in modes
     if exported and given.module:
         raise CliError("--module names functions; --mode export runs OpInfos: name them with --op")

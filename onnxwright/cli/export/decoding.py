@@ -20,10 +20,11 @@ def add(commands: Commands) -> None:
     made = command(
         commands,
         "decoder",
-        "a causal language model of transformers as a folder for ONNX Runtime",
+        "a language model of transformers as a folder for ONNX Runtime",
         [
             "onnxwright decoder ./llama -o ./llama-onnx",
             "onnxwright decoder ./llama -o ./llama-int4 --weights int4 --target onnxruntime",
+            "onnxwright decoder ./whisper -o ./whisper-onnx",
         ],
         _decoder,
     )

@@ -97,7 +97,7 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     Raises:
         CliError: the file, script or model does not exist, or the file cannot be executed.
     """
-    module = _module(path)
+    module = module_of(path)
     maker = vars(module).get(MAKER)
     if name in ("", MAKER) and callable(maker) and not isinstance(maker, Script):
         import onnx
@@ -125,10 +125,22 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
     Raises:
         CliError: the file or script does not exist, or the file cannot be executed.
     """
-    return _script(path, _module(path), name)
+    return _script(path, module_of(path), name)
 
 
-def _module(path: Path) -> ModuleType:
+def module_of(path: Path) -> ModuleType:
+    """The module that a Python file makes.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The module; what it prints goes to standard error.
+
+    Raises:
+        CliError: there is no file, or it cannot be executed.
+        OnnxwrightError: what the file does is wrong.
+    """
     if not path.is_file():
         raise CliError(f"there is no file {path}")
     # What the file prints is not the command's result, which may go through a pipe.
@@ -193,4 +205,4 @@ def _is_theirs(frame: traceback.FrameSummary) -> bool:
     return not frame.filename.startswith((ours, "<frozen"))
 
 
-__all__ = ["executed", "failure_of", "find_program", "find_script", "scripts_of", "split_target"]
+__all__ = ["executed", "failure_of", "find_program", "scripts_of", "split_target"]

@@ -1,4 +1,4 @@
-"""Stage 1: a Python function to its syntax tree, with true lines and its own file.
+"""A Python function to its syntax tree, with true lines and its own file.
 
 The whole file is parsed (once per text), so lines and columns are those of the editor, whatever
 the function is nested in.  Text that is in no file is taken from `linecache` (notebooks, newer

@@ -1,4 +1,4 @@
-"""Stage 2: Python's syntax tree to the HIR; what cannot be said in ONNX is collected, not raised.
+"""Python's syntax tree to the HIR; what cannot be said in ONNX is collected, not raised.
 
 Every HIR node has a span in characters.  Nothing of `ast` is left after this stage.
 """

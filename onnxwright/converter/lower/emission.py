@@ -22,7 +22,8 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.verify import verify
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.kinds import OnnxType
 
 

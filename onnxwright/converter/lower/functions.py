@@ -1,4 +1,4 @@
-"""Stage 7: a function to IR. `lower_function` makes an ONNX function, `lower_main` a model's graph.
+"""A function to IR. `lower_function` makes an ONNX function, `lower_main` a model's graph.
 
 Output: SSA in nested scopes, every node with its origin, every result a tensor of its own.
 """
@@ -30,8 +30,9 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.errors import EagerError, ScriptTypeError, ScriptValueError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType, TensorType

@@ -17,7 +17,7 @@ from onnxwright.converter.lower.values import Poison, leaves
 from onnxwright.diagnostics.catalogue import numpy_functions as messages
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.diagnostics.span import Span
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 
 Memory = frozenset[object]
 # How the names begin that hold what a loop goes over; no program can say such a name.

@@ -7,7 +7,7 @@ from typing import Any
 
 from onnxwright.converter.lower.values import AttributeRef, RunTimeContainer
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue, common_type
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
@@ -17,6 +17,7 @@ from onnxwright.semantics.literals import (
     own_array,
     plain_kind,
 )
+from onnxwright.tracing.graph_backend import GraphBackend, common_type
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 

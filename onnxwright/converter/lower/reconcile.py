@@ -14,7 +14,7 @@ from onnxwright.ir.nested import all_nodes
 from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
-from onnxwright.semantics.graph_backend import GraphBackend
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.versions.one_call import converted_call
 
 

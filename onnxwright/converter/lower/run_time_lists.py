@@ -17,10 +17,11 @@ from onnxwright.converter.lower.values import RunTimeContainer
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.indexing import subscript
 from onnxwright.semantics.literals import as_value, cast, emit1, gather, int_constant
 from onnxwright.semantics.operands import truth
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType, TensorType

@@ -27,7 +27,8 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import TensorType
@@ -37,7 +38,7 @@ class LowerCallee(Protocol):
     """Lowers a script that is called to an ONNX function of its own."""
 
     def __call__(self, script: Script, context: Context, around: Sequence[Region] = ()) -> Any:
-        """The `lower.Lowered` of a script; `around` is where it is called."""
+        """The `lower.functions.Lowered` of a script; `around` is where it is called."""
 
 
 class Apply(Protocol):

@@ -10,8 +10,9 @@ import numpy as np
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.semantics.backend import Promotable, is_value
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import cast, emit1, gather, int_constant
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.roles import AttributeReference

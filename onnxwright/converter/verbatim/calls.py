@@ -28,7 +28,7 @@ from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 
 _RESERVED = ("_outputs", "_name")
@@ -112,7 +112,9 @@ def _kinds(
         return [None] * count
     try:
         if graphs:
-            return low.b._subgraph_types(op, node, graphs)
+            return low.b.subgraph_types(
+                op, len(node.inputs), len(node.outputs), graphs, node.attributes.values()
+            )
         found = infer(signature, node, types, known, op.version)
         if op.name == "Constant" and "value" in node.attributes:
             tensor = node.attributes["value"]

@@ -13,7 +13,8 @@ from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.verbatim.tables import VERBATIM
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.kinds import OnnxType
 
 

@@ -18,7 +18,7 @@ from onnxwright.converter.lower.loops.carried import AnyLoop
 from onnxwright.converter.lower.loops.lowering import for_loop, while_loop
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.statements.binding import bind_target
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

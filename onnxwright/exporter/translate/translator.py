@@ -38,7 +38,7 @@ from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrap
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.kinds import TensorType

@@ -17,7 +17,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.attributes import is_reference
 from onnxwright.opset.op import Op
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.scan_layout import scan_layout
 from onnxwright.types.dtypes import DType

@@ -25,7 +25,7 @@ from onnxwright.diagnostics.catalogue import control_flow
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value, cast, emit1, shape_of
 from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType

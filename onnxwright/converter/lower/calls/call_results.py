@@ -16,8 +16,9 @@ from onnxwright.converter.lower.values import AttributeRef
 from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value, kind_of, own_array
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.annotations import ValueSpec
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

@@ -40,10 +40,11 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.op import Op
 from onnxwright.semantics import calls
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value, describe
 from onnxwright.semantics.numpy_functions.table import METHODS as ARRAY_METHODS
 from onnxwright.semantics.numpy_functions.table import call_method
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.kinds import AttrKind
 from onnxwright.types.roles import marks_function
 

@@ -14,7 +14,7 @@ from onnxwright.converter.lower.run_time_lists import RunTimeList, concatenated
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.values import is_dynamic
 from onnxwright.diagnostics.span import Span
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.numpy_functions.rearranging import astype
 from onnxwright.semantics.numpy_functions.table import FUNCTIONS, call_function, call_ufunc

@@ -23,7 +23,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.signature import EMPTY, FunctionSignature, Param

@@ -23,7 +23,7 @@ from onnxwright.diagnostics.catalogue import control_flow
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import calls
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.indexing import subscript
 from onnxwright.semantics.literals import (
     describe,
@@ -34,6 +34,7 @@ from onnxwright.semantics.literals import (
     shape_of,
 )
 from onnxwright.semantics.shared_memory import is_view_index
+from onnxwright.tracing.graph_backend import GraphBackend
 
 ITEM_LIMIT = 1 << 16
 

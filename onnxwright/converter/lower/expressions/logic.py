@@ -22,7 +22,7 @@ from onnxwright.diagnostics.catalogue import control_flow, types
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     as_value,
     cast,

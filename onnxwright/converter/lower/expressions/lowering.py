@@ -31,7 +31,7 @@ from onnxwright.diagnostics.diagnostic import fail, located, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics import arithmetic
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     as_value,
     emit1,

@@ -41,7 +41,7 @@ from onnxwright.converter.lower.values import (
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.diagnostics.span import Span
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     describe,
 )

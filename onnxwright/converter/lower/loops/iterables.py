@@ -25,7 +25,7 @@ from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     cast,
     emit1,

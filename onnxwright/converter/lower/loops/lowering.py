@@ -36,7 +36,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.errors import NeedsStaticValue, ScriptError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import detach
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     as_value,
     emit1,

@@ -19,7 +19,7 @@ from onnxwright.diagnostics.catalogue import ops, syntax
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics.assignment import assign
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.indexing import subscript
 from onnxwright.semantics.shared_memory import is_view_index
 

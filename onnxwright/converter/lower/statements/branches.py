@@ -33,7 +33,7 @@ from onnxwright.diagnostics.diagnostic import Diagnostic, Label, fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Scope
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe, emit1
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType, TensorType

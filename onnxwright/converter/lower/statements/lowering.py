@@ -27,7 +27,7 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
 from onnxwright.opset.history import is_known_domain
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 
 
 def execute_assign(low: Lowering, s: hir.Assign) -> None:

@@ -16,7 +16,7 @@ from onnxwright.diagnostics.diagnostic import collecting, fail, located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.semantics.backend import Promotable, is_value
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
 from onnxwright.types.annotations import ValueSpec
 from onnxwright.types.kinds import OptionalType, SequenceType, TensorType, fits
