@@ -21,7 +21,7 @@ _END = "    # isort: on\n"
 _CALLABLE_MODULES = {"evaluator": "onnxwright.eager"}
 # Modules of other projects' names: type checkers find them as files.
 _NOT_CHECKED = frozenset(
-    {"values", "onnx_opset", "onnx_types", "tensor", "torch_onnx", "testing", "interop"}
+    {"values", "onnx_opset", "onnx_types", "tensor"}
 )
 
 
