@@ -85,16 +85,16 @@ def check_tokens(model: Any, folder: Path, name: str, steps: int = 8) -> None:
         np.testing.assert_array_equal(tokens_of(folder, config, arrays, steps), expected)
 
 
-def check(name: str, folder: Path, weights: str = "float32") -> Any:
-    model = pair(name)
-    report = ow.export_decoder(model, folder, weights=weights)
+def check(name: str, folder: Path, **options: Any) -> Any:
+    model = pair(name, **options)
+    report = ow.export_decoder(model, folder)
     assert report.tokens_equal, str(report)
     assert [(c.batch, c.equal, c.total) for c in report.checks] == [(1, 12, 12), (3, 36, 36)]
     return model, report
 
 
 def test_t5(tmp_path: Path) -> None:
-    model, report = check("T5ForConditionalGeneration", tmp_path / "out")
+    model, report = check("T5ForConditionalGeneration", tmp_path / "out", num_layers=1)
     assert report.files == (
         "decoder.onnx", "decoder.onnx.data", "decoder_config.json", "encoder.onnx",
         "encoder.onnx.data",
@@ -104,9 +104,10 @@ def test_t5(tmp_path: Path) -> None:
     assert report.checks[1].padded
     check_tokens(model, tmp_path / "out", "decoder_config.json")
     inputs = [v.name for v in ow.load(tmp_path / "out" / "decoder.onnx").graph.inputs]
-    assert {"past_key_values.1.decoder.key", "past_key_values.1.encoder.value"} < set(inputs)
+    assert {"past_key_values.0.decoder.key", "past_key_values.0.encoder.value"} < set(inputs)
 
 
+@pytest.mark.slow
 def test_whisper(tmp_path: Path) -> None:
     model, report = check("WhisperForConditionalGeneration", tmp_path / "out")
     assert report.type == "whisper"
