@@ -11,12 +11,13 @@ import pytest
 import torch
 
 import onnxwright as ow
+from onnxwright.cli.main import main
 from onnxwright.errors import ExportValueError
 
 pytest.importorskip("transformers", reason="the models are of transformers")
 ort = pytest.importorskip("onnxruntime", reason="the folders run in it")
 
-from tests.exporter.decoder_models import PAIRS, pair  # noqa: E402 - needs transformers
+from tests.exporter.decoder_models import PAIRS, decoder, pair  # noqa: E402 - needs transformers
 
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
@@ -85,23 +86,30 @@ def check_tokens(model: Any, folder: Path, name: str, steps: int = 8) -> None:
         np.testing.assert_array_equal(tokens_of(folder, config, arrays, steps), expected)
 
 
-def check(name: str, folder: Path, **options: Any) -> Any:
-    model = pair(name, **options)
+def check(name: str, folder: Path) -> Any:
+    model = pair(name)
     report = ow.export_decoder(model, folder)
     assert report.tokens_equal, str(report)
     assert [(c.batch, c.equal, c.total) for c in report.checks] == [(1, 12, 12), (3, 36, 36)]
     return model, report
 
 
-def test_t5(tmp_path: Path) -> None:
-    model, report = check("T5ForConditionalGeneration", tmp_path / "out", num_layers=1)
-    assert report.files == (
+def test_t5(tmp_path: Path, capsys: Any) -> None:
+    """Written by transformers, read by the command."""
+    model = pair("T5ForConditionalGeneration", num_layers=1)
+    model.save_pretrained(tmp_path / "t5")
+    assert main(["decoder", str(tmp_path / "t5"), "-o", str(tmp_path / "out"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [(c["batch"], c["padded"], c["equal"]) for c in report["checks"]] == [
+        (1, False, 12),
+        (3, True, 36),
+    ]
+    assert report["files"] == [
         "decoder.onnx", "decoder.onnx.data", "decoder_config.json", "encoder.onnx",
-        "encoder.onnx.data",
-    )  # fmt: skip
-    assert report.type == ""
-    assert "no type for t5" in report.notes[0]
-    assert report.checks[1].padded
+        "encoder.onnx.data", "generation_config.json",
+    ]  # fmt: skip
+    assert report["type"] == ""
+    assert "no type for t5" in report["notes"][0]
     check_tokens(model, tmp_path / "out", "decoder_config.json")
     inputs = [v.name for v in ow.load(tmp_path / "out" / "decoder.onnx").graph.inputs]
     assert {"past_key_values.0.decoder.key", "past_key_values.0.encoder.value"} < set(inputs)
@@ -139,4 +147,6 @@ def test_examples_of_the_encoder() -> None:
         ow.export_decoder(model, "out", inputs={"features": torch.ones(1)})
     with pytest.raises(ExportValueError, match="does not run with an example"):
         ow.export_decoder(model, "out", inputs={"input_features": torch.ones(1, 8, 10)})
+    with pytest.raises(ExportValueError, match="LlamaForCausalLM has no encoder"):
+        ow.export_decoder(decoder("LlamaForCausalLM"), "out", inputs={"input_ids": torch.ones(1)})
     assert ow.cache_of(model, 3, 4).cross_attention_cache.layers[1].keys.shape == (3, 4, 30, 16)
