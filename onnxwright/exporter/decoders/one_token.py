@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 
-class OneToken(torch.nn.Module):
+class OneToken(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
     """A model that keeps the states of a row where the token is padding.
 
     Args:
