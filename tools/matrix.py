@@ -247,7 +247,8 @@ def torch_requirements(version: str) -> list[str]:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     oldest = re.search(r'^torch = \["torch>=([\d.]+)"\]', text, re.MULTILINE)
     models = re.search(r'"(transformers[^"]*)"', text)
-    assert oldest is not None and models is not None
+    assert oldest is not None
+    assert models is not None
     number = {"oldest": f"=={oldest[1]}.0", "newest": ""}.get(version, f"=={version}")
     return [f"torch{number}", models[1]]
 
