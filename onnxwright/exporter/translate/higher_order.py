@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
-from torch._higher_order_ops.flex_attention import math_attention
 from torch.fx import Node
 from torch.fx.node import map_arg
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
+from onnxwright.exporter.torch_internals import math_attention
 from onnxwright.exporter.translate.auto_functional import (
     auto_functionalized,
     auto_functionalized_v2,

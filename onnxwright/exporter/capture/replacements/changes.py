@@ -54,7 +54,8 @@ class Changes:
     def appended(self, table: list[Any], values: list[Any]) -> None:
         """Add items at the end of a list."""
         table.extend(values)
-        self.later(lambda: [table.remove(value) for value in values])
+        for value in values:
+            self.later(lambda value=value: table.remove(value))
 
     def kernels(self, key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> None:
         """Give operators other kernels in Python.
