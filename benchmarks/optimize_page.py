@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import statistics
+from importlib import metadata
 from typing import Any
 
 # Those that write standard operators alone: ours is beside the best of them.
 PEERS = ("onnxslim", "onnxsim", "onnxoptimizer", "onnxscript", "ort basic")
 DIALECTS = ("coreml", "keras", "ort_transformers", "paddle", "sklearn", "tensorflow", "torchscript")
 # Why another one leaves fewer nodes of a model, by the beginning of its name.
-REASONS: dict[str, str] = {}
+REASONS: dict[str, str] = {
+    "multihead_attention.dynamo": "FusedMatMul takes in a Transpose that moves the batch; three "
+    "Gathers of one value are a Split and three Squeezes",
+}
+OF_RUNTIME = ("ort extended", "ort transformers")
 HEAD = """\
 # Beside other optimizers
 
 <!-- Written by `python benchmarks/optimize.py FOLDER --page docs/guide/other_optimizers.md`. -->
 
 Models as other converters write them, and exports of networks, through
-[`ow.optimize`](optimizer.md) and five others that write standard operators: {peers}. The models are
-made by code:
+[`ow.optimize`](optimizer.md) and five others that write standard operators:
+{peers}. The models are made by code; rules that they showed to be missing were written:
 
 ```bash
 pip install "onnxwright[bench]"
@@ -26,7 +31,7 @@ python benchmarks/optimize.py corpus --page docs/guide/other_optimizers.md
 ```
 
 Constants do not count as nodes. "Nodes kept" is the geometric mean over the models that come out
-right. Outputs are compared on the same inputs without ONNX Runtime's own optimizations: "wrong" is
+right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs without ONNX Runtime's own optimizations: "wrong" is
 an output that is not the original's, or a model that no longer runs. Times are of one loaded
 machine.
 """
@@ -43,14 +48,16 @@ def right(row: dict[str, Any] | None) -> bool:
     return row is not None and "nodes" in row and row["wrong"] is None
 
 
-def losses(found: dict[str, dict[str, dict[str, Any]]]) -> list[tuple[str, int, int, int, str]]:
+def losses(
+    found: dict[str, dict[str, dict[str, Any]]], mine: str, peers: tuple[str, ...]
+) -> list[tuple[str, int, int, int, str]]:
     """The models of which a peer leaves fewer nodes: nodes before, ours, the fewest, and whose."""
     rows = []
     for name, libraries in found.items():
-        others = [(libraries[p]["nodes"], p) for p in PEERS if right(libraries.get(p))]
-        if not others or not right(libraries.get("onnxwright")):
+        others = [(libraries[p]["nodes"], p) for p in peers if right(libraries.get(p))]
+        if not others or not right(libraries.get(mine)):
             continue
-        ours = libraries["onnxwright"]["nodes"]
+        ours = libraries[mine]["nodes"]
         if min(others)[0] < ours:
             rows.append((name, libraries["original"]["nodes"], ours, *min(others)))
     return rows
@@ -88,8 +95,8 @@ def comparison(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) ->
 def page(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> str:
     """The figures as a page of the documentation."""
     present = [n for n in ("onnxwright", *PEERS) if n in names]
-    lost = losses(found)
-    lines = [HEAD.format(peers=", ".join(n for n in present[1:]))]
+    lost = losses(found, "onnxwright", PEERS)
+    lines = [HEAD.format(peers=", ".join(with_version(n) for n in present[1:]))]
     lines += [f"## All {len(found)} models", "", *comparison(found, present), ""]
     part = (len(found) - len(lost)) / max(len(found), 1)
     lines += [
@@ -108,15 +115,45 @@ def page(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> str:
         ]
         best = len(some) - sum(kind_of(row[0]) == kind for row in lost)
         lines.append(f"| {kind} | {len(some)} | {' | '.join(kept)} | {best} |")
-    lines += ["", "## Where another one leaves fewer nodes", ""]
-    lines += ["| model | nodes | ours | fewest | why |", "|---|--:|--:|--:|---|"] if lost else []
-    for name, before, ours_, fewest, whose in lost:
-        why = next((r for start, r in REASONS.items() if name.startswith(start)), "")
-        lines.append(f"| {name} | {before} | {ours_} | {fewest} ({whose}) | {why} |")
+    lines += ["", "## Where another one leaves fewer nodes", "", *listed(lost)]
+    lines += ["", "## Wrong outputs and failures", "", *troubles(found, present)]
     special = [n for n in ("onnxwright ort", "ort extended", "ort transformers") if n in names]
     if special:
         lines += ["", *for_runtime(found, special)]
     return "\n".join(lines) + "\n"
+
+
+def with_version(name: str) -> str:
+    """A library with the version that is installed."""
+    package = "onnxruntime" if name.startswith("ort") else name
+    try:
+        return f"{name} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        return name
+
+
+def troubles(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> list[str]:
+    """What went wrong, model by model."""
+    lines = ["| model | optimizer | what |", "|---|---|---|"]
+    for model, libraries in found.items():
+        for name in names:
+            row = libraries.get(name, {})
+            what = row.get("trouble") or row.get("wrong")
+            if what:
+                shown = " ".join(str(what).split()).replace("|", "/")[:90]
+                lines.append(f"| {model} | {name} | `{shown.replace('`', '')}` |")
+    return lines if len(lines) > 2 else ["Nothing."]
+
+
+def listed(lost: list[tuple[str, int, int, int, str]]) -> list[str]:
+    """Losses as a table, each with its reason."""
+    if not lost:
+        return ["Nowhere."]
+    lines = ["| model | nodes | ours | fewest | why |", "|---|--:|--:|--:|---|"]
+    for name, before, ours, fewest, whose in lost:
+        why = next((r for start, r in REASONS.items() if name.startswith(start)), "not looked at")
+        lines.append(f"| {name} | {before} | {ours} | {fewest} ({whose}) | {why} |")
+    return lines
 
 
 def for_runtime(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> list[str]:
@@ -143,4 +180,8 @@ def for_runtime(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -
             f"| {mean_of(rows, 'plain ms')} | {sum(r.get('wrong') is not None for r in every)} "
             f"| {sum('trouble' in r for r in every)} |"
         )
+    lost = losses(found, names[0], OF_RUNTIME)
+    count = f"{len(found) - len(lost)} of {len(found)}"
+    words = f"Ours has fewer nodes than both, or as many, on {count} models. The others:"
+    lines += ["", words, "", *listed(lost)]
     return lines
