@@ -21,7 +21,6 @@ from onnxwright.exporter.capture.source.chosen_objects import (
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
-    Grown,
     close_other_names,
     raise_growth,
     rows_kept,
@@ -124,13 +123,8 @@ def _conditional(
     parts: list[Part] = []
     found: list[list[Any]] = []
     raw: list[list[Any]] = []
-    growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
-    added = [growth.added for growth in growths]
-    adds: list[list[int]] = []
     chosen_there: list[Chosen] = []
     for side, branch in ((True, then), (False, orelse)):
-        for growth, so_far in zip(growths, added):
-            growth.added = so_far
         state.write(before)
         outside = comparisons()
         with Region() as region, supposing(condition, side), side_of(then, orelse) as written:
@@ -150,11 +144,7 @@ def _conditional(
             parts[-1].known = known
             raw.append(after)
             found.append([settled(value) for value in after])
-            adds.append([growth.added for growth in growths])
     state.write(before)
-    for growth, one, two in zip(growths, *adds):
-        growth.added = max(one, two)
-        growth.certain &= one == two
     for n, (one, two) in enumerate(zip(*raw)):
         if one is two:  # what both sides leave as it is
             found[0][n] = found[1][n] = one

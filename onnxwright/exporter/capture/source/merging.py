@@ -17,6 +17,7 @@ import torch
 from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.source.appended_lists import Appended
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import OtherName
 from onnxwright.exporter.capture.source.one_of import (
@@ -81,6 +82,8 @@ class Merger:
         """
         if is_same_object(left, right):
             return lambda _: left
+        if isinstance(left, Appended) and isinstance(right, Appended):
+            left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
         if asks_constants():
