@@ -96,7 +96,7 @@ class LeftBehind:
         written: the choices whose result it wrote to, with sources of before.
     """
 
-    sources: Mapping[int, Nodes] = dataclasses.field(default_factory=dict)
+    sources: dict[int, Nodes] = dataclasses.field(default_factory=dict)
     written: Sequence[ChosenTensor] = ()
 
 
@@ -194,6 +194,25 @@ def check_chosen_tensors(nodes: Iterable[fx.Node], results: Mapping[int, fx.Node
             written.append(dataclasses.replace(chosen, result=None, sources=(left,)))
     found = {key: sources_of(node, own, inside) for key, node in results.items()}
     return LeftBehind({key: nodes for key, nodes in found.items() if nodes}, written)
+
+
+def check_not_written(node: fx.Node, written: Iterable[fx.Node]) -> None:
+    """Refuse to read a tensor of before a part that the part wrote to under another name.
+
+    Args:
+        node: of the tensor.
+        written: the nodes that the part writes to.
+
+    Raises:
+        ChosenTensorError: a decision chose one of them from it, or it from one of them.
+    """
+    session = current()
+    known: list[ChosenTensor] = [] if session is None else session.chosen_tensors
+    base, others = base_of(node), {base_of(one) for one in written}
+    for chosen in known if others - {base} else ():
+        names = chosen.homes(known) | ({base_of(chosen.result)} if chosen.result else set())
+        if base in names and not names.isdisjoint(others - {base}):
+            raise chosen.error()
 
 
 def sources_of(

@@ -48,7 +48,7 @@ from onnxwright.exporter.capture.source.regions import (
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.run_time_lists import after_changes
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
-from onnxwright.exporter.capture.source.sides import MorePlacesError, check_places, side_of
+from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
@@ -80,10 +80,6 @@ def conditional(
             before, count = state.read(), chosen_so_far()
             try:
                 return _conditional(truth, then, orelse, state, effects)
-            except MorePlacesError as more:
-                forget_chosen(count)
-                state.write(before)
-                state.add(more.places)
             except DisagreementError as error:
                 forget_chosen(count)
                 error.condition = error.condition or _comparison(condition)
@@ -137,8 +133,17 @@ def _conditional(
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
-            written.end()
-            check_places(written, state, then, orelse)
+            late = end_side(written, state, then, orelse)
+            if late:
+                # Functions that this side calls wrote there: the other side leaves it as it is.
+                held = state.add([place for place, _ in late])
+                before += held
+                after += [value for _, value in late]
+                for part, one in zip(parts, raw):
+                    part.give_outer(leaves_of(held), tracer())
+                    one += held
+                found = [[*one, *map(settled, held)] for one in found]
+                slots = state.open()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known

@@ -68,8 +68,8 @@ from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_s
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.run_time_lists import after_changes, of_same_list
 from onnxwright.exporter.capture.source.session import current, note_loss
-from onnxwright.exporter.capture.source.sides import MorePlacesError, check_places, side_of
-from onnxwright.exporter.capture.source.state import UNSET, State
+from onnxwright.exporter.capture.source.sides import end_side, side_of
+from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
 # How often the types of what a loop carries may change until they stay.
@@ -165,6 +165,7 @@ class Loop:
         """Run an iteration to see what it changes; whether that is more than was known."""
         count, functions = chosen_so_far(), (self.test, self.body)
         self.known = known_symbols()
+        self.to_choose: dict[int, Any] = {}
         try:
             with Region() as region, side_of(*functions) as written:
                 values = self._start(region)
@@ -177,10 +178,11 @@ class Loop:
                 after = rows_kept(values, self.state.read())
                 objects.note_iteration(self._varying(after))
                 self.state.setter(self.before)
-                written.end()
-                check_places(written, self.state, *functions)
+                late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
-                changed = self._widen(values, after)
+                if late:
+                    self._add_places([place for place, _ in late])
+                changed = bool(late) or self._widen(values, after)
                 if changed:
                     region.discard()
                     forget_chosen(count)
@@ -188,7 +190,7 @@ class Loop:
                     objects.check()
                     self.objects = objects
                     self.iteration = self._closed(region, after, again)
-        except (MorePlacesError, UnevenItemError, DisagreementError) as error:
+        except (UnevenItemError, DisagreementError) as error:
             forget_chosen(count)
             self.state.write(self.before)
             if isinstance(error, UnevenItemError):
@@ -212,7 +214,6 @@ class Loop:
         """
         changed = False
         rebound: list[Any] = []
-        self.to_choose: dict[int, Any] = {}
         for n, slot in enumerate(self.slots):
             owner = self.state.owner(n)
             if owner is not None and any(owner is one for one in rebound):
@@ -234,6 +235,13 @@ class Loop:
                 if n not in self.to_choose:
                     changed |= self._vary_or_leave(n, values, after)
         return changed
+
+    def _add_places(self, places: list[Place]) -> None:
+        """Know of more places, which functions that an iteration calls write to."""
+        held = self.state.add(places)
+        self.slots[:] = self.state.open()
+        self.before += held
+        self.original += held
 
     def _varying(self, values: list[Any]) -> dict[int, Any]:
         """The values of the slots that are carried."""

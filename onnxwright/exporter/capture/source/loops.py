@@ -37,7 +37,6 @@ from onnxwright.exporter.capture.source.session import (
     refused_here,
 )
 from onnxwright.exporter.capture.source.sides import (
-    MorePlacesError,
     has_new_keys,
     places_of,
     side_of,
@@ -346,12 +345,7 @@ def _loop(
     assert session is not None
     session.record(kind)
     with refused_here():
-        while True:
-            try:
-                Loop(test, body, state, counter, trips).run()
-                return
-            except MorePlacesError as more:
-                state.add(more.places)
+        Loop(test, body, state, counter, trips).run()
 
 
 # Iterators that end if what they go over does.
