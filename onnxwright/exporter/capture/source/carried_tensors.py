@@ -172,7 +172,7 @@ class CarriedTensors:
         self, one: AppendedTensor, rows: fx.Node | None, last: fx.Node, sources: Sequence[fx.Node]
     ) -> ChosenTensor:
         said = (one.words, one.words)
-        return ChosenTensor(rows, last, (tuple(sources),), one.path, said, self.place, in_loop=True)
+        return ChosenTensor(rows, last, (tuple(sources),), one.path, said, self.place, is_item=True)
 
     def note_appended(
         self,

@@ -31,10 +31,14 @@ class ChosenTensorError(DisagreementError):
 
     # Whether the iterations of a loop chose it.
     in_loop = False
+    # Whether it is an item of a list.
+    is_item = False
 
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
-        return export_changes.ChosenChanged(kind="Tensor", in_loop=self.in_loop, span=self.span)
+        return export_changes.ChosenChanged(
+            kind="Tensor", in_loop=self.in_loop, is_item=self.is_item, span=self.span
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +53,7 @@ class ChosenTensor:
         words: what it is on each side, as words.
         place: the file and line of the decision.
         in_loop: whether the iterations of a loop chose it.
+        is_item: whether it has the items of a list that a loop appends to.
         returned_by: the function that has returned it, on one side; None for other tensors.
     """
 
@@ -59,6 +64,7 @@ class ChosenTensor:
     words: tuple[str, str]
     place: tuple[str, int]
     in_loop: bool = False
+    is_item: bool = False
     returned_by: FrameType | None = None
 
     def of(self) -> list[fx.Node]:
@@ -84,6 +90,7 @@ class ChosenTensor:
         """The error for a write to it."""
         error = ChosenTensorError(self.path, *self.words)
         error.span, error.in_loop = line_of(*self.place), self.in_loop
+        error.is_item = self.is_item
         return error
 
 

@@ -22,7 +22,6 @@ from onnxwright.exporter.capture.source.carries import (
     leaf_paths,
     mark_numbers,
     stands_for_number,
-    start_of,
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import (
@@ -32,7 +31,7 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     renew_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
-from onnxwright.exporter.capture.source.conditional import Outputs, conditional
+from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
@@ -50,7 +49,7 @@ from onnxwright.exporter.capture.source.merging import (
     Merger,
     aligned,
     common_dtype,
-    count_constants,
+    form_of,
     has_choice,
     leaves_of,
 )
@@ -58,22 +57,17 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
-    emit,
-    empty,
     known_symbols,
-    operand_values,
     tracer,
 )
-from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_shape
+from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.run_time_lists import after_changes, of_same_list
 from onnxwright.exporter.capture.source.session import current, note_loss
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
-
-# How often the types of what a loop carries may change until they stay.
-_TRIES = 6
+from onnxwright.exporter.capture.source.while_loops import emit_loop
 
 
 class Loop:
@@ -118,21 +112,19 @@ class Loop:
         Raises:
             LoopChangeError: what is carried changes its kind.
         """
-        tries = _TRIES
-        while tries:
-            known = self._constants()
+        seen = set()
+        while True:
             try:
                 with self._active():
                     if not self._try():
                         break
             except ListUseError as error:
                 self._carry_read(error)
-            # An iteration may give the next of some constants.
-            tries -= self._constants() <= known
-        else:
-            paths = [c.path for carries in self.varying.values() for c in carries]
-            path = paths[0] if paths else self.slots[next(iter(self.to_choose))].name
-            raise LoopChangeError(path, "of another type", "of another again")
+            # There are finitely many forms: the search ends.
+            form = self._form()
+            if form in seen:
+                raise self._no_form()
+            seen.add(form)
         try:
             with self._active():
                 return self._build()
@@ -140,9 +132,20 @@ class Loop:
             self._carry_read(error)
             return self.run()
 
-    def _constants(self) -> int:
-        """How many texts, modules and members of enumerations variables of the loop may have."""
-        return sum(map(count_constants, self.before))
+    def _form(self) -> Any:
+        """What is carried, without values."""
+        varying = [
+            (n, c.path, c.dtype, tuple(s if isinstance(s, OwnSize) else 0 for s in c.shape))
+            for n, carries in self.varying.items() for c in carries
+        ]  # fmt: skip
+        lists = tuple(self.lists.appended), tuple(self.lists.carried)
+        return frozenset(varying), lists, tuple(map(form_of, self.before))
+
+    def _no_form(self) -> LoopChangeError:
+        """The error for a loop whose iterations change what is carried each time."""
+        paths = [c.path for carries in self.varying.values() for c in carries]
+        path = paths[0] if paths else self.slots[next(iter(self.to_choose), 0)].name
+        return LoopChangeError(path, "of another type", "of another again")
 
     def carries(self, items: list[Any]) -> bool:
         """Whether a list of Python was there before the loop."""
@@ -345,9 +348,7 @@ class Loop:
             written.end()
             self.state.write(self.before)
             test = region.close([going])
-        scans = self.lists.scans(after)
-        leaves = [*leaves, *(leaf for _, leaf in scans)]
-        results = self._emit(test, body, [*carries, *(c for c, _ in scans)], leaves, going)
+        results = emit_loop(test, going, body, [*zip(carries, leaves)], self.lists.scans(after))
         tensors = [x for c, x in zip(carries, results) if not c.is_number]
         self.tensors.note(tracer(), tensors)
         taken = iter(results)
@@ -419,35 +420,3 @@ class Loop:
             path = f"an item of {self.slots[n].name}"
             found.append(None if node is None else AppendedTensor(path, words(leaf), node))
         return found
-
-    def _emit(
-        self, test: Part, body: Part, carries: list[Carry], leaves: list[Any], going: Any
-    ) -> list[Any]:
-        """`while_loop` of the two parts."""
-        begun = [start_of(c) for c in carries]
-        scans = [node_of(tracer(), x) for x in begun[len(self._carries()) :]]
-        count = len(carries) - len(scans)
-        first, second = list(test.read)[:count], list(body.read)[:count]
-        written = [n for n in body.written if n not in second]
-        made = Outputs(body)
-        for carry, leaf in zip(carries, leaves):
-            made.add(leaf, leaf, carry.path, carry.dtype, carry.sizes())
-        for node in written:
-            made.add_node(body.written[node])
-        truth = Outputs(test)
-        truth.add(going, going, "the condition", torch.bool)
-        rest = [n for n in dict.fromkeys([*test.read, *body.read])
-                if n not in first and n not in second and n not in written]  # fmt: skip
-        one = test.module([*first, *scans, *written, *rest], truth.nodes)
-        two = body.module([*second, *scans, *written, *rest], made.nodes)
-        values = operand_values([*written, *rest])
-        targets = values[: len(written)]
-        begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
-        parts = {"while_loop_cond_graph": one, "while_loop_body_graph": two}
-        args = (one, two, tuple(begun), tuple(values[len(written) :]))
-        given = [empty(c.unknown_sizes(), c.dtype) for c in carries]
-        given += [empty(x.shape, x.dtype) for x in targets]
-        results = emit(torch.ops.higher_order.while_loop, parts, args, given)
-        for target, value in zip(targets, results[len(carries) :]):
-            target.copy_(value)
-        return list(results[: len(carries)])
