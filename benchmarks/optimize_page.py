@@ -31,9 +31,9 @@ python benchmarks/optimize.py corpus --page docs/guide/other_optimizers.md
 ```
 
 Constants do not count as nodes. "Nodes kept" is the geometric mean over the models that come out
-right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs without ONNX Runtime's own optimizations: "wrong" is
-an output that is not the original's, or a model that no longer runs. Times are of one loaded
-machine.
+right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs
+without ONNX Runtime's own optimizations: "wrong" is an output that is not the original's, or a
+model that no longer runs. Times are of one loaded machine.
 """
 
 

@@ -198,7 +198,7 @@ class Loop:
             self.state.write(self.before)
             if isinstance(error, UnevenItemError):
                 self.lists.differ(error)
-            elif isinstance(error, DisagreementError) and error.grows is not None:
+            elif error.grows is not None:
                 self.lists.grow(*error.grows, error)
             else:
                 raise
