@@ -266,14 +266,16 @@ class FunctionRule(Rule):
     def __init__(self, script: Any, **options: Unpack[RuleOptions]) -> None:
         self._script = script
         self._options = options
-        options.setdefault("name", f"{script.domain}.{script.name}")
-        super().__init__(script.function, pattern=_NOTHING, **options)
+        super().__init__(
+            script.function, name=f"{script.domain}.{script.name}", pattern=_NOTHING, **options
+        )
 
     def for_version(self, _version: int) -> Rule:
         """The rule for models of an opset version."""
         functions = self._script.lowered_functions(_version)
         made = Rule(
             self._script.function,
+            name=self.name,
             pattern=Pattern.of_function(functions[-1]),
             **self._options,
         )
