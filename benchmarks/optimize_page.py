@@ -31,9 +31,9 @@ python benchmarks/optimize.py corpus --page docs/guide/other_optimizers.md
 ```
 
 Constants do not count as nodes. "Nodes kept" is the geometric mean over the models that come out
-right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs without ONNX Runtime's own optimizations: "wrong" is
-an output that is not the original's, or a model that no longer runs. Times are of one loaded
-machine.
+right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs
+without ONNX Runtime's own optimizations: "wrong" is an output that is not the original's, or a
+model that no longer runs. Times are of one loaded machine.
 """
 
 
@@ -140,8 +140,9 @@ def troubles(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> l
             row = libraries.get(name, {})
             what = row.get("trouble") or row.get("wrong")
             if what:
-                shown = " ".join(str(what).split()).replace("|", "/")[:90]
-                lines.append(f"| {model} | {name} | `{shown.replace('`', '')}` |")
+                # Of an exception its type: what follows may name files of the library.
+                shown = str(what).split(": ")[0] if row.get("trouble") else str(what)
+                lines.append(f"| {model} | {name} | {shown.replace('`', '').replace('|', '/')} |")
     return lines if len(lines) > 2 else ["Nothing."]
 
 
