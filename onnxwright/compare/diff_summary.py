@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class ChangeLike(Protocol):
-    """What is read of a change; see `testing.changes.Change`."""
+    """What is read of a change; see `compare.changes.Change`."""
 
     @property
     def kind(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.constants import array_of_constant
+from onnxwright.tracing.constants import array_of_constant
 
 # Patterns compare numbers of arrays up to this size.
 MOST_NUMBERS = 64

@@ -12,10 +12,9 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import opened, returned
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
@@ -35,7 +34,8 @@ from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
-from onnxwright.optimizer.versions import convert_version
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.versions.api import convert_version
 
 M = TypeVar("M")
 
@@ -131,22 +131,22 @@ def optimize(
         ['Relu']
     """
     first = source = opened(model, schemas=True)
-    assume = [_choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
+    assume = [choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
     source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
-        _choice("level", level, LEVELS),
+        choice("level", level, LEVELS),
         frozenset(assume),
-        _choice("target", target, TARGETS),
+        choice("target", target, TARGETS),
         version or onnx.defs.onnx_opset_version(),
         frozenset(keep),
     )
     known = {r.name: r for r in library.rules()}
-    left_out = {_choice("skip", name, (*known, *PASSES)) for name in skip}
-    chosen = [*_checked(rules), *(r for r in known.values() if r.name not in left_out)]
+    left_out = {choice("skip", name, (*known, *PASSES)) for name in skip}
+    chosen = [*checked_rules(rules), *(r for r in known.values() if r.name not in left_out)]
     options = _Options(
         scope, chosen, _decide(inline), version, fold_limit, scope.keep,
         moves_transposes="move_transposes" not in left_out,
@@ -303,7 +303,7 @@ def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> 
         ),
     )
     if rewriter is not None:
-        _add_functions(made, rewriter)
+        add_functions(made, rewriter)
     return made
 
 
@@ -315,71 +315,14 @@ def _fold_exactly(b: TracingBackend) -> None:
     b.folds_exactly = True
 
 
-def _add_functions(model: ir.Model, rewriter: Rewriter) -> None:
+def add_functions(model: ir.Model, rewriter: Rewriter) -> None:
     for key, function in rewriter.functions.items():
         if key not in model.functions:
             model.functions[key] = function
         model.graph.opset_imports.setdefault(function.domain, 1)
 
 
-def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") -> M:
-    """A model with replacements where rules match; everything else stays as it is.
-
-    Args:
-        model: a model of any kind (see `ow.load`); it is not changed.
-        rules: a rule, or several; they are tried until none of them matches.
-        level: "exact" leaves out rules that may change the rounding.
-
-    Returns:
-        A model of the kind that was given (an `onnx_ir.Model` for a path, a ModelProto for a
-        script).
-
-    Raises:
-        ModelTypeError: it is not a model (OW752).
-        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
-
-    Warns:
-        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
-            would add nodes (OW888).
-
-    Example:
-        >>> import onnx
-        >>> from onnxwright.optimizer.rules import rule
-        >>> @rule
-        ... def double_negation(op, x):
-        ...     return op.Neg(op.Neg(x))
-        >>> @double_negation.to
-        ... def _(op, x):
-        ...     return x
-        >>> model = onnx.parser.parse_model('''
-        ...     <ir_version: 10, opset_import: ["" : 20]>
-        ...     g (float[N] x) => (float[N] y) { a = Neg(x)  b = Neg(a)  y = Relu(b) }''')
-        >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
-        ['Relu']
-    """
-    source = opened(model, schemas=True)
-    chosen = _checked(rules)
-    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
-    fired: set[str] = set()
-    refusals: dict[str, str] = {}
-    for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(chosen, scope, strict=True)
-        following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
-        _add_functions(following, rewriter)
-        refusals = {**rewriter.refusals, **refusals}
-        if not rewriter.fired:
-            break
-        fired.update(rewriter.fired)
-        source = following
-    for name, reason in refusals.items():
-        if name not in fired:
-            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
-    made: M = returned(source, model)
-    return made
-
-
-def _checked(rules: Any) -> list[Rule]:
+def checked_rules(rules: Any) -> list[Rule]:
     """The rules that a caller gives: one, several or none, each with a replacement."""
     given = [rules] if isinstance(rules, Rule) or callable(rules) else list(rules or ())
     for one in given:
@@ -412,7 +355,7 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     return made, done.rules.total()
 
 
-def _choice(name: str, given: str, known: Sequence[str]) -> str:
+def choice(name: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
         fail(messages.BadOptimizerOption(
@@ -427,4 +370,4 @@ def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Functi
     return lambda _: bool(inline)
 
 
-__all__ = ["optimize", "rewrite", "rewritten_by"]
+__all__ = ["optimize", "rewritten_by"]

@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
-from onnxwright.builder.replay import Env, Replay, Results
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -22,6 +20,7 @@ from onnxwright.operators.op_call import UnknownError
 from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.pattern_nodes import PatternNode
 from onnxwright.optimizer.patterns import Pattern, needed_makers
 from onnxwright.optimizer.replacement_checks import (
@@ -38,6 +37,8 @@ from onnxwright.optimizer.steps import Step, Use, operators_of, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.carrying import RULES, Carrier, meet
+from onnxwright.tracing.replay import Env, Replay, Results
 from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
@@ -55,6 +56,7 @@ class Rewriter:
         rules: the rules, in order; of those that match, the one with the larger pattern is used.
         scope: which of them may be used.
         strict: whether an error in a replacement is raised; else the nodes stay as they are.
+        metadata: how the metadata of matched nodes becomes that of the new ones.
 
     Attributes:
         fired: how often each rule was used.
@@ -63,9 +65,17 @@ class Rewriter:
         functions: functions that replacements call.
     """
 
-    def __init__(self, rules: Iterable[Rule], scope: Scope, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        scope: Scope,
+        *,
+        strict: bool = False,
+        metadata: MetadataMerger | None = None,
+    ) -> None:
         self.scope = scope
         self.strict = strict
+        self.metadata = metadata or MetadataMerger()
         self.fired: Counter[str] = Counter()
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
@@ -379,7 +389,7 @@ class _Attempt:
     # -- results -------------------------------------------------------------------------------
 
     def _note(self, fresh: Sequence[ir.Node]) -> None:
-        note_nodes(fresh, list(self.match.nodes.values()))
+        self.rewriter.metadata.copy_merged_metadata(self.match.nodes.values(), fresh)
         root = self.match.roots[0]
         for node in fresh:
             before = node.metadata_props.get(RULES)

@@ -121,7 +121,7 @@ def test_convert_and_rename_verify(
     assert json.loads(capsys.readouterr().out)["verified"] is True
     wrong = onnx.load("m.onnx")
     wrong.graph.node[0].op_type = "Abs"
-    monkeypatch.setattr("onnxwright.optimizer.versions.convert_version", lambda *_, **__: wrong)
+    monkeypatch.setattr("onnxwright.versions.api.convert_version", lambda *_, **__: wrong)
     assert main("convert m.onnx --opset 18 -o e.onnx --verify".split()) == 1
     assert "differs: output `y` at size 2" in capsys.readouterr().out
 

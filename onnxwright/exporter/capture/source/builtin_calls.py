@@ -11,10 +11,10 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.runtime import noted
-from onnxwright.exporter.capture.patches.extremes import is_of_sizes
-from onnxwright.exporter.capture.patches.joined_parts import Lengths
-from onnxwright.exporter.capture.patches.number_kinds import Kind, is_kind
-from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
+from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths
+from onnxwright.exporter.capture.replacements.number_kinds import Kind, is_kind
+from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -29,7 +29,7 @@ from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed, misused
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.texts import Text, str_
@@ -163,8 +163,6 @@ def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if several is None:
         return sorted_(values, key=key, reverse=reverse)
     if key is None:
-        if values.is_growing:
-            raise misused("sorted")
         return values.in_order(_order_by(values, "`sorted`", bool(reverse)))
     rows, keys = listed(several, _itself), listed(several, key)
     return rows.in_order(_order_by(keys, "`sorted`", bool(reverse)))
