@@ -140,8 +140,9 @@ def troubles(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> l
             row = libraries.get(name, {})
             what = row.get("trouble") or row.get("wrong")
             if what:
-                shown = " ".join(str(what).split()).replace("|", "/")[:90]
-                lines.append(f"| {model} | {name} | `{shown.replace('`', '')}` |")
+                # Of an exception its type: what follows may name files of the library.
+                shown = str(what).split(": ")[0] if row.get("trouble") else str(what)
+                lines.append(f"| {model} | {name} | {shown.replace('`', '').replace('|', '/')} |")
     return lines if len(lines) > 2 else ["Nothing."]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -95,9 +95,32 @@ def _is_made_of_constants(node: ir.Node, b: BuildContext, steps: int = 8) -> boo
     return True
 
 
+def taken_away(
+    nodes: Iterable[ir.Node],
+    env: Mapping[ir.Value, GraphValue | None],
+    values: Sequence[GraphValue],
+    added: Sequence[ir.Node],
+) -> list[ir.Node]:
+    """The nodes of a match that are gone: neither of constants alone nor read by what is new.
+
+    Args:
+        nodes: the nodes of the match.
+        env: what stands for the values of the source graph.
+        values: the results of the replacement.
+        added: its new nodes.
+    """
+    used = {v.value for v in values} | {v for n in added for v in n.inputs}
+    images = {n: [env.get(v) for v in n.outputs] for n in nodes}
+    return [
+        n
+        for n, made in images.items()
+        if not is_frozen(n) and not any(v is not None and v.value in used for v in made)
+    ]
+
+
 def is_frozen(node: ir.Node) -> bool:
     """Whether a node of the source graph reads constants alone."""
     return bool(node.inputs) and all(v is None or tensor_of(v) is not None for v in node.inputs)
 
 
-__all__ = ["computed", "fits", "is_frozen", "without_new_names"]
+__all__ = ["computed", "fits", "is_frozen", "taken_away", "without_new_names"]

@@ -60,9 +60,9 @@ class OptimizeReport(ShownText):
             >>> model = onnx.parser.parse_model(text + "{ a = Relu(x)  y = Relu(a) }")
             >>> print(optimize(model, report=True)[1].explain())
             rule or pass  times  before  after  which nodes
-            -----------------------------------------------
-            normal form       1       1      0  Relu -> nothing
-            -----------------------------------------------
+            ---------------------------------------------------
+            relu_of_relu      1       1      0  Relu -> nothing
+            ---------------------------------------------------
             the model                 2      1  all nodes
         """
         return table(self.steps, self.nodes)

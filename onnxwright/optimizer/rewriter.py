@@ -23,11 +23,17 @@ from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.pattern_nodes import PatternNode
 from onnxwright.optimizer.patterns import Pattern, needed_makers
-from onnxwright.optimizer.replacement_checks import computed, fits, is_frozen, without_new_names
+from onnxwright.optimizer.replacement_checks import (
+    computed,
+    fits,
+    is_frozen,
+    taken_away,
+    without_new_names,
+)
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
 from onnxwright.optimizer.screening import may_lie
-from onnxwright.optimizer.steps import Step, Use, steps_of
+from onnxwright.optimizer.steps import Step, Use, operators_of, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
@@ -139,7 +145,7 @@ class Rewriter:
         known = [self._replaced.get(n) for n in match.nodes.values()]
         return any(k is not None and len(k.nodes) > size for k in known)
 
-    def note(self, rule: Rule, match: Match, fresh: Sequence[ir.Node]) -> None:
+    def note(self, rule: Rule, match: Match, use: Use) -> None:
         """Remember what was replaced, and count it; what lies inside of it is not counted again."""
         nodes = frozenset(match.nodes.values())
         for before in {self._replaced[n] for n in nodes if n in self._replaced}:
@@ -149,8 +155,7 @@ class Rewriter:
                 if not self.fired[before.rule]:
                     del self.fired[before.rule]
         made = _Replaced(rule.name, nodes)
-        taken = (n for n in match.nodes.values() if not is_frozen(n))
-        self._uses[made] = Use(rule.name, _operators(taken), _operators(fresh))
+        self._uses[made] = use
         self.fired[rule.name] += 1
         for node in nodes:
             known = self._replaced.get(node)
@@ -208,7 +213,9 @@ class _Attempt:
             self._declined("it would add more nodes than it takes away (`grows=True` allows that)")
             return None
         if not self._is_same(values):
-            self.rewriter.note(self.rule, self.match, added)
+            gone = taken_away(self.match.nodes.values(), self.env, values, added)
+            use = Use(self.rule.name, operators_of(gone), operators_of(added))
+            self.rewriter.note(self.rule, self.match, use)
             self._note(fresh)
         return self._results(values, kinds, fresh)
 
@@ -419,10 +426,6 @@ class _Attempt:
             source = node.outputs[result.index]
             results[node][result.index] = carrier.result(self.b, source, value, fresh)
         return dict(results)
-
-
-def _operators(nodes: Iterable[ir.Node]) -> tuple[str, ...]:
-    return tuple(sorted(f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in nodes))
 
 
 def _shown(node: ir.Node) -> str:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import onnx_ir as ir
+
 from onnxwright.diagnostics.text import clean
 
 _MOST = 4  # operators that one cell names
@@ -39,6 +41,11 @@ class Use:
     rule: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+
+
+def operators_of(nodes: Iterable[ir.Node]) -> tuple[str, ...]:
+    """The operators of nodes, sorted, with their domains."""
+    return tuple(sorted(f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in nodes))
 
 
 def steps_of(uses: Iterable[Use]) -> list[Step]:
@@ -147,4 +154,4 @@ def _counted(operators: Counter[str]) -> str:
     return ", ".join([*words, f"{rest} more"] if rest else words)
 
 
-__all__ = ["Step", "Use", "merged", "step_between", "steps_of", "table"]
+__all__ = ["Step", "Use", "merged", "operators_of", "step_between", "steps_of", "table"]
