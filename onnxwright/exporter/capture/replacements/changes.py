@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -55,7 +56,7 @@ class Changes:
         """Add items at the end of a list."""
         table.extend(values)
         for value in values:
-            self.later(lambda value=value: table.remove(value))
+            self.later(functools.partial(table.remove, value))
 
     def kernels(self, key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> None:
         """Give operators other kernels in Python.
