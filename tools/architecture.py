@@ -76,10 +76,13 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.dsl.*"): (
         "decorating only registers; the first compile loads what assembles models"
     ),
+    ("onnxwright.dsl.conversions", "onnxwright.dsl.*"): (
+        "decorating only registers; the first compile loads what assembles models"
+    ),
     ("onnxwright.dsl.function", "onnxwright.eager.*"): (
         "decorating only registers; the first call loads the eager mode"
     ),
-    ("onnxwright.dsl.function", "onnxwright.optimizer.optimize"): (
+    ("onnxwright.dsl.conversions", "onnxwright.optimizer.optimize"): (
         "a script is optimized when somebody asks"
     ),
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (

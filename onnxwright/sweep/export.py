@@ -30,6 +30,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.exporter.api import export
 from onnxwright.sweep.aten_runs import leaves
 from onnxwright.sweep.export_limits import KNOWN, Fails
+from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.unique_parts import KINDS
 from onnxwright.sweep.units import (
     DTYPES,
@@ -38,7 +39,6 @@ from onnxwright.sweep.units import (
     Unit,
     draw,
     infos,
-    judge_results,
 )
 
 EXPORT = "export"

@@ -31,6 +31,7 @@ from onnxwright.tracing.context import ConvertCall
 from onnxwright.tracing.fold import fold, foldable
 from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.inline import adapted
+from onnxwright.tracing.rounding import may_round
 from onnxwright.tracing.scripts import Callee, call_script
 from onnxwright.tracing.simplify import simplify
 from onnxwright.tracing.traced_value import TracedValue
@@ -427,23 +428,6 @@ class TracingBackend(GraphBackend):
             The model.
         """
         return model_to_proto(self.to_ir_model(outputs, names, facts))
-
-
-def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
-    """Whether runtimes may differ in the last bit of an operator's result.
-
-    Args:
-        op: the operator, of the default domain.
-        types: the types of its outputs.
-
-    Returns:
-        False for what moves elements, and for the operations of IEEE 754 in single and double
-        precision; half precision is computed in a wider type by some runtimes.
-    """
-    kinds = [k.dtype for k in types if isinstance(k, TensorType) and k.dtype is not None]
-    if facts(op.name).moves_data or not any(k.is_float for k in kinds):
-        return False
-    return not facts(op.name).correctly_rounded or any(k.is_float and k.bits < 32 for k in kinds)
 
 
 def _is_reference(value: object) -> bool:

@@ -26,13 +26,7 @@ from onnxwright.tracing.call_types import CallTypes
 from onnxwright.tracing.carrying import Carrier, kind_of, meet
 from onnxwright.tracing.constants import array_of_constant
 from onnxwright.tracing.context import BuildContext
-from onnxwright.tracing.known_loops import known_iterations
-from onnxwright.tracing.unrolling import (
-    MOST_ITERATIONS,
-    is_worth_it,
-    iterations,
-    scanned_once,
-)
+from onnxwright.tracing.unrolling import known_loop, known_scan
 from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Shape
 
@@ -156,10 +150,11 @@ class Replay:
             return self.copied(node, inputs, env)
         unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
         if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
-            known = self._known_loop if node.op_type == "Loop" else self._known_scan
-            results = None if _has_other_meaning(node, self.imports) else known(node, inputs, env)
-            if results is not None:
-                return results
+            written_out = known_loop if node.op_type == "Loop" else known_scan
+            if not _has_other_meaning(node, self.imports):
+                results = written_out(self, node, inputs, env)
+                if results is not None:
+                    return results
         if not self.tolerant:
             return self._emitted(node, inputs, env)
         if _has_other_meaning(node, self.imports):
@@ -181,61 +176,6 @@ class Replay:
             inputs = _without_trailing(inputs)
         with self.b.from_origin(node.metadata_props.get(ORIGIN)):
             return self.b.emit(op, inputs, attributes, wanted)
-
-    def _known_loop(
-        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
-    ) -> Results | None:
-        """The results of a Loop that never runs, runs once, or is smaller when it is written out.
-
-        None for others.
-        """
-        body, carried = node.attributes.get("body"), inputs[2:]
-        if body is None or body.is_ref() or any(v is None for v in carried):
-            return None
-        count, graph = known_iterations(self.b, inputs), body.as_graph()
-        sizes = (len(carried) + 2, len(carried) + 1)
-        if len(graph.inputs) != sizes[0] or len(graph.outputs) < sizes[1]:
-            return None
-        if count == 0:
-            return carried[: len(node.outputs)] if len(node.outputs) <= len(carried) else None
-        if count is None or count > MOST_ITERATIONS:
-            return None
-
-        def write(replay: Any, values: Any) -> list[Any]:
-            around, given = values
-            return iterations(replay, graph, count, given[2:], around)
-
-        if count > 1 and not is_worth_it(self, graph, env, write, inputs):
-            return None
-        return iterations(self, graph, count, carried, env)[: len(node.outputs)]
-
-    def _known_scan(
-        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
-    ) -> Results | None:
-        """The results of a Scan over sequences of length 1, None for others."""
-        body, count = node.attributes.get("body"), node.attributes.get("num_scan_inputs")
-        if body is None or count is None or body.is_ref() or count.is_ref():
-            return None
-        graph, scanned = body.as_graph(), count.as_int()
-        if any(v is None for v in inputs) or len(graph.inputs) != len(inputs):
-            return None
-        made = len(graph.outputs) - (len(inputs) - scanned)
-        inner, outer = (
-            _axes(node, name, n)
-            for name, n in (("scan_input_axes", scanned), ("scan_output_axes", made))
-        )
-        for value, axis in zip(inputs[len(inputs) - scanned :], inner, strict=True):
-            shape = None if value is None else value.shape
-            if shape is None or not -len(shape) <= axis < len(shape) or shape[axis] != 1:
-                return None
-
-        def write(replay: Any, values: Any) -> list[Any]:
-            around, given = values
-            return scanned_once(replay, graph, (inner, outer), given, around)
-
-        if not is_worth_it(self, graph, env, write, inputs):
-            return None
-        return scanned_once(self, graph, (inner, outer), inputs, env)[: len(node.outputs)]
 
     def like(self, b: BuildContext) -> Replay:
         """A replay of the same nodes through another backend, without names and notes."""
@@ -483,12 +423,6 @@ def _without_trailing(inputs: Sequence[GraphValue | None]) -> Sequence[GraphValu
     while count and inputs[count - 1] is None:
         count -= 1
     return inputs[:count]
-
-
-def _axes(node: ir.Node, name: str, count: int) -> list[int]:
-    """The axes that a Scan has one of for each sequence, 0 where it does not say."""
-    attr = node.attributes.get(name)
-    return [0] * count if attr is None or attr.is_ref() else [int(a) for a in attr.as_ints()]
 
 
 def _has_other_meaning(node: ir.Node, imports: Mapping[str, int]) -> bool:

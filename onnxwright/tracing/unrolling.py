@@ -17,7 +17,7 @@ from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.context import BuildContext
-from onnxwright.tracing.known_loops import first_row
+from onnxwright.tracing.known_loops import first_row, known_iterations
 
 
 class Replaying(Protocol):
@@ -53,6 +53,76 @@ MOST_BYTES = 16 * 1024
 
 class NotKnownError(Exception):
     """Whether there is a next iteration is only known when the model runs."""
+
+
+def known_loop(
+    replay: Replaying, node: ir.Node, inputs: Sequence[GraphValue | None], env: Any
+) -> Sequence[GraphValue | None] | None:
+    """The results of a Loop that never runs, runs once, or is smaller when it is written out.
+
+    Args:
+        replay: replays the nodes of the body.
+        node: the Loop.
+        inputs: the values that replace its inputs.
+        env: the values around it.
+
+    Returns:
+        One value for each output; None for other Loops.
+    """
+    body, carried = node.attributes.get("body"), inputs[2:]
+    if body is None or body.is_ref() or any(v is None for v in carried):
+        return None
+    count, graph = known_iterations(replay.b, inputs), body.as_graph()
+    sizes = (len(carried) + 2, len(carried) + 1)
+    if len(graph.inputs) != sizes[0] or len(graph.outputs) < sizes[1]:
+        return None
+    if count == 0:
+        return carried[: len(node.outputs)] if len(node.outputs) <= len(carried) else None
+    if count is None or count > MOST_ITERATIONS:
+        return None
+
+    def write(replay: Any, values: Any) -> list[Any]:
+        around, given = values
+        return iterations(replay, graph, count, given[2:], around)
+
+    if count > 1 and not is_worth_it(replay, graph, env, write, inputs):
+        return None
+    return iterations(replay, graph, count, carried, env)[: len(node.outputs)]
+
+
+def known_scan(
+    replay: Replaying, node: ir.Node, inputs: Sequence[GraphValue | None], env: Any
+) -> Sequence[GraphValue | None] | None:
+    """The results of a Scan over sequences of length 1; the arguments are those of `known_loop`."""
+    body, count = node.attributes.get("body"), node.attributes.get("num_scan_inputs")
+    if body is None or count is None or body.is_ref() or count.is_ref():
+        return None
+    graph, scanned = body.as_graph(), count.as_int()
+    if any(v is None for v in inputs) or len(graph.inputs) != len(inputs):
+        return None
+    made = len(graph.outputs) - (len(inputs) - scanned)
+    inner, outer = (
+        _axes(node, name, n)
+        for name, n in (("scan_input_axes", scanned), ("scan_output_axes", made))
+    )
+    for value, axis in zip(inputs[len(inputs) - scanned :], inner, strict=True):
+        shape = None if value is None else value.shape
+        if shape is None or not -len(shape) <= axis < len(shape) or shape[axis] != 1:
+            return None
+
+    def write(replay: Any, values: Any) -> list[Any]:
+        around, given = values
+        return scanned_once(replay, graph, (inner, outer), given, around)
+
+    if not is_worth_it(replay, graph, env, write, inputs):
+        return None
+    return scanned_once(replay, graph, (inner, outer), inputs, env)[: len(node.outputs)]
+
+
+def _axes(node: ir.Node, name: str, count: int) -> list[int]:
+    """The axes that a Scan has one of for each sequence, 0 where it does not say."""
+    attr = node.attributes.get(name)
+    return [0] * count if attr is None or attr.is_ref() else [int(a) for a in attr.as_ints()]
 
 
 def iterations(
@@ -224,4 +294,4 @@ def _left(aside: BuildContext, values: Sequence[GraphValue]) -> tuple[int, int]:
     return len(nodes), sum(constants.values())
 
 
-__all__ = ["MOST_ITERATIONS", "NotKnownError", "is_worth_it", "iterations", "scanned_once"]
+__all__ = ["NotKnownError", "known_loop", "known_scan"]

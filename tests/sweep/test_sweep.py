@@ -16,6 +16,7 @@ pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
 from onnxwright.atenlib import TABLE, AtenFunction, OpTest, Skip, Tol, XFail, find, like  # noqa: E402
 from onnxwright.cli.main import main  # noqa: E402
+from onnxwright.sweep import judging  # noqa: E402
 from onnxwright.sweep import run as sweep_run  # noqa: E402
 from onnxwright.sweep import units as sweep  # noqa: E402
 from onnxwright.sweep.cluster import Cluster  # noqa: E402
@@ -85,20 +86,20 @@ def test_a_wrong_function_fails(monkeypatch: pytest.MonkeyPatch, why: str) -> No
 def test_a_wrong_dtype_fails() -> None:
     """The rule casts results, so this is asked of the comparison itself."""
     one, other = torch.ones(2), torch.ones(2, dtype=torch.float64)
-    told = sweep.compare(one, other, OpTest("abs"), "float32")
+    told = judging.compare(one, other, OpTest("abs"), "float32")
     assert told == "dtype torch.float32, torch has torch.float64"
-    assert sweep.compare(1, 1.0, OpTest("abs"), "float32") == "a int, torch has a float"
-    assert sweep.compare(torch.tensor(3), 3, OpTest("abs"), "int64") == ""
-    assert sweep.compare(torch.tensor(3), 4, OpTest("abs"), "int64") != ""
+    assert judging.compare(1, 1.0, OpTest("abs"), "float32") == "a int, torch has a float"
+    assert judging.compare(torch.tensor(3), 3, OpTest("abs"), "int64") == ""
+    assert judging.compare(torch.tensor(3), 4, OpTest("abs"), "int64") != ""
 
 
 def test_tolerances_are_those_of_torch_or_of_the_table() -> None:
     one, other = torch.ones(2), torch.ones(2) * 1.001
-    assert sweep.compare(one, other, OpTest("abs"), "float32") != ""
+    assert judging.compare(one, other, OpTest("abs"), "float32") != ""
     wide = OpTest("abs", tol={"float32": Tol(1e-2, 0)})
-    assert sweep.compare(one, other, wide, "float32") == ""
-    assert sweep.compare(one, other, wide, "float64") != ""
-    assert sweep.compare(one, one * 5, OpTest("abs", compare="shape"), "float32") == ""
+    assert judging.compare(one, other, wide, "float32") == ""
+    assert judging.compare(one, other, wide, "float64") != ""
+    assert judging.compare(one, one * 5, OpTest("abs", compare="shape"), "float32") == ""
 
 
 def test_a_function_that_is_lacking_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +174,7 @@ def test_a_sample_that_is_written_into_is_put_back() -> None:
 
 
 def test_nothing_to_compare_is_no_pass() -> None:
-    status, why = sweep.judge_results([], [], OpTest("abs"), "float32")
+    status, why = judging.judge_results([], [], OpTest("abs"), "float32")
     assert status == "skipped"
     assert "nothing to compare" in why
 

@@ -10,70 +10,30 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
-import enum
 import functools
 import inspect
-import itertools
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from onnxwright.converter.analyze.builtin_effects import (
+    CHANGEABLE,
+    CHANGES_FIRST,
+    CHANGING,
+    CHANGING_FUNCTIONS,
+    FIXED,
+    ITERATING,
+    LAZY,
+    OUTER_STATE,
+    OUTSIDE,
+    PURE_MODULES,
+    READING,
+    STATEFUL_MODULES,
+)
 from onnxwright.converter.frontend.capture import capture
 from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.errors import OnnxwrightError
 
-
-class _Outside:
-    """Stands for state that no object at hand holds: globals, clocks, random generators."""
-
-    def __repr__(self) -> str:
-        return "state outside this function"
-
-
-OUTSIDE: Any = _Outside()
-
-# Types whose instances nothing changes.
-_FIXED = (
-    str, bytes, int, float, complex, bool, tuple, frozenset, range, slice, type(None), enum.Enum,
-    types.ModuleType, types.CodeType, types.MappingProxyType,
-)  # fmt: skip
-# Methods of the changeable built-in types that change nothing.
-_READING = frozenset(
-    ("copy", "count", "difference", "elements", "fromkeys", "get", "index", "intersection",
-     "isdisjoint", "issubset", "issuperset", "items", "keys", "most_common", "symmetric_difference",
-     "tolist", "total", "union", "values")
-)  # fmt: skip
-_CHANGEABLE = (list, dict, set, bytearray, collections.deque, itertools.count, itertools.cycle)
-# Methods that change their object, whatever it is.
-_CHANGING = frozenset(
-    ("add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "fill", "insert",
-     "move_to_end", "partition", "pop", "popitem", "popleft", "put", "read", "readline", "remove",
-     "resize", "reverse", "rotate", "send", "setdefault", "setfield", "setflags", "shuffle", "sort",
-     "subtract", "update", "write", "writelines", "__next__", "__setitem__", "__delitem__",
-     "__setattr__", "__iadd__", "throw", "close", "itemset", "seed")
-)  # fmt: skip
-# Built-in functions that read their arguments, and those that hand an iterator on unread.
-_CHANGES_FIRST = (next, setattr, delattr)
-_OUTER_STATE = (input, open, exec, eval, globals, locals, vars, print)
-_LAZY = (iter, zip, enumerate, map, filter, reversed, itertools.chain, itertools.islice,
-         itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.starmap)  # fmt: skip
-_CHANGING_FUNCTIONS = frozenset(
-    ("setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "imod", "imul", "ior", "ipow",
-     "isub", "itruediv", "ixor", "heappush", "heappop", "heapify", "heappushpop", "heapreplace",
-     "insort", "insort_left", "insort_right", "copyto", "put", "place", "putmask",
-     "put_along_axis", "fill_diagonal", "shuffle")
-)  # fmt: skip
-_STATEFUL_MODULES = frozenset(
-    ("random", "_random", "time", "secrets", "os", "posix", "sys", "uuid", "datetime", "socket",
-     "subprocess", "threading", "_thread", "asyncio", "contextvars", "weakref")
-)  # fmt: skip
-_PURE_MODULES = frozenset(
-    ("math", "cmath", "_operator", "operator", "itertools", "functools", "_functools",
-     "collections", "_collections", "numpy", "ml_dtypes", "string", "re", "fractions", "decimal",
-     "_decimal", "statistics", "copy", "heapq", "_heapq", "bisect", "_bisect", "onnx",
-     "onnxwright", "typing", "dataclasses", "enum", "types", "inspect", "textwrap", "struct",
-     "builtins", "numbers", "abc")
-)  # fmt: skip
 _DEPTH = 8
 # Statements that reach beyond a function.
 _REACHING = (ast.Global, ast.Nonlocal, ast.With, ast.AsyncWith, ast.Import, ast.ImportFrom,
@@ -88,7 +48,7 @@ def is_iterator(x: object) -> bool:
 def is_fresh(function: Any, result: Any) -> bool:
     """Whether the result of a call is an object that the call made."""
     if function in (sorted, iter) if _hashable(function) else False:
-        return not isinstance(result, _FIXED)
+        return not isinstance(result, FIXED)
     return isinstance(function, type) and type(result) is function
 
 
@@ -108,12 +68,6 @@ def changed_by(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         ([[1, 2]], [])
     """
     return _changed(function, args, kwargs, frozenset(), 0)
-
-
-_ITERATING = frozenset(
-    ("list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "max", "min", "enumerate",
-     "zip", "any", "all", "range", "reversed", "iter")
-)  # fmt: skip
 
 
 def special_methods(
@@ -138,12 +92,12 @@ def special_methods(
         ['__len__']
     """
     name = getattr(function, "__name__", "").strip("_")
-    name = "iter" if name in _ITERATING else {"truth": "bool", "not": "bool"}.get(name, name)
+    name = "iter" if name in ITERATING else {"truth": "bool", "not": "bool"}.get(name, name)
     names = [f"__{name}__"] + (["__len__"] if name == "bool" else [])
     if name == "iter":
         names += ["__next__", "__getitem__"]
     for n, x in enumerate(args):
-        if type(x).__module__ == "builtins" or _module(type(x)) in _PURE_MODULES:
+        if type(x).__module__ == "builtins" or _module(type(x)) in PURE_MODULES:
             continue
         for one in [*names, f"__r{name}__"] if n else names:
             method = next((vars(c)[one] for c in type(x).__mro__ if one in vars(c)), None)
@@ -161,7 +115,7 @@ def _changed(
             if isinstance(given, (types.FunctionType, types.MethodType)):
                 # It is called with what only the call itself knows.
                 used += _changed(given, [_Blank()] * _arity(given), {}, seen, depth + 1)
-    if _hashable(function) and function in _LAZY:
+    if _hashable(function) and function in LAZY:
         return [x for x in used if not is_iterator(x)]
     if isinstance(function, functools.partial):
         given = (*function.args, *args)
@@ -180,7 +134,7 @@ def _changed(
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         first = args[0] if args else OUTSIDE
         return [*used, *_by_method(first, function.__name__)]
-    if _module(type(function)) in _PURE_MODULES:  # ufuncs, itemgetters, compiled patterns
+    if _module(type(function)) in PURE_MODULES:  # ufuncs, itemgetters, compiled patterns
         return used + ([kwargs["out"]] if kwargs.get("out") is not None else [])
     call = type(function).__dict__.get("__call__")
     if isinstance(call, types.FunctionType):
@@ -200,34 +154,34 @@ def _by_builtin(function: Any, args: Sequence[Any]) -> list[Any]:
     receiver = getattr(function, "__self__", None)
     if receiver is not None and not isinstance(receiver, (types.ModuleType, type)):
         return _by_method(receiver, function.__name__)
-    if function in _CHANGES_FIRST:
+    if function in CHANGES_FIRST:
         return [args[0]] if args and not is_iterator(args[0]) else []
-    if function in _OUTER_STATE:
+    if function in OUTER_STATE:
         return [OUTSIDE]
     return _by_module(function, args)
 
 
 def _by_module(function: Any, args: Sequence[Any]) -> list[Any]:
     """A function known by its module only."""
-    if function.__name__ in _CHANGING_FUNCTIONS:
+    if function.__name__ in CHANGING_FUNCTIONS:
         return list(args[:1]) or [OUTSIDE]
     full = getattr(function, "__module__", None) or ""
     module = _module(function)
-    if module in _STATEFUL_MODULES or full.startswith("numpy.random"):
+    if module in STATEFUL_MODULES or full.startswith("numpy.random"):
         return [OUTSIDE]
-    return [] if module in _PURE_MODULES or not module else [OUTSIDE]
+    return [] if module in PURE_MODULES or not module else [OUTSIDE]
 
 
 def _by_method(receiver: Any, name: str) -> list[Any]:
     """A method of an object, by the kind of the object."""
-    if isinstance(receiver, (*_FIXED, type)):
+    if isinstance(receiver, (*FIXED, type)):
         return []
-    if isinstance(receiver, _CHANGEABLE) or is_iterator(receiver):
-        plain = name.startswith("__") and name not in _CHANGING
-        return [] if name in _READING or plain else [receiver]
-    if _module(type(receiver)) in _PURE_MODULES and name not in _CHANGING:
+    if isinstance(receiver, CHANGEABLE) or is_iterator(receiver):
+        plain = name.startswith("__") and name not in CHANGING
+        return [] if name in READING or plain else [receiver]
+    if _module(type(receiver)) in PURE_MODULES and name not in CHANGING:
         return []
-    return [receiver] if name in _CHANGING else [OUTSIDE]
+    return [receiver] if name in CHANGING else [OUTSIDE]
 
 
 def _by_class(
@@ -235,8 +189,8 @@ def _by_class(
 ) -> list[Any]:
     """Making an object: what its own `__init__` changes beside the new object."""
     init = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
-    if not isinstance(init, types.FunctionType) or _module(cls) in _PURE_MODULES:
-        return [] if _module(cls) not in _STATEFUL_MODULES else [OUTSIDE]
+    if not isinstance(init, types.FunctionType) or _module(cls) in PURE_MODULES:
+        return [] if _module(cls) not in STATEFUL_MODULES else [OUTSIDE]
     if hasattr(cls, "__dataclass_fields__"):
         return []
     new = _New()
@@ -273,7 +227,7 @@ def _by_function(
     """A Python function, by its source."""
     if function.__code__ in seen:
         return []
-    if _module(function) in _PURE_MODULES or _module(function) in _STATEFUL_MODULES:
+    if _module(function) in PURE_MODULES or _module(function) in STATEFUL_MODULES:
         return _by_module(function, args)
     try:
         bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
@@ -390,7 +344,7 @@ class _Reader(ast.NodeVisitor):
         self.visit(node.value)
         if isinstance(node.target, ast.Name):
             held = self.value(node.target)
-            if held is not _NEW and not isinstance(held, _FIXED):
+            if held is not _NEW and not isinstance(held, FIXED):
                 if held is not _UNKNOWN or node.target.id not in self.fresh:
                     self.change(node.target)
             self.fresh.setdefault(node.target.id, False)
@@ -436,7 +390,7 @@ class _Reader(ast.NodeVisitor):
             self.unknown_call(node)
             return
         args = [self.value(part) for part in (*node.args, *(k.value for k in node.keywords))]
-        if _hashable(function) and function in (*_CHANGES_FIRST,):
+        if _hashable(function) and function in (*CHANGES_FIRST,):
             self.change(node.args[0]) if node.args else None
             return
         plain = [_Blank() if a is _UNKNOWN or a is _NEW else a for a in args]
@@ -456,7 +410,7 @@ class _Reader(ast.NodeVisitor):
     def unknown_call(self, node: ast.Call) -> None:
         """A call of something known only at run time."""
         if isinstance(node.func, ast.Attribute):
-            if node.func.attr in _CHANGING:
+            if node.func.attr in CHANGING:
                 self.change(node.func.value)
         elif isinstance(node.func, ast.Name) and node.func.id not in vars(builtins):
             self.changed.append(OUTSIDE)

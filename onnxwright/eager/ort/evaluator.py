@@ -16,7 +16,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import node_model
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.control_flow import protos
 from onnxwright.eager.failures import fail_op, tidy
 from onnxwright.eager.ort import kernels, sessions
 from onnxwright.eager.ort import values as ort_values
@@ -325,7 +325,7 @@ class OrtEvaluator:
     ) -> Prepared:
         """The call run node by node: through its definition, or through its subgraphs."""
         graphs = [v for v in attributes.values() if hasattr(v, "node") and hasattr(v, "output")]
-        if graphs and op.domain == "" and not any(interpreter.free_names(g) for g in graphs):
+        if graphs and op.domain == "" and not any(protos.free_names(g) for g in graphs):
             return Interpreted(self, op, attributes, outputs, graphs=True)
         if op.signature is not None and op.signature.has_function:
             made = Interpreted(self, op, attributes, outputs, graphs=False)

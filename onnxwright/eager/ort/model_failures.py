@@ -12,7 +12,7 @@ from onnx.defs import onnx_opset_version
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.origins import Sources, span_of_origin
 from onnxwright.diagnostics.span import Span
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.ort.rank_guards import failed_guard
@@ -106,8 +106,8 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
 
     runner = interpreter.Interpreter(
         OrtEvaluator(max_sessions=64).run_op,
-        interpreter.versions_of(model),
-        interpreter.functions_of(model),
+        protos.versions_of(model),
+        protos.functions_of(model),
         failed=report,
     )
     try:

@@ -32,7 +32,7 @@ from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Diagnostic, Label, fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
-from onnxwright.ir.builder import Scope
+from onnxwright.ir.recorded import Scope
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe, emit1
 from onnxwright.types.dtypes import DType
