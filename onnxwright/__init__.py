@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     # Written by `python -m tools.facade` from the tables below.
     # isort: off
     from onnxwright import atenlib as atenlib
+    from onnxwright import testing as testing
+    from onnxwright import torch_onnx as torch_onnx
     from onnxwright.atenlib.op import aten as aten
     from onnxwright.builder import nn as nn
     from onnxwright.builder.graphs import build_graph as build_graph
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from onnxwright.exporter import export_bisect as export_bisect
     from onnxwright.exporter import export_decoder as export_decoder
     from onnxwright.exporter import export_replacement as export_replacement
+    from onnxwright.exporter import interop as interop
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.ir.door import load as load

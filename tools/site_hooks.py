@@ -42,7 +42,8 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "export": (
         "Exporting PyTorch programs",
-        ("export", "ONNXProgram", "export_decoder", "cache_of", "observe", "export_bisect",
+        ("export", "ONNXProgram", "export_decoder", "cache_of", "observe",
+         "export_replacement", "export_bisect",
          "torch_backend", "aten"),
     ),
     "errors": (

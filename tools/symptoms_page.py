@@ -28,7 +28,7 @@ SYMPTOMS: dict[str, str] = {
     "Shapes, axes and indices": "411-416 602 603 865-869",
     "An annotation is not accepted": "440-444 446 548",
     "An operator is missing or is called wrongly": "501-514 531 532 535 536 626",
-    "A graph builder is used in the wrong order": "541-547 549 550",
+    "Building graphs and modules by calls": "541-547 549-553",
     "Running a function or a model": "604-622 627 831",
     "Tracing and debugging": "623-625",
     "Making a model from a script": "701-710",

@@ -16,6 +16,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import opened, returned
+from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.finding import nodes_with_imports
@@ -174,6 +175,11 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     late = False
     for _ in range(MOST_ROUNDS - 1):
         rewriter = Rewriter([r for r in options.rules if late or not r.late], options.scope)
+        if not late and not _may_change(model, rewriter, options):
+            if not _any_late(model, options):
+                break
+            late = True
+            continue
         following = _replayed(model, rewriter, options)
         done.rounds += 1
         done.failed.update(rewriter.failures)
@@ -253,6 +259,14 @@ def _share(
     gone = share_weights(model, options.fixed, frozen=frozen, weights=weights)
     done.shared_weights.update(gone)
     return bool(gone)
+
+
+def _may_change(model: ir.Model, rewriter: Rewriter, options: _Options) -> bool:
+    """Whether a rule matches anywhere, or a Transpose may be moved: else a round does nothing."""
+    moves = options.moves_transposes and any(
+        n.op_type == "Transpose" for n in all_nodes(model.graph)
+    )
+    return moves or rewriter.may_fire(model)
 
 
 def _any_late(model: ir.Model, options: _Options) -> bool:

@@ -17,6 +17,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators.op_call import UnknownError
+from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.metadata import MetadataMerger
@@ -120,6 +121,15 @@ class Rewriter:
                     self._done.update(made)
                     return results
         return None
+
+    def may_fire(self, model: ir.Model) -> bool:
+        """Whether a pattern lies anywhere in a model; its rule may still decline."""
+        return any(
+            may_lie(root, node) and next(matcher.at(node, root), None) is not None
+            for imports, node in nodes_with_imports(model)
+            for _, rule, pattern, root in self._table.get((node.domain, node.op_type), ())
+            for matcher in (Matcher(pattern, imports, shared=rule.always),)
+        )
 
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""

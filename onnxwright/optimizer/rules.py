@@ -183,10 +183,9 @@ _OPTIONS = (
 )
 
 
-class RuleOptions(TypedDict, total=False):
-    """The options of a rule, as type checkers read them; see `Rule`."""
+class FunctionRuleOptions(TypedDict, total=False):
+    """The options of a rule that puts a call in, as type checkers read them; see `Rule`."""
 
-    name: str | None
     since: int
     until: int
     level: str
@@ -197,6 +196,12 @@ class RuleOptions(TypedDict, total=False):
     grows: bool
     late: bool
     cases: Any
+
+
+class RuleOptions(FunctionRuleOptions, total=False):
+    """The options of a rule of a pattern."""
+
+    name: str | None
 
 
 class _RuleMaker:
@@ -247,7 +252,7 @@ class _RuleMaker:
             return Rule(function, **options)
         return lambda f: Rule(f, **options)
 
-    def function(self, script: Any, **options: Unpack[RuleOptions]) -> Rule:
+    def function(self, script: Any, **options: Unpack[FunctionRuleOptions]) -> Rule:
         """A rule that puts a call of a script in place of the body of the script (outlining).
 
         Args:
@@ -263,17 +268,19 @@ class _RuleMaker:
 class FunctionRule(Rule):
     """A rule that puts a call of a function in place of its body."""
 
-    def __init__(self, script: Any, **options: Unpack[RuleOptions]) -> None:
+    def __init__(self, script: Any, **options: Unpack[FunctionRuleOptions]) -> None:
         self._script = script
         self._options = options
-        options.setdefault("name", f"{script.domain}.{script.name}")
-        super().__init__(script.function, pattern=_NOTHING, **options)
+        super().__init__(
+            script.function, name=f"{script.domain}.{script.name}", pattern=_NOTHING, **options
+        )
 
     def for_version(self, _version: int) -> Rule:
         """The rule for models of an opset version."""
         functions = self._script.lowered_functions(_version)
         made = Rule(
             self._script.function,
+            name=self.name,
             pattern=Pattern.of_function(functions[-1]),
             **self._options,
         )

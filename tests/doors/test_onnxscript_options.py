@@ -93,3 +93,41 @@ def test_the_registry_of_tensor_types() -> None:
     assert registry[ow.DType.INT64] is INT64
     assert all(kind.dtype == dtype for dtype, kind in registry.items())
     assert "tensor_type_registry" in dir(ow.onnx_types)
+
+
+@script()
+def none_is_none(x: FLOAT["N"], bias: FLOAT["N"] = None):
+    held = None
+    if bias != None:  # noqa: E711 - as it is written in the wild
+        x = x + 1
+    if bias == None:  # noqa: E711
+        x = x + 10
+    if held == None:  # noqa: E711
+        x = x + 100
+    if None != x:  # noqa: E711
+        x = x + 1000
+    if [held] == [None]:
+        x = x + 10000
+    return x
+
+
+def test_none_equals_none_and_nothing_else() -> None:
+    x = np.zeros(1, np.float32)
+    assert none_is_none(x) == [11110]
+    (y,) = ow.run_model(none_is_none.to_model_proto(), [x])
+    assert y == [11110]
+    assert none_is_none(x, x) == [11101]
+    given = none_is_none.to_model_proto(input_types={"x": FLOAT["N"], "bias": FLOAT["N"]})
+    assert ow.run_model(given, [x, x])[0] == [11101]
+
+
+@script()
+def none_has_no_order(x: FLOAT["N"], bias: FLOAT["N"] = None):
+    if bias < 1:
+        x = x + 1
+    return x
+
+
+def test_none_has_no_order() -> None:
+    with pytest.raises((ow.ScriptError, TypeError), match=r"NoneType|None"):
+        none_has_no_order.to_model_proto()

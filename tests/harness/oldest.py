@@ -218,6 +218,8 @@ LIMITS = (
             "tests/test_examples.py::test_example_runs[export_quantized.py]",
             "tests/test_examples.py::test_example_runs[observe_calls.py]",
             "tests/test_examples.py::test_example_runs[run_decoder.py]",
+            "tests/test_examples.py::test_example_runs[run_decoder_genai.py]",
+            "tests/test_examples.py::test_example_runs[run_encoder_decoder.py]",
         ),
     ),
     Limit(

@@ -7,6 +7,7 @@ compares the nodes that are left with those of other optimizers.
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 
@@ -97,3 +98,32 @@ def test_focus_layer_of_detectors_is_space_to_depth() -> None:
     assert [node.op_type for node in left.graph.node] == ["Slice"] * 4 + ["Concat"]
     assert first_difference(other, left, exact=True) is None
     assert_isomorphic(ow.optimize(left), left)
+
+
+def test_layer_normalization_below_opset_17_for_the_runtime() -> None:
+    """ONNX Runtime has it in every opset, ONNX from 17 on: so for that runtime only."""
+    model = MODELS["paddle.layer_norm"].make()
+    small = ow.optimize(model, target="onnxruntime")
+    assert [node.op_type for node in small.graph.node] == ["LayerNormalization"]
+    assert first_difference(model, small) is None
+    assert len(ow.optimize(model).graph.node) == len(model.graph.node)
+    assert str(ow.show(small))
+    again = ow.optimize(small, target="onnxruntime")
+    assert [node.op_type for node in again.graph.node] == ["LayerNormalization"]
+    assert again.graph.output[0] == model.graph.output[0]
+
+
+def test_sum_before_layer_normalization_below_opset_17() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 7, opset_import: ["" : 13]>
+        g (float[2,5,8] x, float[2,5,8] z) => (float[2,5,8] y)
+        <float two = {2.0}, float eps = {1e-5}> {
+          t = Add(x, z)  m = ReduceMean<axes = [-1]>(t)  d = Sub(t, m)  p = Pow(d, two)
+          v = ReduceMean<axes = [-1]>(p)  e = Add(v, eps)  s = Sqrt(e)  n = Div(d, s)
+          a = Mul(n, gamma)  y = Add(a, beta) }""")
+    for name in ("gamma", "beta"):
+        array = np.linspace(0.5, 1.5, 8, dtype=np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    small = ow.optimize(model, target="onnxruntime", assume=["default_session"])
+    assert [node.op_type for node in small.graph.node] == ["SkipLayerNormalization"]
+    assert first_difference(model, small) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -18,10 +18,17 @@ from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import describe
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType, fits
-from onnxwright.types.tensors import TensorMeta
+from onnxwright.types.tensors import Tensor, TensorMeta
+
+if TYPE_CHECKING:
+
+    class _Base(Tensor):  # in `forward` it is a value, which operators take
+        pass
+else:
+    _Base = object
 
 
-class Parameter:
+class Parameter(_Base):
     """A weight of a module.
 
     In `forward` the attribute that holds it is a value of the graph that is being built; elsewhere
@@ -52,7 +59,7 @@ class Parameter:
 
     def __init__(
         self,
-        shape: Sequence[int | str | None] | TensorMeta | None = None,
+        shape: Sequence[int | str | None] | type[Tensor] | TensorMeta | None = None,
         dtype: Any = None,
         name: str | None = None,
         data: Any = None,
@@ -70,12 +77,12 @@ class Parameter:
             self.load(data)
 
     @property
-    def shape(self) -> tuple[int | str | None, ...] | None:
+    def shape(self) -> tuple[int | str | None, ...] | None:  # type: ignore[override]  # a value's
         """The dimensions, as far as they are declared or the data has them."""
         return self.type.shape
 
     @property
-    def dtype(self) -> DType | None:
+    def dtype(self) -> DType | None:  # type: ignore[override]  # a class variable there
         """The element type, likewise."""
         return self.type.dtype
 

@@ -9,7 +9,7 @@ from typing import Any
 from onnxwright.cli.shared.console import OK, CliError, print_json
 from onnxwright.diagnostics.explain import codes, explain, search, summary
 
-_CODE = re.compile(r"\[?(ow\d\w*|\d+)\]?", re.IGNORECASE)
+_CODE = re.compile(r"\[?(ow)?\d+\w*\]?", re.IGNORECASE)
 
 
 def explain_words(words: Sequence[str], *, as_json: bool = False) -> int:

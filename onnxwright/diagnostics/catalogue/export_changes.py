@@ -14,35 +14,40 @@ class ChosenChanged(Diagnostic):
     """The value of a tensor chooses one of several objects, and one of them is changed later."""
 
     code: ClassVar[str] = "OW886"
-    title: ClassVar[str] = (
-        "{line} one of several objects of type `{kind}`{by}, and one of them is changed in place "
-        "afterwards"
-    )
-    label: ClassVar[str] = "chosen by a value"
+    title: ClassVar[str] = "{line}, and {changed} is changed in place afterwards"
+    label: ClassVar[str] = "{marked}"
     help: ClassVar[str] = "{proposal}"
     error: ClassVar[type[OnnxwrightError]] = ExportError
     kind: str
     in_loop: bool = False
+    is_item: bool = False
 
     @property
     def line(self) -> str:
         """What the line does."""
-        return "a variable of this loop has" if self.in_loop else "this line chooses"
-
-    @property
-    def by(self) -> str:
-        """What chooses."""
-        return ", by its iteration" if self.in_loop else " by a value"
+        if self.is_item:
+            return "this loop appends a tensor to a list"
+        objects = f"one of several objects of type `{self.kind}`"
+        if self.in_loop:
+            return f"a variable of this loop has {objects}, by its iteration"
+        return f"this line chooses {objects} by a value"
 
     @property
     def proposal(self) -> str:
         """What to write, for the kind of object."""
+        if self.is_item:
+            return "append a copy, `items.append(x.clone())`, or make another tensor, `x = x + 1`"
         on_sides, copies = _CHOSEN.get(self.kind, _CHOSEN["list"])
         return f"change it on each side of the decision: {on_sides}, or choose a copy: {copies}"
 
     def facts(self) -> dict[str, object]:
         """The fields, and the words for the line and the kind of object."""
-        words = {"line": self.line, "by": self.by, "proposal": self.proposal}
+        words = {
+            "line": self.line,
+            "changed": "the tensor" if self.is_item else "one of them",
+            "marked": "appended in this loop" if self.is_item else "chosen by a value",
+            "proposal": self.proposal,
+        }
         return {**super().facts(), **words}
 
 

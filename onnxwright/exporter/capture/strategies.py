@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
+from onnxwright.exporter.torch_internals import pytree
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -152,7 +153,7 @@ def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
 
 
 def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    given = torch.utils._pytree.tree_leaves((args, kwargs))
+    given = pytree.tree_leaves((args, kwargs))
     if any(isinstance(x, torch.Tensor) and x.is_quantized for x in given):
         raise_quantized("an input")
     try:

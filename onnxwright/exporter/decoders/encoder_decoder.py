@@ -26,7 +26,7 @@ _LENGTH = 3
 STATES, MASK = "encoder_hidden_states", "encoder_attention_mask"
 
 
-class EncoderPart(torch.nn.Module):
+class EncoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
     """The states of the encoder, and the keys and values that the decoder reads of them.
 
     Args:
@@ -49,7 +49,7 @@ class EncoderPart(torch.nn.Module):
         return result.encoder_last_hidden_state, result[self._cache].cross_attention_cache
 
 
-class DecoderPart(torch.nn.Module):
+class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
     """Logits and the longer cache, from tokens, the cache and what the encoder gave.
 
     Args:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.decoders.model_caches import cache_of, named_cache
 from onnxwright.exporter.decoders.one_token import OneToken, states_of
+from onnxwright.exporter.torch_internals import pytree
 
 _BATCH, _PAST, _LENGTH = 2, 5, 3
 # Other sizes, that tell which axes of the cache are which.

@@ -143,10 +143,14 @@ def _loaded(folder: Path) -> Any:
     return loader.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
 
 
-def _example(model: Any, inputs: Mapping[str, Any] | None) -> Any:
+def _example(model: Any, inputs: Any) -> Any:
     """The example of the main input of an encoder, where one is given."""
     if inputs is None:
         return None
+    if not getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        checks.raise_bad_argument(
+            "inputs", f"{type(model).__name__} has no encoder", "leave `inputs` out"
+        )
     name = str(getattr(model, "main_input_name", "input_ids"))
     if not isinstance(inputs, Mapping) or not isinstance(inputs.get(name), torch.Tensor):
         checks.raise_bad_argument(

@@ -83,8 +83,9 @@ class Programs:
         """
         generation = getattr(model, "generation_config", None)
         if self.source is not None:
+            encoder, decoder = self.models
             start = start_token(model)
-            made = encoder_decoder_config(model.config, generation, *self.models, start)
+            made = encoder_decoder_config(model.config, generation, encoder, decoder, start)
             if knows_encoder(model.config):
                 return CONFIG, made, ""
             kind = made["model"]["type"]

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.torch_internals import pytree
 
 
-class OneToken(torch.nn.Module):
+class OneToken(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
     """A model that keeps the states of a row where the token is padding.
 
     Args:

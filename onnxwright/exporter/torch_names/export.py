@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 from typing_extensions import Never
 
 from onnxwright.diagnostics.caller import user_span
@@ -24,6 +23,7 @@ from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.exportable_module import ExportArguments, arguments_of
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
 from onnxwright.exporter.torch_names.symbolics import registered, symbolic_table
 

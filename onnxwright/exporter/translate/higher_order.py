@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch._higher_order_ops.flex_attention import math_attention
 from torch.fx import Node
 from torch.fx.node import map_arg
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
+from onnxwright.atenlib.helpers.constants import vector
+from onnxwright.atenlib.helpers.sizes import size
+from onnxwright.exporter.torch_internals import math_attention
 from onnxwright.exporter.translate.auto_functional import (
     auto_functionalized,
     auto_functionalized_v2,
@@ -71,9 +74,65 @@ def _complex(node: Node) -> list[bool]:
 
 
 def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """`while_loop(cond, body, carried, additional)` (torch.while_loop) as ONNX Loop."""
-    _, results = _turns(t, args, stacked=False)
-    return unpacked(t, results, _pairs(args[2]))
+    """`while_loop(cond, body, carried, additional)` (torch.while_loop) as ONNX Loop.
+
+    A result that `scan_output` reads is a scan output: the rows of all iterations.
+    """
+    scanned = _scanned_results(node)
+    condition, body, carried, additional = args
+    kept = [n for n in range(len(carried)) if n not in scanned]
+    # No iteration reads what another one gave as a row.
+    start: list[Any] = [None if n in scanned else c for n, c in enumerate(carried)]
+    pairs = _pairs(carried)
+    first = t.run(condition, [*start, *additional])[0]
+
+    def step(i: Any, going: Any, *values: Any) -> Any:
+        given = list(start)
+        for n, value in zip(kept, unpacked(t, values, [pairs[n] for n in kept])):
+            given[n] = value
+        made = t.run(body, [*given, *additional])
+        again = t.run(condition, [*made, *additional])[0]
+        packed_values = packed(t, made)
+        return (again, *(packed_values[n] for n in (*kept, *scanned)))
+
+    values = packed(t, [carried[n] for n in kept])
+    results = several(t.op.Loop(None, first, *values, body=step))
+    given = dict(zip((*kept, *scanned), results))
+    values = unpacked(t, [given[n] for n in range(len(carried))], pairs)
+    return [_Rows(v) if n in scanned else v for n, v in enumerate(values)]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What all iterations of a loop give, in the place of what the last one gives."""
+
+    value: Any
+
+
+def _scanned_results(node: Node) -> list[int]:
+    """The results of a loop whose rows of all iterations are read."""
+    return sorted(
+        user.args[1]
+        for user in node.users
+        if any(str(reader.target) == SCAN_OUTPUT for reader in user.users)
+    )
+
+
+SCAN_OUTPUT = "onnxwright.scan_output.default"
+
+
+def _scan_output(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`scan_output(last, count, sizes)` of a result of `while_loop`: the rows of all iterations.
+
+    A loop without iterations gives 0 for sizes that are not constants; Reshape has the others.
+    """
+    rows, sizes = args[0].value, args[2]
+    if all(isinstance(n, int) for n in sizes):
+        return rows
+    (real,) = packed(t, [rows])
+    wanted = [size(t.op, real, 0), *sizes, *([2] if isinstance(rows, Complex) else [])]
+    shaped = t.op.Reshape(real, vector(t.op, wanted), allowzero=1)
+    return unpacked(t, [shaped], _pairs([rows]))[0]
 
 
 def _while_loop_stack_output(
@@ -84,7 +143,7 @@ def _while_loop_stack_output(
     A loop without iterations returns its initial values.
     """
     op, carried = t.op, packed(t, args[2])
-    first, results = _turns(t, args, stacked=True)
+    first, results = _stacked(t, args)
     rows = results[len(carried) :]
     if isinstance(first, bool):
         chosen = rows if first else [op.Unsqueeze(c, [0]) for c in carried]
@@ -100,8 +159,8 @@ def _while_loop_stack_output(
     return unpacked(t, chosen, _pairs(args[2]))
 
 
-def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[Any]]:
-    """Whether a loop has iterations, and the results of its Loop."""
+def _stacked(t: Translator, args: list[Any]) -> tuple[Any, list[Any]]:
+    """Whether a loop has iterations, and the results of its Loop, with those of all iterations."""
     condition, body, carried, additional = args
     first = t.run(condition, [*carried, *additional])[0]
 
@@ -109,7 +168,7 @@ def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[
         made = t.run(body, [*unpacked(t, values, _pairs(carried)), *additional])
         again = t.run(condition, [*made, *additional])[0]
         values_made = packed(t, made)
-        return (again, *values_made, *values_made) if stacked else (again, *values_made)
+        return (again, *values_made, *values_made)
 
     return first, several(t.op.Loop(None, first, *packed(t, carried), body=step))
 
@@ -210,6 +269,7 @@ HANDLERS: dict[str, Handler] = {
     "higher_order::auto_functionalized_v2": auto_functionalized_v2,
     "higher_order::cond": _cond,
     "higher_order::while_loop": _while_loop,
+    "onnxwright::scan_output": _scan_output,
     "higher_order::while_loop_stack_output": _while_loop_stack_output,
     "higher_order::map_impl": _map,
     "higher_order::scan": _scan,

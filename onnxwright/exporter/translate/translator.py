@@ -19,6 +19,7 @@ from onnxwright.errors import ExportError
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
+from onnxwright.exporter.torch_internals import OpOverload, pytree
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.exporter.translate import errors
 from onnxwright.exporter.translate.higher_order import HANDLERS
@@ -323,7 +324,7 @@ class Translator:
     @staticmethod
     def _decomposition(node: Node) -> tuple[GraphModule, Any] | None:
         """Torch's decomposition of a node, and the arguments as torch knows them."""
-        if not isinstance(node.target, torch._ops.OpOverload):
+        if not isinstance(node.target, OpOverload):
             return None
         fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
         inner = decompose(node.target, *fakes)
@@ -341,8 +342,8 @@ class Translator:
         Returns:
             The results; MISSING where an operator of the graph has no ONNX.
         """
-        flat_fakes = torch.utils._pytree.tree_leaves(fakes)
-        leaves = torch.utils._pytree.tree_leaves(given, is_leaf=_is_whole)
+        flat_fakes = pytree.tree_leaves(fakes)
+        leaves = pytree.tree_leaves(given, is_leaf=_is_whole)
         values = [
             value
             for fake, value in zip(flat_fakes, leaves, strict=True)
@@ -450,7 +451,7 @@ MISSING: Any = _Missing()
 
 def _lacks(x: Any) -> bool:
     """Whether nested arguments contain the placeholder of a missing result."""
-    return any(leaf is MISSING for leaf in torch.utils._pytree.tree_leaves(x))
+    return any(leaf is MISSING for leaf in pytree.tree_leaves(x))
 
 
 def _missing_like(node: Node) -> Any:

@@ -205,3 +205,53 @@ def test_values_from_before_are_read_where_python_has_dropped_them(
     program = exported(reads_from_before, ROWS[0])
     for x in ROWS:
         torch.testing.assert_close(program(x), reads_from_before(x))
+
+
+class Sets(torch.nn.Module):
+    """Decisions in decisions; a function writes on both sides of each."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.depth, self.values = depth, {}
+
+    def keep(self, key: int, value: Any) -> None:
+        self.values[key] = value
+
+    def decide(self, n: int, x: Any) -> None:
+        if n == self.depth:
+            return
+        if x.sum() > n:
+            self.keep(n, x * n)
+            self.decide(n + 1, x)
+        else:
+            self.keep(-n - 1, x - n)
+
+    def forward(self, x: Any) -> Any:
+        self.values = dict.fromkeys(range(-self.depth, self.depth), x)
+        self.decide(0, x)
+        return list(self.values.values())
+
+
+def test_what_functions_on_nested_sides_write_is_seen_without_running_them_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[Any] = []
+    enter = regions.Region.__enter__
+
+    def counted(self: Any) -> Any:
+        opened.append(self)
+        return enter(self)
+
+    monkeypatch.setattr(regions.Region, "__enter__", counted)
+    counts = []
+    for depth in (2, 4):
+        opened.clear()
+        module = Sets(depth)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = exporter.export(module, (torch.ones(2),), capture="source")
+        counts.append(len(opened))
+        for x in (-torch.ones(2), torch.ones(2), torch.full((2,), 9.0)):
+            for a, b in zip(program(x), module(x), strict=True):
+                torch.testing.assert_close(a, b)
+    assert counts[1] <= 2 * counts[0]

@@ -200,3 +200,28 @@ def pattern(op: Any, x: Any) -> Any:
 
 def comparison(a: onnx.ModelProto) -> None:
     ow.testing.assert_isomorphic(a, a, doc_strings=False)
+
+
+class Linear(ow.nn.Module):
+    """A parameter is a value in `forward`, and has data elsewhere."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = ow.nn.Parameter([outputs, inputs])
+        self.bias = ow.nn.Parameter(FLOAT, data=np.ones(outputs, np.float32))
+        self.parts = ow.nn.ModuleList([])
+
+    def forward(self, op: Any, x: FLOAT) -> FLOAT:
+        y: FLOAT = op.MatMul(x, op.Transpose(self.weight, perm=[1, 0]))
+        for part in self.parts:
+            y = part(op, y)
+        return y + self.bias * 2
+
+
+def modules(g: ow.GraphBuilder) -> list[str]:
+    model = Linear(2, 3)
+    model.load_state_dict({"weight": np.ones((3, 2))}, strict=False)
+    g.output(model(g.op, g.input("x", FLOAT)), "y")
+    model.weight.load([[1.0, 2.0]])
+    graph = ow.build_graph(lambda op, x: op.Neg(x), {"x": FLOAT}, ["y"], opset_imports={"": 21})
+    return [name for name, _ in model.named_parameters()] + [str(graph.name)]

@@ -88,8 +88,9 @@ def compare(low: Lowering, op: str, x: Any, y: Any, span: Span) -> Any:
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
         if is_dynamic(x) or is_dynamic(y):
             return compare_items(low, op, x, y, span)
-    if x is None or y is None:
-        return op == "ne"
+    if (x is None or y is None) and op in ("eq", "ne"):
+        same = identical(low, x, y, span)
+        return same if op == "eq" else negate(low, same)
     x, y = low.value(x), low.value(y)
     if isinstance(x, GraphValue) or isinstance(y, GraphValue):
         return arithmetic.binary(b, op, x, y)

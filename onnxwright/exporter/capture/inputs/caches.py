@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch.fx import _pytree as fx_pytree
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.replacements.static_caches import count_of, set_count
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 

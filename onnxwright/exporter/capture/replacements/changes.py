@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -54,7 +55,8 @@ class Changes:
     def appended(self, table: list[Any], values: list[Any]) -> None:
         """Add items at the end of a list."""
         table.extend(values)
-        self.later(lambda: [table.remove(value) for value in values])
+        for value in values:
+            self.later(functools.partial(table.remove, value))
 
     def kernels(self, key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> None:
         """Give operators other kernels in Python.

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch._C import DispatchKey
-from torch._subclasses import fake_impls
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.joined_parts import JOINED_PARTS
+from onnxwright.exporter.torch_internals import DispatchKey, fake_impls
 
 aten = torch.ops.aten
 

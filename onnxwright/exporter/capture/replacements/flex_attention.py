@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
-from torch._higher_order_ops.flex_attention import math_attention
 from torch.nn.attention import flex_attention as flex
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.torch_func import traced_below_autograd
+from onnxwright.exporter.torch_internals import math_attention
 
 _MAPPED = flex._vmap_for_bhqkv
 _BLOCKS = flex._convert_mask_to_block_mask

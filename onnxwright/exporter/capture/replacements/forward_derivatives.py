@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._C import DispatchKey
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes, infer_size
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import DispatchKey
 
 aten = torch.ops.aten
 

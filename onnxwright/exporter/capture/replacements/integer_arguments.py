@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.torch_internals import pytree
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import FakeTensor
 
 
 class _ReadAsList:

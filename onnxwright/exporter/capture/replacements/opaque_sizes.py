@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._sympy import functions
 
 from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.torch_internals import size_functions as functions
 
 _POOLERS = "torchvision.ops.poolers"
 _OF_FLOATS = (

@@ -12,10 +12,10 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
-from torch.utils._sympy.functions import FloorDiv
 
 from onnxwright.exporter.capture.assumptions.decisions import sym_node_changed
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import FloorDiv
 
 _ARITHMETIC = ("add", "sub", "mul", "neg", "floordiv", "int_floordiv")
 _REMAINDERS = ("Mod", "PythonMod")

@@ -19,6 +19,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.replacements.changes import Changes, active
 from onnxwright.exporter.capture.replacements.traced_loops import is_traced
 from onnxwright.exporter.places import line_of
+from onnxwright.exporter.torch_internals import pytree
 
 # What draws as many numbers as its sizes say; from a tensor, as many as that has.
 _OF_SIZES = ("rand", "randn", "randint", "randperm")
@@ -100,7 +101,7 @@ def _warned(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_known(value: Any) -> bool:
     """Whether all sizes are numbers of Python."""
-    leaves = torch.utils._pytree.tree_leaves(value)
+    leaves = pytree.tree_leaves(value)
     return not any(isinstance(leaf, (torch.SymInt, torch.Tensor)) for leaf in leaves)
 
 

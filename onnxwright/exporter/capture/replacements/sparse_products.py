@@ -11,10 +11,10 @@ from operator import is_
 from typing import Any
 
 import torch
-from torch._C import DispatchKey
 from torch._subclasses.fake_impls import op_implementations_checks
 
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import DispatchKey
 from onnxwright.exporter.torch_types import is_sparse
 
 aten = torch.ops.aten

@@ -20,11 +20,11 @@ from torch.overrides import (
     _get_current_function_mode,
     _pop_mode_temporarily,
 )
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.fakes import without_fakes
 from onnxwright.exporter.capture.replacements.forward_derivatives import ForwardForms
+from onnxwright.exporter.torch_internals import pytree
 
 # What torch says of them, and its files that run them.
 _SIGNS = ("functorch", "found a fake tensor in the exported program constant")

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 from torch import _prims_common as utils
-from torch._subclasses import fake_impls
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import fake_impls
 
 aten = torch.ops.aten
 

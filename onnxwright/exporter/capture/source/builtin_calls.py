@@ -29,7 +29,7 @@ from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed, misused
+from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.texts import Text, str_
@@ -163,8 +163,6 @@ def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if several is None:
         return sorted_(values, key=key, reverse=reverse)
     if key is None:
-        if values.is_growing:
-            raise misused("sorted")
         return values.in_order(_order_by(values, "`sorted`", bool(reverse)))
     rows, keys = listed(several, _itself), listed(several, key)
     return rows.in_order(_order_by(keys, "`sorted`", bool(reverse)))

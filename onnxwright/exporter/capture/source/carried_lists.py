@@ -1,18 +1,23 @@
-"""Lists that a loop adds to, as tensors of rows that it carries.
+"""Lists that a loop adds to: scan outputs, or tensors of rows that it carries.
 
-Where it is known how often the loop runs, a tensor for all rows is allocated before it; else the
-tensor gets longer in each iteration.
+A list that iterations only append to is a scan output (`appended_lists`).  One that they read, or
+change otherwise, is a tensor of its items that gets longer or shorter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.source.appended_lists import (
+    Appended,
+    Appending,
+    columns_of,
+    lists_in,
+)
 from onnxwright.exporter.capture.source.carries import Carry
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
@@ -20,15 +25,11 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     UnevenItemError,
 )
-from onnxwright.exporter.capture.source.lists import (
-    Grown,
-    Growth,
-    allocate_rows,
-    length_of,
-)
+from onnxwright.exporter.capture.source.lists import closed_items
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, of_same_list
-from onnxwright.exporter.capture.source.state import Slot, State
+from onnxwright.exporter.capture.source.scan_outputs import scan_output
+from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 from onnxwright.exporter.capture.source.tuple_lists import (
     begin_rows,
     is_record,
@@ -79,55 +80,75 @@ class CarriedLists:
     Args:
         variables: of the loop.
         trips: how often the loop runs, where that is known before it does.
-        only_counts: whether the loop is only to count its iterations.
-        count_trips: gives how often it runs, by a loop before it that keeps no list.
     """
 
-    def __init__(
-        self,
-        variables: Variables,
-        trips: Trips | None,
-        only_counts: bool,
-        count_trips: Callable[[], Any],
-    ) -> None:
-        self.variables, self.trips, self.only_counts = variables, trips, only_counts
-        self.count_trips = count_trips
-        # Whether lists are tensors that get longer, as their items are used in the loop.
-        self.resizes = False
-        # Variables whose list grows -> how.
-        self.growing: dict[int, Growth] = {}
-        self._resized: list[Any] = []
+    def __init__(self, variables: Variables, trips: Trips | None) -> None:
+        self.variables, self.trips = variables, trips
+        # The items of lists before the loop: sides of decisions may empty the list of Python.
+        self._heads = {n: list(v) for n, v in enumerate(variables.before) if type(v) is list}
+        # Variables whose list iterations only append to.
+        self.appended: dict[int, Appending] = {}
+        # Variables whose list is carried, with the list of Python that it was.
+        self.carried: dict[int, Any] = {}
         # Variables that an iteration gives a list of another length, with it and an item.
-        self._rebound: list[tuple[int, Any, torch.Tensor, int | None]] = []
-        for n, (slot, value) in enumerate(zip(variables.slots, variables.before)):
-            if slot.live and isinstance(value, Grown) and value.growth is None:
-                self._start_growth(n, None, value, value.sample(), 1)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether there are lists whose rows are all allocated before the loop."""
-        return bool(self.growing) and not self.resizes
-
-    @property
-    def is_short(self) -> bool:
-        """Whether an iteration added more rows than are allocated."""
-        return any(growth.added > growth.most for growth in self.growing.values())
+        self._rebound: list[tuple[int, Any, Any, int | None]] = []
+        # Variables that an iteration does more with than to append.
+        self._to_carry: list[int] = []
+        self._count: Any = None
 
     def owners(self) -> list[Any]:
         """The lists of Python that are rows in the loop."""
-        return [*(growth.owner for growth in self.growing.values()), *self._resized]
+        found = [*(one.owner for one in self.appended.values()), *self.carried.values()]
+        return [owner for owner in found if owner is not None]
 
-    def start_iteration(self) -> None:
-        """Count anew what an iteration adds."""
-        self._rebound = []
-        for growth in self.growing.values():
-            growth.added = 0
+    def has(self, loop_list: Any) -> bool:
+        """Whether a list is one that this loop only appends to."""
+        return any(one is loop_list for one in self.appended.values())
+
+    def begin_iteration(self, values: list[Any]) -> None:
+        """Give an iteration an empty list in the place of each that it appends to."""
+        self._rebound, self._to_carry = [], []
+        for n, one in self.appended.items():
+            values[n] = one.begin()
+        owners = self.owners()
+        for n in range(len(values)):
+            owner = self.variables.state.owner(n)
+            if any(owner is one for one in owners):
+                values[n] = closed_items()  # another name of the list would not see the rows
+
+    # -- what an iteration did ---------------------------------------------------------------------
+
+    def note_iteration(self, n: int, after: Any, known: set[Any]) -> bool:
+        """See what an iteration left of a list that it appends to; whether it is carried now."""
+        if isinstance(after, Appended) and after.loop_list is self.appended[n]:
+            results = [x for x in after.results() if isinstance(x, torch.Tensor)]
+            if all(_is_known(x, known) for x in results):
+                return False
+        self._to_carry.append(n)  # another list, or as many items as only the iteration knows
+        return True
+
+    def is_aliased(self, after: Any) -> bool:
+        """Whether another variable has a list that iterations append to; it is carried then."""
+        found = [n for one in lists_in(after) for n, mine in self.appended.items() if mine is one]
+        self._to_carry += found
+        return bool(found)
+
+    def is_appended_to(self, n: int, old: Any, new: Any) -> bool:
+        """Whether an iteration changed a list of run-time length; it appends to it from now on."""
+        if n in self.carried or old is new or not isinstance(new, RunTimeList):
+            return False
+        if not isinstance(old, RunTimeList):
+            return False
+        if not isinstance(old, Appended) and columns_of(old) is None:
+            return False
+        self._append(n, None, old, old.sample())
+        return True
 
     def is_rebound(self, n: int, old: Any, new: Any, known: set[Any]) -> bool:
         """Whether a variable has a list of another length after an iteration; it is rows then."""
         if type(old) is not list or self.variables.state.owner(n) is not None or old is new:
             return False
-        if isinstance(new, RunTimeList) and not new.is_growing:
+        if isinstance(new, RunTimeList):
             sample = new.sample()
         else:
             lists = type(new) is list and len(old) != len(new)
@@ -145,120 +166,107 @@ class CarriedLists:
         self._rebound.append((n, old, sample, dim))
         return True
 
+    def begin_again(self) -> None:
+        """Give the lists the forms that an iteration has shown to be needed."""
+        for n in dict.fromkeys(self._to_carry):
+            self.carry(n)
+        for n, owner, sample, dim in self._rebound:
+            if dim is None:
+                self._append(n, owner, self._heads[n], sample)
+            else:
+                self._carry_as(n, owner, begin_uneven(self._heads[n], sample, dim))
+
     def grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
         """Make a list that an iteration adds to one of rows; the iteration begins anew."""
         before, slots = self.variables.before, self.variables.slots
-        found = [n for n, v in enumerate(before) if v is items and n not in self.growing]
+        found = [n for n, v in enumerate(before) if v is items and n not in self.appended]
         if not found or not slots[found[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
         sample, known = sample_of(added[0]), known_symbols()
-        head = list(before[found[0]])
-        if is_record(sample):
-            if error.first or not _is_known(sample, known):
-                raise LoopChangeError("an item of the list", "of one size", "of another")
-            self._begin_with(found[0], items, begin_rows(head, sample))
+        if _is_known(sample, known):
+            self._append(found[0], items, self._heads[found[0]], sample)
             return
-        if not _is_known(sample, known):
-            dim = uneven_axis(sample, known)
-            if dim is None or error.first:
-                raise LoopChangeError("an item of the list", "of one size", "of another")
-            self._start_uneven(found[0], items, head, sample, dim)
-            return
-        if error.first:
-            head.reverse()
-        self._start_growth(found[0], items, head, sample, len(added), error.first)
+        dim = None if is_record(sample) else uneven_axis(sample, known)
+        if dim is None or error.first:
+            raise LoopChangeError("an item of the list", "of one size", "of another")
+        self._carry_as(found[0], items, begin_uneven(self._heads[found[0]], sample, dim))
 
     def differ(self, error: UnevenItemError) -> None:
         """Make a list of rows one whose items differ in size; the iteration begins anew."""
-        growth = error.items.growth
-        found = [n for n, mine in self.growing.items() if mine is growth]
-        if not found or len(error.dims) > 1 or growth.first or isinstance(growth.head, Grown):
+        loop_list = getattr(error.items, "loop_list", None)
+        found = [n for n, mine in self.appended.items() if mine is loop_list]
+        if not found or len(error.dims) > 1 or error.items.first:
             raise error
-        del self.growing[found[0]]
-        self._start_uneven(found[0], growth.owner, growth.head, growth.sample, error.dims[0])
-
-    def make_room(self) -> bool:
-        """Have rows for what an iteration gave and added; whether there were too few."""
-        for n, owner, sample, dim in self._rebound:
-            head = list(self.variables.before[n])
-            if dim is None:
-                self._start_resizing(n, owner, head, sample)
-            else:
-                self._start_uneven(n, owner, head, sample, dim)
-        changed = False
-        for n, growth in self.growing.items():
-            if growth.added > growth.most:
-                growth.most, changed = growth.added, True
-                self._allocate(n)
-        return changed
-
-    def resize_all(self, error: ListUseError | LoopChangeError) -> None:
-        """Carry all lists as tensors that get longer, if an error says that they are used so."""
-        if self.only_counts or not self.has_room or not getattr(error, "of_lists", True):
+        one = self.appended[found[0]]
+        if isinstance(one.head, RunTimeList) or is_record(one.sample):
             raise error
-        self.resizes = True
-        for n, growth in list(self.growing.items()):
-            del self.growing[n]
-            self._start_resizing(n, growth.owner, growth.head, growth.sample, growth.first)
+        del self.appended[found[0]]
+        items = begin_uneven(one.head, one.sample, error.dims[0])
+        self._carry_as(found[0], one.owner, items)
 
-    def after_loop(self, n: int, value: Any) -> Any:
-        """A list as it is after the loop."""
-        growth = self.growing.get(n)
-        if growth is None or self.trips is None:
-            return value
-        if growth.certain and self.trips.certain and growth.added == growth.most:
-            rows = value.rows.flip(0) if growth.first else value.rows
-            return of_same_list(value, Grown(rows, rows.shape[0]))
-        count = value.length.item()
-        torch._check(count >= 0)
-        torch._check(count <= value.rows.shape[0])
-        rows = value.rows[:count]
-        return of_same_list(value, Grown(rows.flip(0) if growth.first else rows, count))
+    def carry_read(self, error: ListUseError) -> None:
+        """Carry a list that iterations read, as an error says.
 
-    def _start_growth(
-        self, n: int, owner: Any, head: Any, sample: Any, most: int, first: bool = False
-    ) -> None:
-        """Carry a list as rows that iterations add to."""
-        if self.trips is None and not self.resizes:
-            try:
-                self.trips = Trips(self.count_trips(), True)
-            except (ListUseError, LoopChangeError) as error:
-                if self.only_counts or not getattr(error, "of_lists", True):
-                    raise
-                self.resizes = True  # how often it runs depends on the items
-        if self.resizes or self.trips is None:
-            self._start_resizing(n, owner, head, sample, first)
-            return
-        self.growing[n] = Growth(
-            owner, head, sample, most, counts_only=self.only_counts, first=first
-        )
-        self._allocate(n)
+        Raises:
+            ListUseError: it is no list that this loop appends to.
+        """
+        found = [n for n, mine in self.appended.items() if mine is error.loop_list]
+        if not found:
+            raise error
+        self.carry(found[0])
 
-    def _start_resizing(
-        self, n: int, owner: Any, head: Any, sample: Any, first: bool = False
-    ) -> None:
-        """Carry a list as a tensor that gets longer."""
-        if first and isinstance(head, list) and not isinstance(head, Grown):
-            head = head[::-1]
-        self._begin_with(n, owner, begin_rows(head, sample))
+    def carry(self, n: int) -> None:
+        """Carry a list that iterations do more with than to append to it."""
+        one = self.appended.pop(n)
+        if isinstance(one.head, Appended):
+            raise one.head.misuse("[...]")  # the loop around this one has to carry it
+        is_rows = isinstance(one.head, RunTimeList)
+        items = one.head if is_rows else begin_rows(one.head, one.sample)
+        self._carry_as(n, one.owner, items)
 
-    def _start_uneven(
-        self, n: int, owner: Any, head: list[Any], sample: torch.Tensor, dim: int
-    ) -> None:
-        """Carry a list as its items, joined along the axis of which each has another size."""
-        self._begin_with(n, owner, begin_uneven(head, sample, dim))
+    def _append(self, n: int, owner: Any, head: Any, sample: Any) -> None:
+        self.variables.varying.pop(n, None)
+        self.appended[n] = Appending(owner, head, sample)
 
-    def _begin_with(self, n: int, owner: Any, items: RunTimeList) -> None:
+    def _carry_as(self, n: int, owner: Any, items: RunTimeList) -> None:
         self.variables.begin_with(n, items)
-        if owner is not None:
-            self._resized.append(owner)
+        self.carried[n] = owner
 
-    def _allocate(self, n: int) -> None:
-        """Begin with a tensor for all that iterations add to a list."""
-        assert self.trips is not None
-        growth = self.growing[n]
-        rows = allocate_rows(growth.head, growth.sample, self.trips.most, growth.most)
-        self.variables.begin_with(n, Grown(rows, length_of(growth.head), growth))
+    # -- results -----------------------------------------------------------------------------------
+
+    def scans(self, after: list[Any]) -> list[tuple[Carry, Any]]:
+        """What an iteration appends: each as a carried value that no iteration reads.
+
+        Args:
+            after: the variables after an iteration.
+        """
+        found = []
+        for n in self.appended:
+            for leaf in after[n].results():
+                dtype, shape = torch.bool, ()
+                if isinstance(leaf, torch.Tensor):
+                    dtype, shape = leaf.dtype, tuple(leaf.shape)
+                name = f"an item of {self.variables.slots[n].name}"
+                found.append((Carry(name, UNSET, dtype, shape, False), leaf))
+        return found
+
+    def rows(self, last: torch.Tensor) -> Any:
+        """The rows of all iterations, of a value of the last one."""
+        if self._count is None and self.trips is not None and self.trips.certain:
+            self._count = _not_negative(self.trips.most)
+        found = scan_output(last, self._count, list(last.shape))
+        if self._count is None:
+            self._count = found.shape[0]
+        return found
+
+
+def _not_negative(trips: Any) -> Any:
+    """How often a loop runs, of a number that is below 1 for never."""
+    if not isinstance(trips, torch.Tensor):
+        return torch.sym_max(trips, 0)
+    count = trips.clamp(min=0).item()
+    torch._check(count >= 0)
+    return count
 
 
 def _is_known(sample: Any, known: set[Any]) -> bool:

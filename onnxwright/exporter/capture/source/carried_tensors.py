@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import fx
 
 from onnxwright.exporter.capture.source.chosen_tensors import (
@@ -18,6 +19,7 @@ from onnxwright.exporter.capture.source.chosen_tensors import (
     Nodes,
     base_of,
     last_node,
+    node_of,
     stale_after,
 )
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
@@ -50,6 +52,21 @@ class Carried:
     after: fx.Node | None
 
 
+@dataclass(frozen=True)
+class AppendedTensor:
+    """A tensor that an iteration appends to a list.
+
+    Fields:
+        path: what the user calls it.
+        words: what it is, as words.
+        node: its node.
+    """
+
+    path: str
+    words: str
+    node: fx.Node
+
+
 class CarriedTensors:
     """The tensors that a loop carries, and the memory that they may share.
 
@@ -57,15 +74,23 @@ class CarriedTensors:
         carried: the tensors.
         nodes: the nodes of an iteration, the last of the trace.
         runs: whether the loop runs once at least.
+        appended: what an iteration appends to lists.
 
     Raises:
-        ChosenTensorError: an iteration reads what was written to under another name.
+        ChosenTensorError: an iteration reads what was written to under another name, or writes to
+            what an earlier one appended.
     """
 
-    def __init__(self, carried: Sequence[Carried], nodes: Sequence[fx.Node], runs: bool) -> None:
+    def __init__(
+        self,
+        carried: Sequence[Carried],
+        nodes: Sequence[fx.Node],
+        runs: bool,
+        appended: Sequence[AppendedTensor] = (),
+    ) -> None:
         session = current()
         assert session is not None
-        self.carried, self.runs = carried, runs
+        self.carried, self.runs, self.appended = carried, runs, appended
         self.inside = set(nodes)
         self.choices: list[ChosenTensor] = session.chosen_tensors
         self.place = asking_line()
@@ -96,6 +121,10 @@ class CarriedTensors:
         self.left = [self._left(n, afters[n], moves) for n in every]
         self.written = {base_of(node) for user in nodes for node in written_arguments(user)}
         self._check(nodes)
+        # For each, the nodes whose memory it may have after an iteration.
+        self.after_homes = afters
+        for one in appended:
+            self._check_appended(one)
 
     def _left(self, n: int, after: _Homes, moves: Sequence[tuple[int, int]]) -> list[fx.Node]:
         """The tensors from before the loop that one may be after it."""
@@ -117,6 +146,64 @@ class CarriedTensors:
         for n, others in pairs:
             chosen = self._chosen(n, self.carried[n].given, nodes[-1], others)
             stale_after(chosen, self.choices, self.written, nodes, results)
+
+    def _check_appended(self, one: AppendedTensor) -> None:
+        """Refuse an iteration that writes to a tensor that an earlier one appended to a list."""
+        homes = self._homes(one.node)
+        aliases = {node for node in homes if node not in self.inside}
+        for n in self._carried_as(homes):
+            aliases.add(self.carried[n].given)
+        if not aliases.isdisjoint(self.written):
+            raise self._appended(one, None, one.node, list(aliases)).error()
+
+    def _carried_as(self, homes: Collection[fx.Node]) -> list[int]:
+        """What is carried that has the memory of nodes in a later iteration."""
+        found: dict[int, None] = {}
+        waiting = list(homes)
+        while waiting:
+            node = waiting.pop()
+            for n, after in enumerate(self.after_homes):
+                if node in after and n not in found:
+                    found[n] = None
+                    waiting.append(self.carried[n].given)
+        return list(found)
+
+    def _appended(
+        self, one: AppendedTensor, rows: fx.Node | None, last: fx.Node, sources: Sequence[fx.Node]
+    ) -> ChosenTensor:
+        said = (one.words, one.words)
+        return ChosenTensor(rows, last, (tuple(sources),), one.path, said, self.place, is_item=True)
+
+    def note_appended(
+        self,
+        tracer: Any,
+        rows: torch.Tensor,
+        items: Sequence[AppendedTensor],
+        results: Sequence[Any],
+    ) -> None:
+        """Remember what tensors the rows of a list may be.
+
+        Args:
+            tracer: what traces the program.
+            rows: the items of the list after the loop.
+            items: what an iteration appends to it.
+            results: what is carried after the last iteration.
+        """
+        session = current()
+        assert session is not None
+        given = {one.given: n for n, one in enumerate(self.carried)}
+        sources: dict[fx.Node | None, None] = {}
+        for item in items:
+            homes = self._homes(item.node)
+            sources |= dict.fromkeys(node for node in homes if node not in self.inside)
+            same = [*self._carried_as(homes), *(given[node] for node in homes if node in given)]
+            for n in same:
+                sources |= dict.fromkeys([*self.sources[n], node_of(tracer, results[n])])
+        known = [node for node in sources if node is not None and node not in self.inside]
+        made = node_of(tracer, rows)
+        if known and made is not None:
+            found = self._appended(items[0], made, last_node(tracer), known)
+            session.chosen_tensors.append(found)
 
     def _returned(self, *places: int) -> bool:
         """Whether one of what is carried is what the function returns."""

@@ -31,10 +31,14 @@ class ChosenTensorError(DisagreementError):
 
     # Whether the iterations of a loop chose it.
     in_loop = False
+    # Whether it is an item of a list.
+    is_item = False
 
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
-        return export_changes.ChosenChanged(kind="Tensor", in_loop=self.in_loop, span=self.span)
+        return export_changes.ChosenChanged(
+            kind="Tensor", in_loop=self.in_loop, is_item=self.is_item, span=self.span
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +53,7 @@ class ChosenTensor:
         words: what it is on each side, as words.
         place: the file and line of the decision.
         in_loop: whether the iterations of a loop chose it.
+        is_item: whether it has the items of a list that a loop appends to.
         returned_by: the function that has returned it, on one side; None for other tensors.
     """
 
@@ -59,6 +64,7 @@ class ChosenTensor:
     words: tuple[str, str]
     place: tuple[str, int]
     in_loop: bool = False
+    is_item: bool = False
     returned_by: FrameType | None = None
 
     def of(self) -> list[fx.Node]:
@@ -84,6 +90,7 @@ class ChosenTensor:
         """The error for a write to it."""
         error = ChosenTensorError(self.path, *self.words)
         error.span, error.in_loop = line_of(*self.place), self.in_loop
+        error.is_item = self.is_item
         return error
 
 
@@ -96,7 +103,7 @@ class LeftBehind:
         written: the choices whose result it wrote to, with sources of before.
     """
 
-    sources: Mapping[int, Nodes] = dataclasses.field(default_factory=dict)
+    sources: dict[int, Nodes] = dataclasses.field(default_factory=dict)
     written: Sequence[ChosenTensor] = ()
 
 
@@ -194,6 +201,25 @@ def check_chosen_tensors(nodes: Iterable[fx.Node], results: Mapping[int, fx.Node
             written.append(dataclasses.replace(chosen, result=None, sources=(left,)))
     found = {key: sources_of(node, own, inside) for key, node in results.items()}
     return LeftBehind({key: nodes for key, nodes in found.items() if nodes}, written)
+
+
+def check_not_written(node: fx.Node, written: Iterable[fx.Node]) -> None:
+    """Refuse to read a tensor of before a part that the part wrote to under another name.
+
+    Args:
+        node: of the tensor.
+        written: the nodes that the part writes to.
+
+    Raises:
+        ChosenTensorError: a decision chose one of them from it, or it from one of them.
+    """
+    session = current()
+    known: list[ChosenTensor] = [] if session is None else session.chosen_tensors
+    base, others = base_of(node), {base_of(one) for one in written}
+    for chosen in known if others - {base} else ():
+        names = chosen.homes(known) | ({base_of(chosen.result)} if chosen.result else set())
+        if base in names and not names.isdisjoint(others - {base}):
+            raise chosen.error()
 
 
 def sources_of(

@@ -21,7 +21,6 @@ from onnxwright.exporter.capture.source.chosen_objects import (
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
-    Grown,
     close_other_names,
     raise_growth,
     rows_kept,
@@ -49,7 +48,7 @@ from onnxwright.exporter.capture.source.regions import (
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.run_time_lists import after_changes
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
-from onnxwright.exporter.capture.source.sides import MorePlacesError, check_places, side_of
+from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
@@ -81,10 +80,6 @@ def conditional(
             before, count = state.read(), chosen_so_far()
             try:
                 return _conditional(truth, then, orelse, state, effects)
-            except MorePlacesError as more:
-                forget_chosen(count)
-                state.write(before)
-                state.add(more.places)
             except DisagreementError as error:
                 forget_chosen(count)
                 error.condition = error.condition or _comparison(condition)
@@ -124,13 +119,8 @@ def _conditional(
     parts: list[Part] = []
     found: list[list[Any]] = []
     raw: list[list[Any]] = []
-    growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
-    added = [growth.added for growth in growths]
-    adds: list[list[int]] = []
     chosen_there: list[Chosen] = []
     for side, branch in ((True, then), (False, orelse)):
-        for growth, so_far in zip(growths, added):
-            growth.added = so_far
         state.write(before)
         outside = comparisons()
         with Region() as region, supposing(condition, side), side_of(then, orelse) as written:
@@ -143,18 +133,23 @@ def _conditional(
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
-            written.end()
-            check_places(written, state, then, orelse)
+            late = end_side(written, state, then, orelse)
+            if late:
+                # Functions that this side calls wrote there: the other side leaves it as it is.
+                held = state.add([place for place, _ in late])
+                before += held
+                after += [value for _, value in late]
+                for part, one in zip(parts, raw):
+                    part.give_outer(leaves_of(held), tracer())
+                    one += held
+                found = [[*one, *map(settled, held)] for one in found]
+                slots = state.open()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known
             raw.append(after)
             found.append([settled(value) for value in after])
-            adds.append([growth.added for growth in growths])
     state.write(before)
-    for growth, one, two in zip(growths, *adds):
-        growth.added = max(one, two)
-        growth.certain &= one == two
     for n, (one, two) in enumerate(zip(*raw)):
         if one is two:  # what both sides leave as it is
             found[0][n] = found[1][n] = one

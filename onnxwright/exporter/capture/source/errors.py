@@ -119,9 +119,6 @@ class LoopChangeError(RefusedError):
         before, after: what it is, as words.
     """
 
-    # Whether it is about how a list grows.
-    of_lists = False
-
     def __init__(self, path: str, before: str, after: str) -> None:
         path = said(path)
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
@@ -154,6 +151,9 @@ class ListUseError(RefusedError):
     Args:
         use: the method or function.
     """
+
+    # The list, where a loop would have to carry it (`appended_lists.Appending`).
+    loop_list: Any = None
 
     def __init__(self, use: str) -> None:
         super().__init__(f"a list of a run-time length is used by `{use}`")

@@ -1,15 +1,12 @@
-"""Lists that grow in loops whose number of iterations is known at run time: rows of one tensor.
+"""Lists whose number of items is known at run time only: rows of one tensor.
 
-`out.append(row)` in such a loop writes a row of a tensor that is allocated for every iteration, and
-counts.  Afterwards the list is a `Grown`: `torch.stack` and `torch.cat` of it, its items, its
-length, loops and comprehensions over it are those of the tensor.  A loop whose number of iterations
-is not known before it runs is run twice in the model: the first time only counts.
+`torch.stack` and `torch.cat` of such a list, its items, its length, loops and comprehensions over
+it are those of the tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -34,76 +31,30 @@ from onnxwright.exporter.capture.source.run_time_lists import (
 )
 
 
-@dataclass
-class Growth:
-    """How a list grows in one loop.
-
-    Fields:
-        owner: the list of Python; None where it is one of rows before the loop.
-        head: the items before the loop.
-        sample: an item that an iteration adds.
-        most: how many rows an iteration adds at most.
-        certain: whether each iteration adds as many.
-        added: how many were added in the iteration that is traced.
-        counts_only: whether rows are counted and not kept.
-        first: whether items are inserted as the first ones: the rows are in reverse order then.
-    """
-
-    owner: list[Any] | None
-    head: list[Any] | Grown
-    sample: torch.Tensor
-    most: int
-    certain: bool = True
-    added: int = 0
-    counts_only: bool = False
-    first: bool = False
-
-
 class Grown(RunTimeList):
     """A list whose items are the rows of a tensor.
 
     Args:
         rows: the items, one after the other.
         length: how many there are; a number, a symbolic one or a tensor.
-        growth: of the loop in which it grows now; None outside.
     """
 
-    def __init__(self, rows: Any, length: Any, growth: Growth | None = None) -> None:
+    def __init__(self, rows: Any, length: Any) -> None:
         super().__init__(length, rows)
-        self.rows, self.growth = rows, growth
-
-    @property
-    def is_growing(self) -> bool:
-        """Whether a loop writes items into a tensor that was allocated before it."""
-        return self.growth is not None
+        self.rows = rows
 
     def parts(self) -> Parts:
-        """The rows, and how many there are while it grows."""
-        growth = self.growth
-        if growth is None:
-            return [".rows"], [self.rows], lambda v: Grown(v[0], v[0].shape[0])
-        return [".rows", ".length"], [self.rows, self.length], lambda v: Grown(v[0], v[1], growth)
+        """The rows."""
+        return [".rows"], [self.rows], lambda v: Grown(v[0], v[0].shape[0])
 
     def with_item(self, item: Any, first: bool = False) -> Grown:
         """The list with another item at its end, or as the first."""
         row = as_row(item)
         if row.dtype != self.rows.dtype or row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
-        if self.growth is not None and first is not self.growth.first:
-            raise misused(".insert" if first else ".append")
-        if self.growth is not None and self.growth.counts_only:
-            self.growth.added += 1
-            return Grown(self.rows, self.length + 1, self.growth)
         self._check_sizes(row)
-        if self.growth is None:
-            both = [row[None], self.rows] if first else [self.rows, row[None]]
-            return Grown(torch.cat(both), self.length + 1)
-        self.growth.added += 1
-        place = (
-            self.length if isinstance(self.length, torch.Tensor) else torch.full((1,), self.length)
-        )
-        rows = self.rows.index_put((place.reshape(1),), row[None])
-        return Grown(rows, self.length + 1, self.growth)
+        both = [row[None], self.rows] if first else [self.rows, row[None]]
+        return Grown(torch.cat(both), self.length + 1)
 
     def _check_sizes(self, row: torch.Tensor) -> None:
         """Refuse an item that is not known to have the sizes of the others."""
@@ -117,62 +68,37 @@ class Grown(RunTimeList):
         """The list with another item at a place."""
         if isinstance(index, slice):
             raise misused("[...]")
-        if self.growth is not None and self.growth.counts_only:
-            return self
         row = as_row(item)
         if row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
         self._check_sizes(row)
-        rows = self.rows.index_put((self.place(index).reshape(1),), row[None].to(self.rows.dtype))
-        return Grown(rows, self.length, self.growth)
+        rows = self.rows.index_put(
+            (place_of(index, self.length).reshape(1),), row[None].to(self.rows.dtype)
+        )
+        return Grown(rows, self.length)
 
     def restarted(self, items: Sequence[Any]) -> Grown:
-        """A list of other items, with the rows that this one has space for."""
-        if self.growth is None:
-            return Grown(rows := allocate_rows(items, self.sample(), 0, 0), rows.shape[0])
-        self.growth.certain = False
-        if self.growth.first:
-            raise misused("= []")
-        found = Grown(self.rows, torch.full((), 0), self.growth)
-        for item in items:
-            found = found.with_item(item)
-        return found
+        """A list of other items."""
+        return Grown(rows := rows_of(items, self.sample()), rows.shape[0])
 
     def without_item(self, index: Any = -1) -> tuple[RunTimeList, Any]:
         """The list without an item, and the item."""
-        growth = self.growth
-        if growth is not None and (growth.first or not isinstance(index, int) or index != -1):
-            raise misused(".pop")
         if not isinstance(index, int):
             return self.without_place(as_place(index))
-        if growth is not None:
-            if growth.counts_only:
-                raise misused(".pop")
-            growth.certain = False
-            item = self._item_so_far(-1)
-            return Grown(self.rows, self.length - 1, growth), item
         rows = self._rows_without(index)
         return Grown(rows, rows.shape[0]), self.rows[index]
 
     def _rows_without(self, index: int) -> torch.Tensor:
         return torch.cat([self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else []))
 
-    def place(self, index: Any) -> torch.Tensor:
-        """A place as a tensor, counted from the start."""
-        if self.growth is not None and self.growth.first:
-            index = -1 - index  # the rows are in reverse order
-        return place_of(index, self.length)
-
     def whole(self, use: str) -> torch.Tensor:
-        """The rows, for a use of the whole list; an error while it grows."""
-        if self.growth is not None:
-            raise misused(use)
+        """The rows."""
         rows: torch.Tensor = self.rows
         return rows
 
     def numbers(self) -> torch.Tensor | None:
         """The rows, if they are numbers."""
-        return self.rows if self.growth is None and self.rows.ndim == 1 else None
+        return self.rows if self.rows.ndim == 1 else None
 
     def order(self, *, reverse: bool) -> torch.Tensor | None:
         """The places of the numbers in their order."""
@@ -197,7 +123,7 @@ class Grown(RunTimeList):
         return rows.to(options.get("dtype") or rows.dtype)
 
     def copied(self, use: str) -> Grown:
-        """Another list of the same items; an error while it grows."""
+        """Another list of the same items."""
         return Grown(self.whole(use), self.length)
 
     def chosen(self, places: torch.Tensor) -> Grown:
@@ -207,12 +133,10 @@ class Grown(RunTimeList):
 
     def equal_to(self, value: Any) -> torch.Tensor:
         """For each number whether it is equal to another one."""
-        if self.rows.ndim != 1 or (self.growth is not None and self.growth.counts_only):
+        if self.rows.ndim != 1:
             raise misused("in")
-        same = self.rows == (as_row(value) if isinstance(value, SYMBOLS) else value)
-        if self.growth is None:
-            return same
-        return same & (torch.arange(self.rows.shape[0]) < self.length)
+        same: torch.Tensor = self.rows == (as_row(value) if isinstance(value, SYMBOLS) else value)
+        return same
 
     def in_order(self, order: torch.Tensor) -> Grown:
         """The items at places of run time."""
@@ -228,18 +152,14 @@ class Grown(RunTimeList):
 
     def after(self, items: Sequence[Any]) -> Grown:
         """A list of items of Python, and these."""
-        before = allocate_rows(items, self.sample(), 0, 0)
+        before = rows_of(items, self.sample())
         return Grown(torch.cat([before, self.whole("extend")]), len(items) + self.length)
 
     def __radd__(self, items: Any) -> Grown:
-        if self.growth is not None and len(items) == 1:
-            return self.with_item(items[0], first=True)
-        return self._joined(allocate_rows(items, self.sample(), 0, 0), self)
+        return self._joined(rows_of(items, self.sample()), self)
 
     def _joined(self, rows: torch.Tensor, other: RunTimeList) -> Grown:
         """The list of rows, and those of another one."""
-        if self.growth is not None:
-            raise misused("+")
         both = torch.cat([rows, other.whole("+")])
         return Grown(both, both.shape[0])
 
@@ -249,10 +169,6 @@ class Grown(RunTimeList):
         return found
 
     def __getitem__(self, index: Any) -> Any:
-        if self.growth is not None and isinstance(index, slice):
-            raise misused("[...]")
-        if self.growth is not None:
-            return self._item_so_far(index)
         if (
             isinstance(index, slice)
             and index.step == -1
@@ -260,21 +176,9 @@ class Grown(RunTimeList):
         ):
             return Grown(self.rows.flip(0), self.length)
         if isinstance(index, int) and depth() and free_unbacked_symbols(self.rows.shape[0]):
-            return self.rows.index_select(0, self.place(index).reshape(1)).squeeze(0)
+            return self.rows.index_select(0, place_of(index, self.length).reshape(1)).squeeze(0)
         rows = self.rows[index]
         return Grown(rows, rows.shape[0]) if isinstance(index, slice) else rows
-
-    def _item_so_far(self, index: Any) -> Any:
-        """An item of a list that still grows."""
-        if self.growth is None or self.growth.counts_only:
-            raise misused("[...]")
-        if self.growth.first:
-            index = -1 - index  # the rows are in reverse order
-        if isinstance(index, int) and index < 0:
-            index = self.length + index
-        if isinstance(index, torch.Tensor):
-            return self.rows.index_select(0, index.reshape(1)).squeeze(0)
-        return self.rows[index]
 
 
 def part_of(items: Sequence[Any], part: slice) -> Grown | None:
@@ -341,8 +245,13 @@ class OtherName(torch.Tensor):  # type: ignore[misc]
 
 def close_other_names(items: list[Any]) -> None:
     """Empty the list of Python: other names of it would not see the rows."""
+    items[:] = closed_items()
+
+
+def closed_items() -> list[Any]:
+    """What a list has whose items nobody may read."""
     with _disable_current_modes():
-        items[:] = [torch.empty(0).as_subclass(OtherName)]
+        return [torch.empty(0).as_subclass(OtherName)]
 
 
 def length_of(items: Any) -> Any:
@@ -440,33 +349,17 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     raise error
 
 
-def allocate_rows(
-    head: Grown | Sequence[Any], sample: torch.Tensor, trips: Any, each: int
-) -> torch.Tensor:
-    """A tensor for the items that a list has and those that a loop adds.
+def rows_of(items: Grown | Sequence[Any], sample: torch.Tensor) -> torch.Tensor:
+    """The items of a list as rows of one tensor.
 
     Args:
-        head: the items before the loop.
-        sample: an item that the loop adds.
-        trips: how often the loop runs, a number below 1 for never.
-        each: how many items an iteration adds at most.
+        items: the items.
+        sample: an item of their type and sizes.
     """
-    if isinstance(trips, torch.Tensor):
-        trips = trips.clamp(min=0).item()
-        torch._check(trips >= 0)
-    else:
-        trips = torch.sym_max(trips, 0)
-    free = torch.zeros([trips * each, *sample.shape], dtype=sample.dtype)
-    if isinstance(head, Grown):
-        return torch.cat([head.rows, free])
-    if not head:
-        return free
-    rows = [as_row(item) for item in head]
+    if isinstance(items, Grown):
+        return items.whole("[...]")
+    rows = [as_row(item) for item in items]
     for row in rows:
         if row.dtype != sample.dtype or row.ndim != sample.ndim:
             raise LoopChangeError("an item of the list", words(row), words(sample))
-    return (
-        torch.stack(rows)
-        if isinstance(trips, int) and not trips
-        else torch.cat([torch.stack(rows), free])
-    )
+    return torch.stack(rows) if rows else torch.zeros([0, *sample.shape], dtype=sample.dtype)

@@ -11,14 +11,17 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
-from onnxwright.exporter.capture.source.carried_tensors import Carried, CarriedTensors
+from onnxwright.exporter.capture.source.carried_tensors import (
+    AppendedTensor,
+    Carried,
+    CarriedTensors,
+)
 from onnxwright.exporter.capture.source.carries import (
     Carry,
     input_of,
     leaf_paths,
     mark_numbers,
     stands_for_number,
-    start_of,
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import (
@@ -28,7 +31,7 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     renew_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
-from onnxwright.exporter.capture.source.conditional import Outputs, conditional
+from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
@@ -37,7 +40,6 @@ from onnxwright.exporter.capture.source.errors import (
     words,
 )
 from onnxwright.exporter.capture.source.lists import (
-    Grown,
     close_other_names,
     raise_growth,
     rows_kept,
@@ -47,7 +49,7 @@ from onnxwright.exporter.capture.source.merging import (
     Merger,
     aligned,
     common_dtype,
-    count_constants,
+    form_of,
     has_choice,
     leaves_of,
 )
@@ -55,22 +57,17 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
-    emit,
-    empty,
     known_symbols,
-    operand_values,
     tracer,
 )
-from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_shape
+from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.run_time_lists import after_changes
+from onnxwright.exporter.capture.source.run_time_lists import after_changes, of_same_list
 from onnxwright.exporter.capture.source.session import current, note_loss
-from onnxwright.exporter.capture.source.sides import MorePlacesError, check_places, side_of
-from onnxwright.exporter.capture.source.state import UNSET, State
+from onnxwright.exporter.capture.source.sides import end_side, side_of
+from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
-
-# How often the types of what a loop carries may change until they stay.
-_TRIES = 6
+from onnxwright.exporter.capture.source.while_loops import emit_loop
 
 
 class Loop:
@@ -82,7 +79,6 @@ class Loop:
         state: what an iteration changes.
         counter: the first value of a counter that `test` and `body` take; None without.
         trips: how often it runs, where that is known before it does.
-        only_counts: whether it is only to count its iterations.
     """
 
     def __init__(
@@ -92,16 +88,14 @@ class Loop:
         state: State,
         counter: Any = None,
         trips: Trips | None = None,
-        only_counts: bool = False,
     ) -> None:
         self.test, self.body, self.state, self.counter = test, body, state, counter
-        self.only_counts = only_counts
         self.slots = state.open()
         self.before, self.chosen = state.read(), chosen_so_far()
         self.original = list(self.before)
         self.variables = Variables(state, self.slots, self.before)
         self.varying = self.variables.varying
-        self.lists = CarriedLists(self.variables, trips, only_counts, self._counted_trips)
+        self.lists = CarriedLists(self.variables, trips)
         # Slots that cannot be carried, with what an iteration leaves in them.
         self.left: dict[int, Any] = {}
         self.numbers: list[Carry] = []
@@ -118,31 +112,40 @@ class Loop:
         Raises:
             LoopChangeError: what is carried changes its kind.
         """
-        tries = _TRIES
-        while tries:
-            known = self._constants()
+        seen = set()
+        while True:
             try:
                 with self._active():
                     if not self._try():
                         break
-            except (ListUseError, LoopChangeError) as error:
-                self._resize(error)
-            # An iteration may give the next of some constants.
-            tries -= self._constants() <= known
-        else:
-            paths = [c.path for carries in self.varying.values() for c in carries]
-            path = paths[0] if paths else self.slots[next(iter(self.to_choose))].name
-            raise LoopChangeError(path, "of another type", "of another again")
+            except ListUseError as error:
+                self._carry_read(error)
+            # There are finitely many forms: the search ends.
+            form = self._form()
+            if form in seen:
+                raise self._no_form()
+            seen.add(form)
         try:
             with self._active():
                 return self._build()
         except ListUseError as error:
-            self._resize(error)
+            self._carry_read(error)
             return self.run()
 
-    def _constants(self) -> int:
-        """How many texts, modules and members of enumerations variables of the loop may have."""
-        return sum(map(count_constants, self.before))
+    def _form(self) -> Any:
+        """What is carried, without values."""
+        varying = [
+            (n, c.path, c.dtype, tuple(s if isinstance(s, OwnSize) else 0 for s in c.shape))
+            for n, carries in self.varying.items() for c in carries
+        ]  # fmt: skip
+        lists = tuple(self.lists.appended), tuple(self.lists.carried)
+        return frozenset(varying), lists, tuple(map(form_of, self.before))
+
+    def _no_form(self) -> LoopChangeError:
+        """The error for a loop whose iterations change what is carried each time."""
+        paths = [c.path for carries in self.varying.values() for c in carries]
+        path = paths[0] if paths else self.slots[next(iter(self.to_choose), 0)].name
+        return LoopChangeError(path, "of another type", "of another again")
 
     def carries(self, items: list[Any]) -> bool:
         """Whether a list of Python was there before the loop."""
@@ -165,6 +168,7 @@ class Loop:
         """Run an iteration to see what it changes; whether that is more than was known."""
         count, functions = chosen_so_far(), (self.test, self.body)
         self.known = known_symbols()
+        self.to_choose: dict[int, Any] = {}
         try:
             with Region() as region, side_of(*functions) as written:
                 values = self._start(region)
@@ -177,76 +181,80 @@ class Loop:
                 after = rows_kept(values, self.state.read())
                 objects.note_iteration(self._varying(after))
                 self.state.setter(self.before)
-                written.end()
-                check_places(written, self.state, *functions)
+                late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
-                changed = False
-                rebound: list[Any] = []
-                self.to_choose: dict[int, Any] = {}
-                for n, slot in enumerate(self.slots):
-                    owner = self.state.owner(n)
-                    if owner is not None and any(owner is one for one in rebound):
-                        continue
-                    if slot.live and self.lists.is_rebound(n, values[n], after[n], self.known):
-                        rebound.append(values[n])
-                        changed = True
-                        continue
-                    raise_growth(owner, values[n], after[n], slot.name)
-                    if slot.live and after[n] is not values[n]:
-                        changed |= self._align(n, values, after)
-                        if n in self.to_choose:
-                            continue
-                        changed |= self._vary_or_leave(n, values, after)
-                if changed or self.lists.is_short:
+                if late:
+                    self._add_places([place for place, _ in late])
+                changed = bool(late) or self._widen(values, after)
+                if changed:
                     region.discard()
                     forget_chosen(count)
                 else:
                     objects.check()
                     self.objects = objects
                     self.iteration = self._closed(region, after, again)
-        except MorePlacesError:
+        except (UnevenItemError, DisagreementError) as error:
             forget_chosen(count)
             self.state.write(self.before)
-            raise
-        except UnevenItemError as error:
-            forget_chosen(count)
-            self.state.write(self.before)
-            self.lists.differ(error)
-            return True
-        except DisagreementError as error:
-            forget_chosen(count)
-            self.state.write(self.before)
-            if error.grows is None:
+            if isinstance(error, UnevenItemError):
+                self.lists.differ(error)
+            elif error.grows is not None:
+                self.lists.grow(*error.grows, error)
+            else:
                 raise
-            self.lists.grow(*error.grows, error)
             return True
-        changed |= self.lists.make_room()
+        self.lists.begin_again()
         for n, value in self.to_choose.items():
             self.variables.begin_with(n, aligned(self.before[n], value, conditional))
         return changed
+
+    def _widen(self, values: list[Any], after: list[Any]) -> bool:
+        """Carry what an iteration changed; whether another iteration has to be seen.
+
+        Args:
+            values: what the slots are before the iteration.
+            after: what they are after it; aligned with what they are before.
+        """
+        changed = False
+        rebound: list[Any] = []
+        for n, slot in enumerate(self.slots):
+            owner = self.state.owner(n)
+            if owner is not None and any(owner is one for one in rebound):
+                continue
+            if n in self.lists.appended:
+                changed |= self.lists.note_iteration(n, after[n], self.known)
+                continue
+            if slot.live and self.lists.is_rebound(n, values[n], after[n], self.known):
+                rebound.append(values[n])
+                changed = True
+                continue
+            if slot.live and self.lists.is_appended_to(n, values[n], after[n]):
+                changed = True
+                continue
+            changed |= slot.live and self.lists.is_aliased(after[n])
+            raise_growth(owner, values[n], after[n], slot.name)
+            if slot.live and after[n] is not values[n]:
+                changed |= self._align(n, values, after)
+                if n not in self.to_choose:
+                    changed |= self._vary_or_leave(n, values, after)
+        return changed
+
+    def _add_places(self, places: list[Place]) -> None:
+        """Know of more places, which functions that an iteration calls write to."""
+        held = self.state.add(places)
+        self.slots[:] = self.state.open()
+        self.before += held
+        self.original += held
 
     def _varying(self, values: list[Any]) -> dict[int, Any]:
         """The values of the slots that are carried."""
         return {n: values[n] for n in self.varying}
 
-    def _resize(self, error: ListUseError | LoopChangeError) -> None:
-        """Begin anew with lists that get longer, if an error says that they are used so."""
+    def _carry_read(self, error: ListUseError) -> None:
+        """Begin anew with a list carried, if an error says that an iteration reads it."""
+        forget_chosen(self.chosen)
         self.state.write(self.before)
-        self.lists.resize_all(error)
-
-    def _counted_trips(self) -> Any:
-        """How often the loop runs, by a loop before it that keeps no list."""
-        before = self.state.read()
-        loop = Loop(
-            lambda _: self.test(None), lambda count: (self.body(None), count + 1)[1], self.state, 0,
-            Trips(0, False), only_counts=True,
-        )  # fmt: skip
-        try:
-            count = loop.run().item()
-        finally:
-            self.state.write(before)
-        torch._check(count >= 0)
-        return count
+        self.lists.carry_read(error)
 
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot as one that may be None, or one of several objects; whether it was not."""
@@ -256,7 +264,7 @@ class Loop:
             # Which of the objects it is before the loop is computed before the loop.
             self.to_choose[n] = after[n]
             return True
-        if changed and self.lists.growing.get(n) is None:
+        if changed:
             self.before[n] = start
             values[n] = aligned(values[n], after[n], conditional)
         after[n] = aligned(after[n], start, conditional)
@@ -277,10 +285,6 @@ class Loop:
     def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
         name = self.slots[n].name
-        if isinstance(before, Grown) and before.growth is not None and n not in self.lists.growing:
-            change = LoopChangeError(name, "of a loop around this one", "longer")
-            change.of_lists = True
-            raise change
         if after is UNSET and before is not UNSET:
             # A decision of the iteration lost it, for one of its sides has a constant of Python.
             change = LoopChangeError(name, words(before), "lost by a decision")
@@ -320,13 +324,13 @@ class Loop:
     def _start(self, region: Region) -> list[Any]:
         """The slots with what is carried as inputs of a region."""
         self._count = None
-        self.lists.start_iteration()
         for carry in self.numbers:
             self._count = input_of(region, carry)
         values = list(self.before)
         for n, carries in self.varying.items():
             made = {c.path: input_of(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
+        self.lists.begin_iteration(values)
         return values
 
     def _carries(self) -> list[Carry]:
@@ -337,7 +341,6 @@ class Loop:
     def _build(self) -> Any:
         carries = self._carries()
         body, after, leaves = self.iteration
-        added = {n: growth.added for n, growth in self.lists.growing.items()}
         with Region() as region, side_of(self.test) as written:
             values = self._start(region)
             self.state.write(values)
@@ -345,28 +348,23 @@ class Loop:
             written.end()
             self.state.write(self.before)
             test = region.close([going])
-        for n, growth in self.lists.growing.items():
-            growth.added = added[n]
-        if self.only_counts and _draws(body.graph):
-            drawn = LoopChangeError("the list", "of an unknown length", "of another")
-            drawn.of_lists = True
-            raise drawn
-        results = self._emit(test, body, carries, leaves, going)
-        if not self.only_counts:
-            tensors = [x for c, x in zip(carries, results) if not c.is_number]
-            self.tensors.note(tracer(), tensors)
+        results = emit_loop(test, going, body, [*zip(carries, leaves)], self.lists.scans(after))
+        tensors = [x for c, x in zip(carries, results) if not c.is_number]
+        self.tensors.note(tracer(), tensors)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
-        if self.only_counts:
-            return count
-        for n, growth in self.lists.growing.items():
-            if n not in self.varying:  # no iteration changes it
-                final[n] = growth.head if growth.owner is None else growth.owner
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            final[n] = self.lists.after_loop(n, with_leaves(after[n], self.slots[n].name, made))
+            final[n] = with_leaves(after[n], self.slots[n].name, made)
             mark_numbers((c.is_number for c in found), made.values())
+        for n in self.lists.appended:
+            rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
+            if rows:
+                final[n] = of_same_list(after[n], after[n].after_loop(rows))
+                for column, items in after[n].columns(final[n], self.items[n]):
+                    appended = [one for one in items if one is not None]
+                    self.tensors.note_appended(tracer(), column, appended, tensors)
         for n, value in enumerate(final):
             owner = self.state.owner(n)
             if owner is not None and any(owner is one for one in self.lists.owners()):
@@ -390,14 +388,17 @@ class Loop:
         for n, found in self.varying.items():
             paths = dict(leaf_paths(after[n], self.slots[n].name))
             leaves += [paths.get(c.path, UNSET) for c in found]
-        self.tensors = self._carried_tensors(region, leaves)
+        self.tensors = self._carried_tensors(region, leaves, after)
         traced = (torch.Tensor, *SYMBOLS)
-        part = region.close([v for v in leaves if isinstance(v, traced)])
+        given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
+        part = region.close([v for v in given if isinstance(v, traced)])
         if part.left.written:  # the next iteration chooses from it again
             raise part.left.written[0].error()
         return part, after, leaves
 
-    def _carried_tensors(self, region: Region, leaves: list[Any]) -> CarriedTensors:
+    def _carried_tensors(
+        self, region: Region, leaves: list[Any], after: list[Any]
+    ) -> CarriedTensors:
         """What is carried as tensors that the program may write to, and has other names for."""
         carried = [
             Carried(c.path, words(leaf), given, node_of(region.tracer, c.start),
@@ -407,43 +408,15 @@ class Loop:
         trips = self.lists.trips
         most = None if trips is None or not trips.certain else trips.most
         runs = isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
-        return CarriedTensors(carried, region.nodes(), runs)
+        self.items = {n: self._items(region, n, after[n]) for n in self.lists.appended}
+        appended = [one for items in self.items.values() for one in items if one is not None]
+        return CarriedTensors(carried, region.nodes(), runs, appended)
 
-    def _emit(
-        self, test: Part, body: Part, carries: list[Carry], leaves: list[Any], going: Any
-    ) -> list[Any]:
-        """`while_loop` of the two parts."""
-        first, second = list(test.read)[: len(carries)], list(body.read)[: len(carries)]
-        written = [n for n in body.written if n not in second]
-        made = Outputs(body)
-        for carry, leaf in zip(carries, leaves):
-            made.add(leaf, leaf, carry.path, carry.dtype, carry.sizes())
-        for node in written:
-            made.add_node(body.written[node])
-        truth = Outputs(test)
-        truth.add(going, going, "the condition", torch.bool)
-        rest = [n for n in dict.fromkeys([*test.read, *body.read])
-                if n not in first and n not in second and n not in written]  # fmt: skip
-        one = test.module([*first, *written, *rest], truth.nodes)
-        two = body.module([*second, *written, *rest], made.nodes)
-        begun = [start_of(c) for c in carries]
-        values = operand_values([*written, *rest])
-        targets = values[: len(written)]
-        begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
-        parts = {"while_loop_cond_graph": one, "while_loop_body_graph": two}
-        args = (one, two, tuple(begun), tuple(values[len(written) :]))
-        given = [empty(c.unknown_sizes(), c.dtype) for c in carries]
-        given += [empty(x.shape, x.dtype) for x in targets]
-        results = emit(torch.ops.higher_order.while_loop, parts, args, given)
-        for target, value in zip(targets, results[len(carries) :]):
-            if not self.only_counts:
-                target.copy_(value)
-        return list(results[: len(carries)])
-
-
-def _draws(graph: torch.fx.Graph) -> bool:
-    """Whether a graph draws random numbers: it does not do the same again."""
-    return any(
-        torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
-        for node in graph.nodes
-    )
+    def _items(self, region: Region, n: int, items: Any) -> list[AppendedTensor | None]:
+        """The tensors that an iteration appends to a list; None for other results of it."""
+        found: list[AppendedTensor | None] = []
+        for leaf in items.results():
+            node = node_of(region.tracer, leaf)
+            path = f"an item of {self.slots[n].name}"
+            found.append(None if node is None else AppendedTensor(path, words(leaf), node))
+        return found

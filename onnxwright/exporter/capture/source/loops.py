@@ -19,7 +19,6 @@ from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
-    LoopChangeError,
     RefusedError,
 )
 from onnxwright.exporter.capture.source.iterators import Once, Stored, note_left, refuse_left, taken
@@ -38,7 +37,6 @@ from onnxwright.exporter.capture.source.session import (
     refused_here,
 )
 from onnxwright.exporter.capture.source.sides import (
-    MorePlacesError,
     has_new_keys,
     places_of,
     side_of,
@@ -224,9 +222,10 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
-        if isinstance(error, (ListUseError, LoopChangeError)) and getattr(error, "of_lists", True):
-            if any(loop.lists.has_room for loop in session.loops):
-                raise  # the loop around this one carries its lists in another way
+        if isinstance(error, ListUseError) and any(
+            loop.lists.has(error.loop_list) for loop in session.loops
+        ):
+            raise  # the loop around this one carries its list
         session.unrolled.setdefault(asking_line(), error)
         session.choices, session.chosen = choices, chosen
         state.open()
@@ -346,12 +345,7 @@ def _loop(
     assert session is not None
     session.record(kind)
     with refused_here():
-        while True:
-            try:
-                Loop(test, body, state, counter, trips).run()
-                return
-            except MorePlacesError as more:
-                state.add(more.places)
+        Loop(test, body, state, counter, trips).run()
 
 
 # Iterators that end if what they go over does.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch
 from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.source.appended_lists import Appended
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import OtherName
 from onnxwright.exporter.capture.source.one_of import (
@@ -81,6 +83,8 @@ class Merger:
         """
         if is_same_object(left, right):
             return lambda _: left
+        if isinstance(left, Appended) and isinstance(right, Appended):
+            left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
         if asks_constants():
@@ -324,18 +328,36 @@ def aligned(value: Any, other: Any, decide: Decide) -> Any:
     return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
 
 
-def count_constants(value: Any) -> int:
-    """How many texts, modules and members of enumerations a value may have, those of its parts too.
+def form_of(value: Any) -> Any:
+    """The form of a value: equal for values that only differ in tensors and numbers.
 
-    Functions are not counted: each iteration may make new ones.
+    The objects and texts that a variable may have are part of it.  Functions are told apart by
+    their code: each iteration of a loop may make new ones.
+
+    Args:
+        value: anything.
+
+    Returns:
+        Something that is hashed.
+
+    Example:
+        >>> form_of([1, 2]) == form_of([3, 4]), form_of([1, 2]) == form_of([1, None])
+        (True, False)
     """
     if isinstance(value, OneOf):
-        members = (torch.nn.Module, enum.Enum)
-        return sum(isinstance(item, members) for item in objects_in(value))
+        return frozenset(map(_form_of_object, objects_in(value)))
     if isinstance(value, Text):
-        return len(possible_texts(value) or ())
+        return frozenset(possible_texts(value) or ())
     parts = None if is_leaf(value) else parts_of(value)
-    return 0 if parts is None else sum(map(count_constants, parts[1]))
+    if parts is not None:
+        return type(value), tuple(parts[0]), tuple(map(form_of, parts[1]))
+    return "leaf" if is_leaf(value) else type(value)
+
+
+def _form_of_object(value: Any) -> Any:
+    if isinstance(value, functools.partial):
+        return _form_of_object(value.func)
+    return getattr(value, "__code__", None) or id(value)
 
 
 def has_choice(value: Any) -> bool:

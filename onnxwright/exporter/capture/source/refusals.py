@@ -6,6 +6,5 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
-from onnxwright.exporter.capture.source.sides import MorePlacesError
 
-REFUSED = (RefusedError, RunTimeLengthError, MorePlacesError, GuardOnDataDependentSymNode)
+REFUSED = (RefusedError, RunTimeLengthError, GuardOnDataDependentSymNode)

@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.source.chosen_tensors import (
     LeftBehind,
     base_of,
     check_chosen_tensors,
+    check_not_written,
 )
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
@@ -87,6 +88,21 @@ class Part:
                     self.read[outer] = self.graph.placeholder(f"operand_{len(self.read)}")
         self.read[outer].meta["val"] = outer.meta.get("val")
         return self.written.get(outer) or self.read[outer]
+
+    def give_outer(self, values: Iterable[Any], tracer: Any) -> None:
+        """Have the part give values of before it, as they are.
+
+        Args:
+            values: tensors and symbolic numbers.
+            tracer: what traces the graph around the part.
+        """
+        for value in values:
+            if id(value) not in self.values:
+                outer = node_for(tracer, value)
+                check_not_written(outer, self.written)
+                self.values[id(value)] = self.placeholder(outer)
+                self.kept.append(value)
+                self.left.sources[id(value)] = (outer,)
 
     def module(self, operands: Sequence[fx.Node], outputs: Sequence[fx.Node]) -> fx.GraphModule:
         """The part as a function of operands.
@@ -180,7 +196,7 @@ class Region:
             The part.
         """
         values = list(values)
-        nodes = {id(v): self._node(v) for v in values}
+        nodes = {id(v): node_for(self.tracer, v) for v in values}
         shared = self._shared_constants()
         mine = [node for node in self.nodes() if node not in shared]
         left = check_chosen_tensors(mine, nodes)
@@ -217,17 +233,6 @@ class Region:
     def discard(self) -> None:
         """Take the nodes out of the graph, for nothing."""
         self.close(())
-
-    def _node(self, value: Any) -> fx.Node:
-        """The node of a tensor or number; of one that is not traced, a constant's."""
-        found = self.tracer.unwrap_proxy(value)
-        if not isinstance(found, fx.Proxy):
-            if isinstance(value, SYMBOLS):
-                found = self.tracer.unwrap_proxy(torch.scalar_tensor(value))
-            else:
-                found = self.tracer.unwrap_proxy(value.clone())
-        node: fx.Node = found.node
-        return node
 
     def _without_sizes(self, region: list[fx.Node]) -> list[fx.Node]:
         """The nodes that are not computed from sizes of before alone."""
@@ -299,6 +304,18 @@ class Region:
         t.symnode_tracker.sym_node_dict = self.symbols
         t.sympy_expr_tracker = self.expressions
         self.facts.restore()
+
+
+def node_for(tracer: Any, value: Any) -> fx.Node:
+    """The node of a tensor or number; of one that is not traced, a constant's."""
+    found = tracer.unwrap_proxy(value)
+    if not isinstance(found, fx.Proxy):
+        if isinstance(value, SYMBOLS):
+            found = tracer.unwrap_proxy(torch.scalar_tensor(value))
+        else:
+            found = tracer.unwrap_proxy(value.clone())
+    node: fx.Node = found.node
+    return node
 
 
 def live_values(t: Any) -> dict[fx.Node, Any]:

@@ -59,10 +59,9 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
         """Refuse each use from now on: a branch or a loop changed the list under another name."""
         self.__class__ = ClosedList  # type: ignore[type-abstract]  # nothing makes one
 
-    @property
-    def is_growing(self) -> bool:
-        """Whether a loop writes items into a tensor that was allocated before it."""
-        return False
+    def misuse(self, use: str) -> ListUseError:
+        """The error for a use that the list does not have."""
+        return misused(use)
 
     @abstractmethod
     def parts(self) -> Parts:
@@ -78,7 +77,7 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     @abstractmethod
     def copied(self, use: str) -> Self:
-        """Another list of the same items, for a use; an error while it grows."""
+        """Another list of the same items, for a use; an error where a loop appends to it."""
 
     @abstractmethod
     def with_item(self, item: Any, first: bool = False) -> RunTimeList:
@@ -90,27 +89,27 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def with_item_at(self, index: Any, item: Any) -> RunTimeList:
         """The list with another item at a place."""
-        raise misused("[...] =")
+        raise self.misuse("[...] =")
 
     def without_item(self, index: Any = -1) -> tuple[RunTimeList, Any]:
         """The list without an item, and the item."""
-        raise misused(".pop")
+        raise self.misuse(".pop")
 
     def restarted(self, items: Sequence[Any]) -> RunTimeList:
         """A list of other items, in the form of this one."""
-        raise misused("= []")
+        raise self.misuse("= []")
 
     def joined_with(self, other: RunTimeList) -> RunTimeList:
         """The list, and the items of another one."""
-        raise misused("+")
+        raise self.misuse("+")
 
     def chosen(self, places: torch.Tensor) -> RunTimeList:
         """A list of the items at places of run time, a tensor of one axis."""
-        raise misused("[...]")
+        raise self.misuse("[...]")
 
     def in_order(self, order: torch.Tensor) -> RunTimeList:
         """The items at places of run time, a tensor of one axis."""
-        raise misused("sorted")
+        raise self.misuse("sorted")
 
     def order(self, *, reverse: bool) -> torch.Tensor | None:
         """The places of the items in their order, equal ones as they are; None without an order."""
@@ -118,7 +117,7 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def whole(self, use: str) -> torch.Tensor:
         """The items as rows of one tensor, for a use of the whole list."""
-        raise misused(use)
+        raise self.misuse(use)
 
     def backwards(self) -> RunTimeList:
         """The items from the last to the first."""
@@ -127,14 +126,12 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def equal_to(self, value: Any) -> torch.Tensor:
         """Whether each item is equal to a value, a tensor; false for rows that are not written."""
-        raise misused("in")
+        raise self.misuse("in")
 
     def with_item_before(self, place: Any, item: Any) -> RunTimeList:
         """The list with another item before a place, which may be known at run time only."""
         if isinstance(place, int) and place == 0:
             return self.with_item(item, first=True)
-        if self.is_growing:
-            raise misused(".insert")
         longer = self.with_item(item)
         last = as_place(longer.length) - 1
         place = as_place(place)
@@ -146,8 +143,6 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def without_place(self, place: Any) -> tuple[RunTimeList, Any]:
         """The list without the item at a place of run time, and the item."""
-        if self.is_growing:
-            raise misused(".pop")
         length = as_place(self.length)
         place = torch.where(place < 0, place + length, place)
         places = torch.arange(self.length)
@@ -168,21 +163,21 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def stacked(self, dim: int = 0) -> torch.Tensor:
         """`torch.stack(items, dim)`."""
-        raise misused("stack")
+        raise self.misuse("stack")
 
     def joined(self, dim: int = 0) -> torch.Tensor:
         """`torch.cat(items, dim)`."""
-        raise misused("cat")
+        raise self.misuse("cat")
 
     def padded(
         self, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
     ) -> torch.Tensor:
         """`pad_sequence(items, ...)`."""
-        raise misused("pad_sequence")
+        raise self.misuse("pad_sequence")
 
     def as_tensor(self, **options: Any) -> torch.Tensor:
         """`torch.tensor(items, ...)`."""
-        raise misused("tensor")
+        raise self.misuse("tensor")
 
     def check_order(self, use: str) -> None:
         """Refuse a use that ends before the last item, of a generator that changes something."""
@@ -213,7 +208,7 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def __mul__(self, times: Any) -> Any:
         if not isinstance(times, int) or times < 1:
-            raise misused(".__mul__")
+            raise self.misuse(".__mul__")
         found: RunTimeList = self.copied("*")
         for _ in range(times - 1):
             found = found.joined_with(self)
@@ -225,14 +220,14 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
         if other is self:
             return True
         if type(other) is not list or other:
-            raise misused("==")
+            raise self.misuse("==")
         return self.length == 0
 
     def __ne__(self, other: object) -> Any:
         if other is self:
             return False
         if type(other) is not list or other:
-            raise misused("!=")
+            raise self.misuse("!=")
         return self.length != 0
 
     def append(self, item: Any) -> None:
@@ -259,7 +254,7 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
         """Sort the list, under all its names."""
         order = self.order(reverse=bool(reverse)) if key is None else None
         if order is None:
-            raise misused(".sort")
+            raise self.misuse(".sort")
         found = order
         self._change(".sort", lambda: self.in_order(found))
 
@@ -287,8 +282,8 @@ class RunTimeList(list, metaclass=ABCMeta):  # type: ignore[type-arg]
 
     def _change(self, use: str, make: Callable[[], RunTimeList]) -> None:
         """Change the list under all its names; not in a branch or a loop, which may not run."""
-        if depth() or self.is_growing:
-            raise misused(use)
+        if depth():
+            raise self.misuse(use)
         self.become(make())
 
     def copy(self) -> Any:

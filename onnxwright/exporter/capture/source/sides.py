@@ -26,19 +26,7 @@ from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayCh
 from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.iterators import kind_of
 from onnxwright.exporter.capture.source.reach import model_frames
-from onnxwright.exporter.capture.source.state import Globals, Place, State
-
-
-class MorePlacesError(Exception):
-    """A side changes more than was known.
-
-    Args:
-        places: what it changes.
-    """
-
-    def __init__(self, places: list[Place]) -> None:
-        super().__init__("a side changes more than was known")
-        self.places = places
+from onnxwright.exporter.capture.source.state import Globals, Place, State, value_at
 
 
 @contextmanager
@@ -66,30 +54,48 @@ def places_of(side: Side) -> list[Place]:
     Raises:
         ChangedInPlaceError: one of them cannot be chosen between sides.
     """
-    return [place for write in side.writes for place in [_place(write.place)] if place is not None]
+    return [_place(write.place) for write in side.writes]
 
 
-def check_places(side: Side, state: State, *functions: Any) -> None:
-    """Check that a state knows of all that a side wrote.
+def end_side(side: Side, state: State, *functions: Any) -> list[tuple[Place, Any]]:
+    """End a side: all places hold what they held before.
 
     Args:
-        side: one that has ended.
+        side: one that has run.
         state: what the side changes by its own code.
         functions: the branches.
 
+    Returns:
+        The other places that it wrote to, for functions that it calls do, each with what it left
+        there.
+
     Raises:
-        MorePlacesError: it wrote to other places, too.
         ChangedInPlaceError: one of these cannot be chosen between sides.
     """
+    held = {key: value_at(*place) for key, entry in side.log.items()
+            if (place := _known_place(entry.place)) is not None}  # fmt: skip
+    side.end()
     own = {id(cell) for f in functions for name, cell in _cells(f) if name in state.names}
-    found = [
-        place for place in places_of(side) if not state.has(*place) and id(place[0]) not in own
-    ]
-    if found:
-        raise MorePlacesError(found)
+    places = [(_place(write.place), held.get(write.place.key)) for write in side.writes]
+    return [
+        (place, value) for place, value in places
+        if not state.has(*place) and id(place[0]) not in own
+    ]  # fmt: skip
 
 
-def _place(place: StorePlace) -> Place | None:
+def _place(place: StorePlace) -> Place:
+    """A place as one of a state.
+
+    Raises:
+        ChangedInPlaceError: sides cannot choose what it holds.
+    """
+    found = _known_place(place)
+    if found is None:
+        raise _changed_in_place(kind_of(place.owner), is_iterator=isinstance(place, Position))
+    return found
+
+
+def _known_place(place: StorePlace) -> Place | None:
     if isinstance(place, (Attribute, ModuleAttribute)):
         return place.owner, place.name
     if isinstance(place, Variable):
@@ -98,7 +104,7 @@ def _place(place: StorePlace) -> Place | None:
         return place.owner, "cell_contents"
     if isinstance(place, Items) and is_container(place.owner):
         return place.owner, None
-    raise _changed_in_place(kind_of(place.owner), is_iterator=isinstance(place, Position))
+    return None
 
 
 def _changed_in_place(kind: str, *, is_iterator: bool = True) -> ChangedInPlaceError:

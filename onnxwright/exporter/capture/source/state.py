@@ -97,10 +97,20 @@ class State:
             slots.append(Slot(label, True, lambda: None))
         return slots
 
-    def add(self, places: Sequence[Place]) -> None:
-        """Know of more places, which functions that a branch calls change."""
+    def add(self, places: Sequence[Place]) -> list[Any]:
+        """Know of more places, which functions that a branch calls change.
+
+        Args:
+            places: they follow the places of before.
+
+        Returns:
+            What they hold.
+        """
+        count = len(self._found)
         self.places = (*self.places, *(functools.partial(_itself, place) for place in places))
         self._called += places
+        self.open()
+        return [value_at(owner, name) for owner, name in self._found[count:]]
 
     def has(self, owner: Any, name: str | None) -> bool:
         """Whether a place is one of the slots."""
@@ -148,12 +158,7 @@ class State:
                 values.append(getter())
             except NameError:
                 values.append(UNSET)
-        for owner, name in self._found:
-            if name is None:
-                values.append(items_of(owner))
-            else:
-                values.append(getattr(owner, name, UNSET))
-        return values
+        return values + [value_at(owner, name) for owner, name in self._found]
 
     def contents(self, values: Sequence[Any]) -> dict[tuple[int, str | None], Any]:
         """What attributes and containers hold in the values of all slots, by their identity."""
@@ -175,6 +180,11 @@ class State:
             elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
                 # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)
+
+
+def value_at(owner: Any, name: str | None) -> Any:
+    """What an attribute holds, `UNSET` without a value; the items of a container."""
+    return items_of(owner) if name is None else getattr(owner, name, UNSET)
 
 
 class Globals:

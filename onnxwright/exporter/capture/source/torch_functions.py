@@ -34,12 +34,13 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
         for name in ("tensors", "sequences", "data"):
             if not args and isinstance(kwargs.get(name), RunTimeList):
                 args = (kwargs.pop(name),)
-        if any(isinstance(v, RunTimeList) for v in (*args[1:], *kwargs.values())):
-            raise misused(getattr(func, "__name__", "a function"))
+        for value in (*args[1:], *kwargs.values()):
+            if isinstance(value, RunTimeList):
+                raise value.misuse(getattr(func, "__name__", "a function"))
         if args and isinstance(args[0], RunTimeList):
             joined = _JOINED.get(func)
-            if joined is None or args[0].is_growing:
-                raise misused(getattr(func, "__name__", "a function"))
+            if joined is None:
+                raise args[0].misuse(getattr(func, "__name__", "a function"))
             return joined(*args, **kwargs)
         if getattr(func, "__name__", "") in _LOGIC:
             args = [_truth_tensor(x) for x in args]

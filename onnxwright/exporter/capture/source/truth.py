@@ -8,6 +8,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxwright.exporter.capture.source.lists import length_of
 from onnxwright.exporter.capture.source.logic import compared
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import (
@@ -56,7 +57,7 @@ def decided(test: Any) -> bool | None:
             return bool(test)
         except GuardOnDataDependentSymNode:
             return None
-    return bool(test)
+    return bool(length_of(test) if type(test) is list else test)
 
 
 def _is_size(length: Any) -> bool:
@@ -105,7 +106,8 @@ def as_truth(value: Any) -> Any:
         return compared(torch.scalar_tensor(value, dtype=torch.bool), value.node.expr)
     if isinstance(value, SYMBOLS):
         return torch.scalar_tensor(value) != 0
-    return torch.full((), bool(value), dtype=torch.bool)
+    answer = bool(length_of(value) if type(value) is list else value)
+    return torch.full((), answer, dtype=torch.bool)
 
 
 def _truth_of_choice(value: OneOf | Text) -> Any:

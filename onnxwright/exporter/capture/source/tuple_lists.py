@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
-from onnxwright.exporter.capture.source.lists import Grown, allocate_rows, row_like
+from onnxwright.exporter.capture.source.lists import Grown, row_like, rows_of
 from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, as_place, misused
 
 Record = tuple[Any, ...] | dict[str, Any]
@@ -45,7 +45,7 @@ class TupleList(RunTimeList):
 
     def _parts(self, item: Any) -> tuple[Any, ...]:
         """The parts of an item that is added."""
-        if not _is_alike(item, self.like):
+        if not is_alike(item, self.like):
             raise LoopChangeError("an item of the list", words(self.like), words(item))
         return parts_of(item, self.like)
 
@@ -113,7 +113,7 @@ class TupleList(RunTimeList):
         """The list, and the items of another one."""
         if not isinstance(other, TupleList):
             raise misused("+")
-        if not _is_alike(other.like, self.like):
+        if not is_alike(other.like, self.like):
             raise LoopChangeError("an item of the list", words(self.like), words(other.like))
         pairs = zip(self.columns, parts_of(tuple_like(other.like, other.columns), self.like))
         return self._of([one.joined_with(more) for one, more in pairs])
@@ -151,7 +151,7 @@ def is_record(item: Any) -> bool:
     return isinstance(item, tuple) and bool(item)
 
 
-def _is_alike(item: Any, like: Record) -> bool:
+def is_alike(item: Any, like: Record) -> bool:
     """Whether an item has the places or the keys of another."""
     if isinstance(like, dict):
         return type(item) is dict and item.keys() == like.keys()
@@ -190,10 +190,10 @@ def begin_rows(head: Sequence[Any], sample: Any) -> RunTimeList:
         sample: an item that is added, as of `sample_of`.
     """
     if not is_record(sample):
-        rows = allocate_rows(head, sample, 0, 0)
+        rows = rows_of(head, sample)
         return Grown(rows, rows.shape[0])
     for item in head:
-        if not _is_alike(item, sample):
+        if not is_alike(item, sample):
             raise LoopChangeError("an item of the list", words(item), words(sample))
     parts = [parts_of(item, sample) for item in head]
     columns = [
