@@ -29,7 +29,7 @@ PACKAGE = "onnxwright"
 
 # From the bottom up; a package sees itself and the layers below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "version", "deferred_sympy"),
+    ("errors", "version", "deferred_sympy"),
     ("diagnostics",),
     ("types",),
     ("opset",),
@@ -38,7 +38,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("semantics", "compare"),
     ("tracing",),
     ("versions",),
-    ("converter", "eager", "builder", "model_tools"),
+    ("converter", "eager", "model_tools"),
+    ("builder",),
     ("optimizer", "quantize", "decompiler", "viz"),
     ("atenlib", "dsl"),
     ("exporter",),

@@ -67,6 +67,7 @@ class Module:
         uses: names to import.
         lines: statements at the top: opsets, arrays, initializers.
         arrays: what goes into the file of arrays.
+        array_names: the names in that file.
         reasons: what could not be written in the best way, and why.
         sugar: what may be written with operators and numbers.
         count: how many nodes have been written.
@@ -82,6 +83,7 @@ class Module:
     opset_lines: dict[str, str] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, Any] = field(default_factory=dict)
+    array_names: Names = field(default_factory=Names)
     functions: dict[Key, tuple[str, int]] = field(default_factory=dict)
     attributes: dict[Key, dict[str, str]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
@@ -96,6 +98,7 @@ class Module:
 
     def __post_init__(self) -> None:
         self.scope = self.names
+        self.array_names.reserve("file")  # `np.savez` has a parameter of that name
         self.names.reserve(
             "np", "onnx", "ml_dtypes", "op", "script", "Details", "External", "Opset", "Op",
             "Sequence", "Optional", "graph", "initializer", "make_model", "make_function",
@@ -184,11 +187,7 @@ class Module:
 
     def _stored(self, value: Any, hint: str) -> Expr:
         """An array kept in the file of arrays."""
-        key = identifier(hint, "data")
-        count = 0
-        while key in self.arrays or key == "file":  # `np.savez` has a parameter of that name
-            count += 1
-            key = f"{identifier(hint, 'data')}_{count}"
+        key = self.array_names.take(hint, "data")
         self.uses.update(("np", "Path", "weights"))
         if value.dtype.kind == "V" or value.dtype.name not in np.sctypeDict:
             # numpy's own format knows no bfloat16 and the like: their bytes are kept.

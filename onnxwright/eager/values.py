@@ -200,3 +200,13 @@ def show_values(values: Sequence[Any]) -> str:
         The text.
     """
     return ", ".join(show_value(v) for v in values)
+
+
+def type_key(value: Value) -> Any:
+    """What sessions tell the types of values apart by; shapes do not count."""
+    if isinstance(value, np.ndarray):
+        dtype = value.dtype
+        return dtype if dtype.kind not in "SU" else np.dtype(object)
+    if value is None:
+        return None
+    return str(type_of_value(value))

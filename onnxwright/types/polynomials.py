@@ -362,9 +362,6 @@ def _read_binary(node: ast.BinOp) -> Poly:
     return result
 
 
-# -- numbers ---------------------------------------------------------------------------------------
-
-
 def evaluate(p: Poly, values: Mapping[str, int]) -> int:
     """The number a polynomial is where names have values.
 

@@ -11,14 +11,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import node_model
 from onnxwright.eager.control_flow import protos
 from onnxwright.eager.failures import fail_op, tidy
-from onnxwright.eager.ort import kernels, sessions
+from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.calls import (
     Exotic,
@@ -27,11 +25,13 @@ from onnxwright.eager.ort.calls import (
     Prepared,
     Widened,
 )
+from onnxwright.eager.ort.kernels import fail_no_kernel
 from onnxwright.eager.ort.plans import declared_types, models_for, widen
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import (
     Value,
     show_values,
+    type_key,
     type_of_value,
     without_shape,
 )
@@ -229,7 +229,7 @@ class OrtEvaluator:
             return self._prepare(key, op, inputs, attributes, outputs)
         except NoKernelError as error:
             if self.fallback is None:
-                self._no_kernel(op, inputs, error)
+                fail_no_kernel(self.name, op, inputs, error)
             return None
 
     def clear(self) -> None:
@@ -263,7 +263,7 @@ class OrtEvaluator:
             op.domain,
             op.name,
             version,
-            tuple(_type_key(x) for x in inputs),
+            tuple(type_key(x) for x in inputs),
             node_model.freeze_attributes(attributes),
             outputs,
         )
@@ -406,7 +406,7 @@ class OrtEvaluator:
     ) -> Sequence[Value]:
         if self.fallback is None:
             assert error is not None
-            self._no_kernel(op, inputs, error)
+            fail_no_kernel(self.name, op, inputs, error)
         if key is not None:
             with self._lock:
                 first = key not in self._fallen
@@ -425,20 +425,6 @@ class OrtEvaluator:
                 )
         results: Sequence[Value] = self.fallback.run_op(op, inputs, attributes, outputs)
         return results
-
-    def _no_kernel(self, op: Op, inputs: Sequence[Value], error: NoKernelError) -> NoReturn:
-        version = min(op.version, sessions.newest_opset()) if op.domain == "" else op.version
-        fail(
-            messages.NoKernel(
-                evaluator=self.name,
-                op=op.name,
-                inputs=show_values(inputs),
-                reason=str(error),
-                kernels=kernels.kernels_text(op.domain, op.name, version),
-                signature=node_model.op_text(op),
-                span=user_span(),
-            )
-        )
 
     def failed(
         self,
@@ -459,12 +445,3 @@ class OrtEvaluator:
             EagerError: always.
         """
         fail_op(self.name, op, inputs, attributes, error)
-
-
-def _type_key(value: Value) -> Any:
-    if isinstance(value, np.ndarray):
-        dtype = value.dtype
-        return dtype if dtype.kind not in "SU" else np.dtype(object)
-    if value is None:
-        return None
-    return str(type_of_value(value))

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager import node_model
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.values import Value, show_values
+from onnxwright.eager.where import user_span
+from onnxwright.opset.op import Op
 from onnxwright.opset.registry import show_types
 
 
@@ -70,3 +78,29 @@ def _all_types(types: frozenset[str]) -> str:
         return show_types(known, most=40)
     except TypeError:  # a type that onnx does not have
         return " | ".join(sorted(known))
+
+
+def fail_no_kernel(evaluator: str, op: Op, inputs: Sequence[Value], error: Exception) -> NoReturn:
+    """Refuse a call that the runtime has no kernel for, with the types that its kernels take.
+
+    Args:
+        evaluator: the name of the evaluator.
+        op: the operator.
+        inputs: its inputs.
+        error: what the runtime says.
+
+    Raises:
+        EagerError: always.
+    """
+    version = min(op.version, sessions.newest_opset()) if op.domain == "" else op.version
+    fail(
+        messages.NoKernel(
+            evaluator=evaluator,
+            op=op.name,
+            inputs=show_values(inputs),
+            reason=str(error),
+            kernels=kernels_text(op.domain, op.name, version),
+            signature=node_model.op_text(op),
+            span=user_span(),
+        )
+    )
