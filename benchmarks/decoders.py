@@ -96,11 +96,13 @@ def theirs(model: Any, path: Path) -> None:
 
 def with_genai(model: Any, folder: Path) -> None:
     """The model as the builder of onnxruntime-genai writes it."""
-    from onnxruntime_genai.models.builder import create_model
+    from onnxruntime_genai.models import builder
 
     source = _saved(model, folder)
+    given = ("", str(source), str(folder), "fp32", "cpu", str(folder / "cache"))
     with contextlib.redirect_stdout(io.StringIO()):
-        create_model("", str(source), str(folder), "fp32", "cpu", str(folder / "cache"))
+        options = builder.parse_extra_options(*given, ["hf_token=false"])
+        builder.create_model(*given, **options)
 
 
 def with_optimum(model: Any, folder: Path) -> None:
@@ -137,8 +139,8 @@ def is_installed(module: str) -> bool:
         return False
 
 
-def generated(path: Path, tokens: int) -> tuple[list[int], float]:
-    """Greedy tokens after a prompt, and the seconds of one of them."""
+def generated(path: Path, tokens: int, size: int) -> tuple[list[int], float]:
+    """Greedy tokens after a prompt, and the seconds of one of them; heads have a size."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
@@ -146,7 +148,7 @@ def generated(path: Path, tokens: int) -> tuple[list[int], float]:
     inputs = {v.name: v.shape for v in session.get_inputs()}
     outputs = [v.name for v in session.get_outputs()]
     past = {
-        name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
+        name: np.zeros((1, shape[1], 0, size), np.float32)
         for name, shape in inputs.items()
         if name.startswith("past")
     }
@@ -219,7 +221,7 @@ def measure(
             seconds = time.perf_counter() - start
             size = sum(f.stat().st_size for f in folder.glob("model.onnx*"))
             nodes = sum(1 for _ in ow.load(folder / "model.onnx").graph.all_nodes())
-            made, token = generated(folder / "model.onnx", tokens)
+            made, token = generated(folder / "model.onnx", tokens, width // _HEADS)
             first = first or made
             equal = sum(a == b for a, b in zip(first, made, strict=True)) / tokens
             rows[kind] = [seconds, nodes, size, token, equal]

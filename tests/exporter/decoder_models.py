@@ -139,7 +139,8 @@ def pair(name: str, **options: Any) -> Any:
     """
     torch.manual_seed(0)
     kind, given = PAIRS[name]
-    model = getattr(hub, name)(getattr(hub, kind)(**given | options))
+    given = given | {"tie_word_embeddings": False} | options
+    model = getattr(hub, name)(getattr(hub, kind)(**given))
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim > 1:

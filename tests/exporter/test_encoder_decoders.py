@@ -81,7 +81,7 @@ def check_tokens(model: Any, folder: Path, name: str, steps: int = 8) -> None:
         )
         how = {"max_new_tokens": steps, "do_sample": False}
         expected = hub.GenerationMixin.generate(model, **given, **how)[:, 1:].numpy()
-        assert len(set(expected.flat)) > batch  # more than one token again and again
+        assert batch == 1 or len(set(expected.flat)) > 1  # not one token again and again
         arrays = {n: tensor.numpy() for n, tensor in given.items()}
         np.testing.assert_array_equal(tokens_of(folder, config, arrays, steps), expected)
 
