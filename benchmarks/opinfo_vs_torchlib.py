@@ -32,8 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onnxwright.atenlib.optest import Skip
 from onnxwright.exporter.torch_types import dtype_of, to_numpy, to_torch
-from onnxwright.testing import sweep
-from onnxwright.testing.aten_runs import SAME, UNKNOWN, functional_name, leaves, run_eagerly
+from onnxwright.sweep import judging
+from onnxwright.sweep import units as sweep
+from onnxwright.sweep.aten_runs import SAME, UNKNOWN, functional_name, leaves, run_eagerly
 
 
 @dataclass
@@ -173,7 +174,7 @@ def _judge(
         begun = time.perf_counter()
         run(calls, result, sweep.OPSET)
         seconds = time.perf_counter() - begun
-        status, why = sweep.judge_results(got, wanted, unit.test, unit.dtype)
+        status, why = judging.judge_results(got, wanted, unit.test, unit.dtype)
     except Exception as error:  # noqa: BLE001 - a function may raise anything
         return False, 0.0, f"{type(error).__name__}: {str(error).strip()[:160]}"
     return status == "passed", seconds, why

@@ -28,6 +28,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from optimize_page import page
+
 SIZES = (2, 5)
 
 
@@ -91,6 +95,15 @@ def _runtime(level: str) -> Callable[[onnx.ModelProto], onnx.ModelProto]:
     return run
 
 
+def runtime_transformers(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The fusions of `onnxruntime.transformers` for BERT, after the runtime's basic level."""
+    from onnxruntime.transformers import optimizer
+
+    basic = _runtime("ORT_ENABLE_BASIC")(model)
+    made = optimizer.optimize_model(basic, model_type="bert", opt_level=0)
+    return made.model
+
+
 LIBRARIES: dict[str, Callable[[onnx.ModelProto], onnx.ModelProto]] = {
     "onnxwright": ours,
     "onnxwright ort": ours_for_runtime,
@@ -100,6 +113,7 @@ LIBRARIES: dict[str, Callable[[onnx.ModelProto], onnx.ModelProto]] = {
     "onnxscript": onnxscript,
     "ort basic": _runtime("ORT_ENABLE_BASIC"),
     "ort extended": _runtime("ORT_ENABLE_EXTENDED"),
+    "ort transformers": runtime_transformers,
 }
 
 
@@ -327,7 +341,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--layers", nargs="*", type=int, default=[50, 100, 200, 400])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write the figures")
+    parser.add_argument("--read", type=Path, help="take the figures of an earlier --json")
+    parser.add_argument("--page", type=Path, help="write a page of the documentation")
     given = parser.parse_args(arguments)
     workers = [Worker(name, given.limit) for name in given.only]
     found: dict[str, Any] = {}
@@ -336,7 +352,9 @@ def main(arguments: list[str] | None = None) -> int:
         for path in given.models
         for file in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])
     ]
-    if files:
+    if given.read:
+        found = json.loads(given.read.read_text(encoding="utf-8"))
+    elif files:
         for path in files:
             found[path.stem] = measure(
                 path.stem, onnx.load(path), inputs_of(path), workers, given.runs
@@ -348,6 +366,8 @@ def main(arguments: list[str] | None = None) -> int:
     for worker in workers:
         worker.stop()
     print(summary(found, given.only))
+    if given.page:
+        given.page.write_text(page(found, given.only), encoding="utf-8")
     if given.json:
         given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import torch
@@ -34,6 +35,21 @@ class Refine(torch.nn.Module):
         return torch.stack(kept), torch.tensor(steps)
 
 
+# What a library decides is written for the model; here, how it reads a number.
+@ow.export_replacement("statistics.fmean", reason="it makes floats of tensors")
+def mean(_: Any, data: Any) -> torch.Tensor:
+    """The mean of tensors, in the place of the library's function."""
+    return torch.stack(list(data)).mean()
+
+
+class Centre(torch.nn.Module):
+    """Subtracts what a library of Python computes."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A vector without the middle of its range."""
+        return x - statistics.fmean([x.min(), x.max()])
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     model = Refine().eval()
@@ -50,3 +66,6 @@ if __name__ == "__main__":
         print(
             rows, len(found), torch.allclose(found, wanted, atol=1e-5), torch.equal(steps, counts)
         )
+
+    centred = ow.export(Centre(), (torch.randn(5),))
+    print(centred(torch.tensor([1.0, 2.0, 3.0, 4.0, 9.0])).tolist())

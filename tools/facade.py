@@ -20,9 +20,7 @@ _END = "    # isort: on\n"
 # The module of this name can be called, as the function is that type checkers see.
 _CALLABLE_MODULES = {"evaluator": "onnxwright.eager"}
 # Modules of other projects' names: type checkers find them as files.
-_NOT_CHECKED = frozenset(
-    {"values", "onnx_opset", "onnx_types", "tensor", "torch_onnx", "testing", "interop"}
-)
+_NOT_CHECKED = frozenset({"values", "onnx_opset", "onnx_types", "tensor"})
 
 
 def _order(name: str) -> tuple[object, ...]:

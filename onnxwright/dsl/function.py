@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import dis
 import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Protocol, TypeVar, Union, overload
 
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, Unpack
 
 from onnxwright.diagnostics.diagnostic import located
 from onnxwright.diagnostics.span import Span
+from onnxwright.dsl.conversions import Conversions
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.model_kinds import ModelKind, register
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.code_cache import cached_by_code
-from onnxwright.types.roles import Script, SymbolicValue
+from onnxwright.types.roles import BackendValue, SymbolicValue
 
 if TYPE_CHECKING:
     import onnx
-    import onnx_ir
     from onnx_ir.schemas import OpSignature
 
-    from onnxwright.dsl.function_ir import FunctionIR
-    from onnxwright.dsl.verbatim import Details
+    from onnxwright.dsl.options import CompileOptionTypes
     from onnxwright.types.signature import FunctionSignature
+    from onnxwright.types.tensors import Tensor
 
 
 class SupportsArray(Protocol):
@@ -37,12 +36,21 @@ class SupportsArray(Protocol):
     def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
-ArrayLike = Union[SupportsArray, float, complex, str, Sequence[Any], Mapping[Any, Any], None]
+# What a parameter of a tensor takes, by position or by name.  A number or text by name is an
+# attribute's, which is checked with the annotation of that.
+NamedArray = Union[SupportsArray, BackendValue, list[Any], tuple[Any, ...], Mapping[Any, Any], None]
+ArrayLike = Union[NamedArray, float, complex, str, Sequence[Any]]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)  # noqa: PLC0105 - as in typing.Callable
+# The parameters after the first ones, and the types of those: a tensor or several.
+Rest = ParamSpec("Rest")
+T1 = TypeVar("T1", bound="Tensor | Sequence[Tensor] | None")
+T2 = TypeVar("T2", bound="Tensor | Sequence[Tensor] | None")
+T3 = TypeVar("T3", bound="Tensor | Sequence[Tensor] | None")
+T4 = TypeVar("T4", bound="Tensor | Sequence[Tensor] | None")
 
 
-class ScriptFunction(Script, Generic[P, R]):
+class ScriptFunction(Conversions, Generic[P, R]):
     """A function written with `@script`.
 
     Calling it runs it eagerly; `to_function_proto` and `to_model_proto` compile it.
@@ -115,11 +123,50 @@ class ScriptFunction(Script, Generic[P, R]):
 
     # -- being a function ------------------------------------------------------------------------
 
-    # A body is checked with the types it names; a call takes arrays and what becomes one.
+    # A body is checked with the types it names; a call takes arrays and what becomes one, for as
+    # many of the first parameters as there are tensors, and attributes of their types.
     @overload
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
-    def __call__(self, /, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, Rest], R],
+        first: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, T2, Rest], R],
+        first: ArrayLike,
+        second: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, T2, T3, Rest], R],
+        first: ArrayLike,
+        second: ArrayLike,
+        third: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, T2, T3, T4, Rest], R],
+        first: ArrayLike,
+        second: ArrayLike,
+        third: ArrayLike,
+        fourth: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(self, /, *args: NamedArray, **kwargs: NamedArray) -> Any: ...
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the Python function on values, each operator through the current evaluator.
 
@@ -185,6 +232,16 @@ class ScriptFunction(Script, Generic[P, R]):
     # -- facts -----------------------------------------------------------------------------------
 
     @property
+    def func(self) -> Callable[P, R]:
+        """The Python function, under the name that onnxscript has for it."""
+        return self.function
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What `to_model_proto` takes where it is called without, as onnxscript calls it."""
+        return dict(self.model_options)
+
+    @property
     def signature(self) -> FunctionSignature:
         """Its parameters and results, as annotations and defaults say."""
         if self._signature is None:
@@ -196,7 +253,7 @@ class ScriptFunction(Script, Generic[P, R]):
 
     def _definition(self) -> Span | None:
         """Where the function is written, for messages about its annotations."""
-        from onnxwright.converter.capture import capture
+        from onnxwright.converter.frontend.capture import capture
 
         try:
             return capture(self.function, self.source_text).span
@@ -215,7 +272,7 @@ class ScriptFunction(Script, Generic[P, R]):
         Raises:
             ScriptError: it cannot be found (OW202, OW203).
         """
-        from onnxwright.converter.capture import capture
+        from onnxwright.converter.frontend.capture import capture
 
         unit = capture(self.function, self._source)
         node: Any = unit.node
@@ -245,207 +302,7 @@ class ScriptFunction(Script, Generic[P, R]):
 
     # -- compiling ---------------------------------------------------------------------------------
 
-    @property
-    def function_ir(self) -> FunctionIR:
-        """The same as `ir`, under the name and with the methods that onnxscript has for it."""
-        from onnxwright.dsl.function_ir import FunctionIR
-
-        return FunctionIR.of(self.ir)
-
-    @property
-    def ir(self) -> onnx_ir.Function:
-        """The function as an `onnx_ir.Function`, compiled anew from what it refers to now."""
-        from onnxwright.dsl.model import to_ir_function
-
-        return to_ir_function(self)
-
-    def lowered_for(
-        self,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        to_value: Callable[[Any, Any], Any],
-        version: int,
-    ) -> tuple[Any, list[Any], Mapping[Any, Any]]:
-        """Its body compiled for the arguments of one call; see `dsl.inlining.lower_call`."""
-        from onnxwright.dsl.inlining import lower_call
-
-        return lower_call(self, args, kwargs, to_value, version)
-
-    def lowered_functions(self, version: int) -> list[onnx_ir.Function]:
-        """It and the scripts it calls as functions; see `dsl.inlining.lower_functions`."""
-        from onnxwright.dsl.inlining import lower_functions
-
-        return lower_functions(self, version)
-
-    def check(self) -> ScriptFunction[P, R]:
-        """Compile everything now, for those who want errors early.
-
-        Returns:
-            The function itself.
-
-        Raises:
-            ScriptError: all that is wrong with it.
-
-        Example:
-            >>> from onnxwright import FLOAT, script
-            >>> @script
-            ... def negate(x: FLOAT) -> FLOAT:
-            ...     return -x
-            >>> negate.check() is negate
-            True
-        """
-        from onnxwright.dsl.model import check
-
-        check(self)
-        return self
-
-    def to_function_proto(self, *, details: Details | None = None) -> onnx.FunctionProto:
-        """Compile to a FunctionProto; attribute parameters stay attributes.
-
-        Args:
-            details: what the function says beside its computation; with it every call becomes one
-                node just as written.
-
-        Returns:
-            The function, without the functions it calls.
-
-        Raises:
-            ScriptError: it cannot be an ONNX function on its own.
-
-        Source: onnx.proto, FunctionProto.
-
-        Example:
-            >>> from onnxwright import FLOAT, script
-            >>> @script
-            ... def twice(x: FLOAT) -> FLOAT:
-            ...     return x + x
-            >>> [node.op_type for node in twice.to_function_proto().node]
-            ['Add']
-        """
-        if details is not None:
-            from onnxwright.dsl.verbatim import verbatim_function
-
-            return verbatim_function(self, details)
-        from onnxwright.dsl.model import to_function_proto
-
-        return to_function_proto(self)
-
-    def to_model_proto(
-        self,
-        *,
-        input_types: Any = None,
-        output_types: Any = None,
-        io_types: Any = None,
-        attributes: Mapping[str, Any] | None = None,
-        functions: Any = None,
-        value_infos: Mapping[str, Any] | None = None,
-        opset_version: int | None = None,
-        ir_version: int | None = None,
-        producer_name: str = "onnxwright",
-        doc_string: str | None = None,
-        metadata: Mapping[str, str] | None = None,
-        name: str | None = None,
-        producer_version: str = "",
-        model_version: int = 0,
-        domain: str = "",
-        details: Details | None = None,
-        extra: bytes = b"",
-        optimize: bool = False,
-    ) -> onnx.ModelProto:
-        """Compile to a model whose main graph is this function.
-
-        Args:
-            input_types: types of the inputs, a list in order or a dict by name; they win over
-                annotations.
-            output_types: types of the outputs, likewise.
-            io_types: one type for every input and output that has no other.
-            attributes: values of attribute parameters; those not given take their defaults.
-            functions: which called scripts become model-local functions: "all", "none" (their
-                bodies are inlined), or a list of scripts, names or FunctionProtos.  By default
-                all that can be a function on their own.  "external": calls are nodes, and the
-                model has no functions: the runtime has kernels for them.
-            value_infos: types to write for intermediate values, by name.
-            opset_version: the ai.onnx version of the model.
-            ir_version: the IR version; by default the lowest that holds everything, at least 10.
-            producer_name: who made the model.
-            doc_string: a description; the docstring by default.
-            metadata: entries for `metadata_props`.
-            name: the name of the graph; the function's by default.
-            producer_version, model_version, domain: what the model says of itself.
-            details: what the graph says beside its computation; with it every call becomes one
-                node just as written, and `functions` may be a dict from scripts to their details.
-            extra: a serialized part of the model that has no word here, with `details`.
-            optimize: give the model to `ow.optimize` before it is returned.
-
-        Returns:
-            The model.
-
-        Raises:
-            ScriptError: the function cannot be compiled, an input has no type (OW701), an
-                attribute has no value (OW702), or an argument does not fit.
-
-        Source: onnx.proto, ModelProto.
-
-        Example:
-            >>> from onnxwright import FLOAT, script
-            >>> @script
-            ... def twice(x: FLOAT["N"]) -> FLOAT["N"]:
-            ...     return x + x
-            >>> model = twice.to_model_proto()
-            >>> model.graph.input[0].name, len(model.functions)
-            ('x', 0)
-        """
-        from onnxwright.dsl.model import ModelOptions, to_model_proto, to_verbatim_model
-
-        if details is not None:
-            from onnxwright.dsl.verbatim import ModelFacts
-
-            facts = ModelFacts(
-                ir_version,
-                producer_name,
-                producer_version,
-                model_version,
-                domain,
-                doc_string or "",
-                dict(metadata or {}),
-                extra,
-            )
-            options = ModelOptions(
-                input_types=input_types, attributes=dict(attributes or {}), functions=functions
-            )
-            return to_verbatim_model(self, options, details, facts)
-        options = ModelOptions(
-            input_types=input_types,
-            output_types=output_types,
-            io_types=io_types,
-            attributes=dict(attributes or {}),
-            functions=functions,
-            value_infos=dict(value_infos or {}),
-            opset_version=opset_version,
-            ir_version=ir_version,
-            producer_name=producer_name,
-            doc_string=doc_string,
-            metadata=dict(metadata or {}),
-            name=name,
-            producer_version=producer_version,
-            model_version=model_version,
-            domain=domain,
-        )
-        usual = ModelOptions()
-        left_out = {
-            option: value
-            for option, value in self.model_options.items()
-            if getattr(options, option) == getattr(usual, option)
-        }
-        made = to_model_proto(self, dataclasses.replace(options, **left_out))
-        if not optimize:
-            return made
-        from onnxwright.optimizer.optimize import optimize as optimized
-
-        smaller: onnx.ModelProto = optimized(made)
-        return smaller
-
-    def compile(self, **options: Any) -> Callable[P, R]:
+    def compile(self, **options: Unpack[CompileOptionTypes]) -> Callable[P, R]:
         """One ONNX Runtime session for the whole function, made for the types it is called with.
 
         Args:
@@ -468,7 +325,7 @@ class ScriptFunction(Script, Generic[P, R]):
         """
         from onnxwright.dsl.compiled import CompiledScript
 
-        return CompiledScript(self, options)
+        return CompiledScript(self, dict(options))
 
 
 # Arguments of `to_model_proto` that make sense for one model only.
@@ -480,7 +337,7 @@ OnnxFunction = ScriptFunction
 def _plain(function: Any) -> FunctionType:
     if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
         return function
-    from onnxwright.converter.capture import plain_function
+    from onnxwright.converter.frontend.capture import plain_function
 
     return plain_function(function)
 
@@ -489,7 +346,7 @@ def _early_text(function: FunctionType, depth: int) -> str | None:
     """The text of a function that is in no file, found while it still can be."""
     if not function.__code__.co_filename.startswith("<"):
         return None
-    from onnxwright.converter.capture import early_text
+    from onnxwright.converter.frontend.capture import early_text
 
     return early_text(function, depth + 2)
 

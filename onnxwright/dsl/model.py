@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, is_script
-from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.converter.lower.context import Context, Script, is_script
+from onnxwright.converter.lower.functions import Lowered, input_type, lower_function, lower_main
 from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.catalogue import models as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.dsl.compilation import new_context
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.dsl.model_types import (
+    ModelOptions,
+    given_types,
+    input_types,
+    output_types,
+    value_infos,
+    warn_ranks,
+)
 from onnxwright.dsl.verbatim import Details, ModelFacts, verbatim_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
@@ -24,8 +30,8 @@ from onnxwright.ir.initializers import add_initializers
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
-from onnxwright.types.kinds import OnnxType, TensorType, fits, refine_types
+from onnxwright.types.annotations import AttributeSpec
+from onnxwright.types.kinds import OnnxType
 from onnxwright.types.signature import EMPTY
 from onnxwright.version import __version__
 
@@ -37,33 +43,9 @@ _IR_VERSION_OF = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """The arguments of `to_model_proto`."""
-
-    input_types: Any = None
-    output_types: Any = None
-    io_types: Any = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    functions: Any = None
-    value_infos: Mapping[str, Any] = field(default_factory=dict)
-    opset_version: int | None = None
-    ir_version: int | None = None
-    producer_name: str = "onnxwright"
-    doc_string: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    name: str | None = None
-    producer_version: str = ""
-    model_version: int = 0
-    domain: str = ""
-
-
-# -- functions -------------------------------------------------------------------------------------
-
-
 def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
     """A script as an `onnx_ir.Function`."""
-    return as_ir_function(lower_function(script, context or new_context()))
+    return as_ir_function(lower_function(script, context or Context()))
 
 
 def as_ir_function(lowered: Lowered) -> ir.Function:
@@ -110,13 +92,13 @@ def check(script: Script) -> None:
         return
     optional = [p for p in script.signature.attributes if p.default is None]
     try:
-        lower_function(script, new_context())
+        lower_function(script, Context())
     except ScriptError:
         required = [p for p in script.signature.attributes if p.default is EMPTY]
         typed = all(adapters.complete(input_type(p)) for p in script.signature.values)
         if not optional or required or not typed:
             raise
-        lower_main(script, new_context(), {}, {})
+        lower_main(script, Context(), {}, {})
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -127,7 +109,7 @@ def to_model_proto(script: Script, options: ModelOptions) -> onnx.ModelProto:
     """A script as a model; see `ScriptFunction.to_model_proto`."""
     chosen, protos = _choice(options.functions)
     _check_names(script, options)
-    types = _input_types(script, options)
+    types = input_types(script, options)
     version = options.opset_version
     _, main, called = _lower_all(script, chosen, options.attributes, types, version)
     named = main.versions.union(*(low.versions for low in called))
@@ -145,7 +127,7 @@ def to_verbatim_model(
 ) -> onnx.ModelProto:
     """A script as a model, each call one node just as written."""
     _check_names(script, options)
-    types = _given_types(
+    types = given_types(
         options.input_types,
         [p.name for p in script.signature.values],
         "input_types",
@@ -166,7 +148,7 @@ def _lower_all(
     default: int | None = None,
 ) -> tuple[Context, Lowered, list[Lowered]]:
     """The main graph and every function it calls, directly or not, callees before callers."""
-    context = new_context(choose=chosen, opset_version=version, default_version=default)
+    context = Context(choose=chosen, opset_version=version, default_version=default)
     main = lower_main(script, context, attributes, types)
     return context, main, called_by(main, context)
 
@@ -242,72 +224,6 @@ def _check_names(script: Script, options: ModelOptions) -> None:
             )
 
 
-def _type_of(annotation: Any) -> OnnxType | None:
-    """A type given as an annotation, a type object of ours, or a TypeProto."""
-    if annotation is None:
-        return None
-    if isinstance(annotation, onnx.TypeProto):
-        return adapters.from_type_proto(annotation)
-    if isinstance(annotation, onnx.ValueInfoProto):
-        return adapters.from_type_proto(annotation.type)
-    spec = parse_annotation(annotation)
-    if isinstance(spec, ValueSpec) and len(spec.types) == 1:
-        return spec.types[0]
-    return None
-
-
-def _given_types(
-    given: Any, names: list[str], parameter: str, script: Script, what: str
-) -> dict[str, OnnxType]:
-    """Types by name from a list in order or a dict."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        for name in given:
-            if name not in names:
-                fail(
-                    messages.UnknownArgument(
-                        function=script.name, what=what, name=name, known=", ".join(names) or "none"
-                    )
-                )
-        pairs = list(given.items())
-    else:
-        items = list(given) if isinstance(given, (list, tuple)) else [given]
-        if len(items) != len(names):
-            fail(
-                messages.WrongTypeCount(
-                    parameter=parameter,
-                    given=len(items),
-                    function=script.name,
-                    count=len(names),
-                    what=f"{what}s",
-                )
-            )
-        pairs = list(zip(names, items, strict=True))
-    return {name: kind for name, item in pairs if (kind := _type_of(item)) is not None}
-
-
-def _input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
-    """The type of each input: given, else annotated, else the one for all."""
-    names = [p.name for p in script.signature.values]
-    found = _given_types(options.input_types, names, "input_types", script, "input")
-    for_all = _type_of(options.io_types)
-    for p in script.signature.values:
-        if p.name not in found and for_all is not None:
-            if not adapters.complete(input_type(p)):
-                found[p.name] = for_all
-        given = found.get(p.name)
-        if given is not None and isinstance(p.spec, ValueSpec) and p.spec.types:
-            allowed = p.spec.types
-            if not any(fits(given, k) or fits(k, given) for k in allowed):
-                fail(
-                    messages.TypesContradict(
-                        what="input", name=p.name, known=str(p.spec), given=str(given)
-                    )
-                )
-    return found
-
-
 def _assemble(
     script: Script,
     options: ModelOptions,
@@ -315,8 +231,8 @@ def _assemble(
     called: list[Lowered],
     protos: list[onnx.FunctionProto],
 ) -> onnx.ModelProto:
-    outputs = _output_types(script, options, main)
-    extra = _value_infos(script, options, main)
+    outputs = output_types(script, options, main)
+    extra = value_infos(script, options, main)
     keep = {v.name for v in (*main.inputs, *main.outputs)}
     for name, value in main.values.items():
         kind = outputs.get(name) or extra.get(name)
@@ -324,7 +240,7 @@ def _assemble(
             adapters.set_type(value, kind)
         elif name not in keep and _is_inner(value):
             value.type, value.shape = None, None
-    _warn_ranks(main, outputs)
+    warn_ranks(main, outputs)
     if options.functions == _EXTERNAL:
         called = []  # who runs the model has them
     functions = [as_ir_function(low) for low in called]
@@ -363,97 +279,6 @@ def _assemble(
     add_initializers(made.graph, main.recorder.scopes[0].initializers)
     made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in known)
     return made
-
-
-def _output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
-    """The type of each output: given, annotated or inferred, which must agree."""
-    names = [v.name or "" for v in main.outputs]
-    given = _given_types(options.output_types, names, "output_types", script, "output")
-    returns = script.signature.returns
-    for_all = _type_of(options.io_types)
-    found: dict[str, OnnxType] = {}
-    for n, name in enumerate(names):
-        inferred = main.types.get(name)
-        spec = returns[n] if returns is not None and n < len(returns) else None
-        written = spec.types[0] if spec is not None and len(spec.types) == 1 else None
-        kind = given.get(name) or written
-        if kind is not None and inferred is not None and not fits(inferred, kind):
-            if not fits(kind, inferred):
-                fail(
-                    messages.TypesContradict(
-                        what="output", name=name, known=str(inferred), given=str(kind)
-                    )
-                )
-        kind = _more_precise(kind, inferred)
-        if kind is None or not adapters.complete(kind):
-            kind = for_all if for_all is not None else kind
-        if kind is None or not adapters.complete(kind):
-            fail(messages.OutputWithoutType(name=name, function=script.name, span=main.result_span))
-        found[name] = kind
-    return found
-
-
-def _more_precise(written: OnnxType | None, inferred: OnnxType | None) -> OnnxType | None:
-    """The written type, with what it leaves open filled from the inferred one."""
-    if written is None or inferred is None:
-        return written if written is not None else inferred
-    if isinstance(written, TensorType) and isinstance(inferred, TensorType):
-        shape = inferred.shape
-        if written.shape is not None:
-            shape = written.shape
-            if inferred.shape is not None and len(inferred.shape) == len(shape):
-                pairs = zip(shape, inferred.shape, strict=True)
-                shape = tuple(w if w is not None else i for w, i in pairs)
-        return replace(written, dtype=written.dtype or inferred.dtype, shape=shape)
-    return written
-
-
-def _warn_ranks(main: Lowered, outputs: Mapping[str, OnnxType]) -> None:
-    """Say where the model's own inputs and outputs lack a rank, which onnx.checker wants."""
-    sides = (("input", main.inputs, main.types, main.span), ("output", main.outputs, outputs,
-             main.result_span or main.span))  # fmt: skip
-    for what, values, types, span in sides:
-        for value in values:
-            kind = types.get(value.name or "")
-            if isinstance(kind, TensorType) and kind.dtype is not None and kind.shape is None:
-                warn(
-                    messages.RankNotKnown(
-                        what=what,
-                        name=value.name or "",
-                        function=main.script.name,
-                        kind=kind.dtype.name,
-                        span=span,
-                    )
-                )
-
-
-def _value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
-    """The types to write for values inside: those that annotations and `value_infos` state."""
-    found: dict[str, OnnxType] = {}
-    for name, value in main.values.items():
-        stated = main.recorder.info(value).annotated
-        if stated is not None:
-            refined = refine_types(stated, main.types.get(name))
-            assert refined is not None
-            found[name] = refined
-    for name, annotation in options.value_infos.items():
-        if name not in main.values:
-            known = ", ".join(sorted(main.values)[:12])
-            fail(
-                messages.UnknownArgument(function=script.name, what="value", name=name, known=known)
-            )
-        kind = _type_of(annotation)
-        inferred = main.types.get(name)
-        if kind is not None and inferred is not None:
-            if not fits(inferred, kind) and not fits(kind, inferred):
-                fail(
-                    messages.TypesContradict(
-                        what="value", name=name, known=str(inferred), given=str(kind)
-                    )
-                )
-        if kind is not None:
-            found[name] = kind
-    return found
 
 
 def _ir_version(imports: Mapping[str, int], functions: tuple[Lowered, ...]) -> int:

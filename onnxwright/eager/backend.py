@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.eager import custom, node_model, select, tensor
+from onnxwright.eager.arrays import as_array
 from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.eager.evaluators import evaluator_name
 from onnxwright.eager.ort.calls import FastCall
@@ -48,7 +49,7 @@ class EagerBackend:
 
     def constant(self, array: Array) -> Tensor:
         """A tensor holding `array`."""
-        return tensor.constant(tensor.as_array(array))
+        return tensor.constant(as_array(array))
 
     def emit(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager import tensor
+from onnxwright.eager.arrays import as_array
 from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
@@ -93,7 +93,7 @@ def _as_result(value: Any) -> Value:
         return MapValue(value)
     if isinstance(value, list):
         return SequenceValue([_as_result(v) for v in value])
-    result: Value = raw_value(tensor.as_array(value))
+    result: Value = raw_value(as_array(value))
     return result
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.eager import arity, foreign, select
+from onnxwright.eager.arrays import as_array
 from onnxwright.eager.backend import backend_for
 from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
-from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_array, as_value, wrap
+from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, raw_value
 from onnxwright.operators import facts
 from onnxwright.opset import set_dispatcher

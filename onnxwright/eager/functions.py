@@ -16,8 +16,9 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign, select
+from onnxwright.eager.arrays import as_array
 from onnxwright.eager.dispatch import own_list
-from onnxwright.eager.tensor import ConstantTensor, Tensor, as_array, constant, wrap
+from onnxwright.eager.tensor import ConstantTensor, Tensor, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.attributes import (
@@ -185,6 +186,8 @@ class _Call:
         }
         for key, value in kwargs.items():
             if key not in known:
+                if getattr(select.current(), "ignore_unknown_function_kwargs", False):
+                    continue
                 self._no_fit(f"it has no parameter `{key}`")
             if key in given:
                 self._no_fit(f"`{key}` is given twice")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onnxwright.eager import backend
-from onnxwright.eager.control_flow import interpreter
-from onnxwright.eager.debugging.debugger import read_model
+from onnxwright.eager.control_flow import interpreter, protos
+from onnxwright.eager.debugging.bound_inputs import read_model
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.ort import compiled_models
 from onnxwright.eager.ort.model_failures import raise_at_node
@@ -35,8 +35,8 @@ class InterpretedModel:
         graph = self._proto.graph
         self._interpreter = interpreter.Interpreter(
             backend.run,
-            interpreter.versions_of(self._proto),
-            interpreter.functions_of(self._proto),
+            protos.versions_of(self._proto),
+            protos.functions_of(self._proto),
             load=load,
             failed=raise_at_node,
         )

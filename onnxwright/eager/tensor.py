@@ -15,6 +15,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import Label, fail
+from onnxwright.eager.arrays import as_array, numpy_dtype
 from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
 from onnxwright.eager.where import user_names, user_span
 from onnxwright.semantics.backend import Backend
@@ -374,91 +375,3 @@ def weak(array: Array, kind: str) -> WeakTensor:
     made.value = array
     made.weak = kind
     return made
-
-
-def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """The numpy dtype of a `DType`, an annotation such as `FLOAT`, or anything numpy takes.
-
-    Args:
-        dtype: the element type in any spelling.
-
-    Returns:
-        The numpy dtype.
-
-    Example:
-        >>> numpy_dtype(DType.BFLOAT16), numpy_dtype("float32")
-        (dtype(bfloat16), dtype('float32'))
-    """
-    if isinstance(dtype, DType):
-        return dtype.numpy
-    declared = getattr(dtype, "dtype", None) if isinstance(dtype, type) else None
-    if isinstance(declared, DType):
-        return declared.numpy
-    return DType.from_numpy(dtype).numpy
-
-
-_PYTHON_DTYPES = {"int64": np.int64, "float64": np.float32, "complex128": np.complex64}
-
-
-def as_array(value: Any, dtype: Any = None) -> Array:
-    """An array of an ONNX element type from any object that can be one.
-
-    Args:
-        value: an array, a tensor, a number, a nested list of numbers, a DLPack object.
-        dtype: the element type to convert to.
-
-    Returns:
-        The array; an array of the right type comes back as it is.
-
-    Raises:
-        EagerTypeError: the object cannot be an array.
-
-    Example:
-        >>> as_array([1.5, 2]).dtype, as_array(np.float64(1)).dtype, as_array("a").dtype
-        (dtype('float32'), dtype('float32'), dtype('O'))
-    """
-    wanted = None if dtype is None else numpy_dtype(dtype)
-    if isinstance(value, Tensor):
-        array = value.value
-    elif type(value) is np.ndarray:
-        array = value
-    else:
-        array = _converted(value, wanted)
-    if array.dtype.kind in "USOT" and array.dtype != object:
-        array = array.astype(object)
-    if wanted is not None and array.dtype != wanted:
-        array = array.astype(wanted)
-    elif not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    _check_kind(value, array)
-    return array
-
-
-def _converted(value: Any, wanted: np.dtype[Any] | None) -> Array:
-    own = not isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, range))
-    try:
-        if wanted is not None and not own and wanted.kind != "O":
-            return np.asarray(value).astype(wanted)
-        array = np.asarray(value)
-    except (ValueError, TypeError, OverflowError):
-        _refuse(value)
-    if not own and wanted is None:
-        array = array.astype(_PYTHON_DTYPES.get(array.dtype.name, array.dtype))
-    return array
-
-
-def _check_kind(value: Any, array: Array) -> None:
-    if array.dtype == object:
-        if not all(isinstance(item, (str, bytes)) for item in array.flat):
-            _refuse(value)
-    elif array.dtype.kind in "MmV" and array.dtype.fields is not None:
-        _refuse(value)
-    else:
-        onnx_dtype(array.dtype)
-
-
-def _refuse(value: Any) -> NoReturn:
-    what = f"an object of type `{type(value).__name__}`"
-    if isinstance(value, (list, tuple)):
-        what = f"this {type(value).__name__}, which has no single shape and type,"
-    fail(messages.NotAnArray(what=what, span=user_span()))

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind
-from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -20,6 +18,7 @@ from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.one_side.comparing import Compared, Comparison
 from onnxwright.exporter.capture.pipeline import Captured
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 from onnxwright.exporter.translate.building import Built
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim

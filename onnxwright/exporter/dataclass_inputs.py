@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from torch.utils import _pytree as pytree
-
 from onnxwright.exporter import checks
+from onnxwright.exporter.torch_internals import pytree
 
 
 def is_dataclass_object(value: Any) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.inputs.cache_names import leaf_names
+from onnxwright.exporter.torch_internals import pytree
 
 # Axes of the keys and values of a layer: batch, heads, tokens, size of a head.
 _RANK, _TOKENS = 4, 2

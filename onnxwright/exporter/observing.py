@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export import Dim
-from torch.utils import _pytree as pytree
 from typing_extensions import Self
 
 from onnxwright.diagnostics.caller import user_span
@@ -21,6 +20,7 @@ from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.further_inputs import ObservedShapes
 from onnxwright.exporter.observed_caches import cache_dimensions
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.torch_internals import pytree
 
 if TYPE_CHECKING:
     from onnxwright.exporter.program.onnx_program import ONNXProgram

@@ -13,6 +13,7 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.torch_internals import HigherOrderOperator, OpOverload
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 # Stands for the stack of nodes that torch adds by itself.
@@ -171,11 +172,11 @@ def target_name(target: Any) -> str:
         >>> target_name(torch.ops.aten.relu.default), target_name(operator.mul)
         ('aten::relu', '_operator::mul')
     """
-    if isinstance(target, torch._ops.OpOverload):
+    if isinstance(target, OpOverload):
         schema = target._schema
         name, overload = schema.name, schema.overload_name
         return f"{name}.{overload}" if overload else str(name)
-    if isinstance(target, torch._ops.HigherOrderOperator):
+    if isinstance(target, HigherOrderOperator):
         return f"{target.namespace}::{target.name()}"
     module = getattr(target, "__module__", "") or ""
     name = getattr(target, "__name__", str(target))
@@ -196,7 +197,7 @@ def operator_text(target: Any) -> str:
         >>> operator_text(torch.ops.aten.relu.default), operator_text(operator.mul)
         ('aten.relu.default', '_operator::mul')
     """
-    return str(target) if isinstance(target, torch._ops.OpOverload) else target_name(target)
+    return str(target) if isinstance(target, OpOverload) else target_name(target)
 
 
 @functools.cache

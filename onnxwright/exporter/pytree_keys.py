@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from torch.utils import _pytree as pytree
+from onnxwright.exporter.torch_internals import pytree
 
 
 def register_missing_keys() -> None:
@@ -16,7 +16,7 @@ def register_missing_keys() -> None:
     program is called. So the numbers stay registered.
 
     Source:
-        torch.utils._pytree.register_pytree_node, whose `flatten_with_keys_fn` may be left out.
+        pytree.register_pytree_node, whose `flatten_with_keys_fn` may be left out.
     """
     for kind, node in list(pytree.SUPPORTED_NODES.items()):
         if node.flatten_with_keys_fn is None:

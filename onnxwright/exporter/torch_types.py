@@ -9,8 +9,8 @@ import numpy as np
 import onnx_ir as ir
 import torch
 from onnx_ir.tensor_adapters import TorchTensor, from_torch_dtype
-from torch._subclasses.fake_tensor import FakeTensor
 
+from onnxwright.exporter.torch_internals import FakeTensor
 from onnxwright.types.dtypes import DType
 
 _KNOWN: dict[torch.dtype, DType] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import set_type, tensor
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import name_nodes
+from onnxwright.ir.recorded import Checkpoint, Scope, ValueInfo, shorten
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -28,61 +28,6 @@ ORIGIN = "onnxwright.origin"
 
 # Equal constants up to this many bytes are made once.
 _SHARED_BYTES = 4096
-
-
-@dataclass(slots=True)
-class ValueInfo:
-    """What is known of one value.
-
-    Attributes:
-        type: its type, as far as known.
-        const_value: its array, if it is a constant.
-        shape_value: a small integer vector or scalar as a shape: its dimensions, names among them.
-        same_dtype_as: for a value of unknown element type, another that surely has the same.
-        origin: the place in the source that made it.
-        annotated: the type that the author wrote beside its name.
-    """
-
-    type: OnnxType | None = None
-    const_value: np.ndarray[Any, Any] | None = None
-    shape_value: Shape | None = None
-    same_dtype_as: ir.Value | None = None
-    origin: str | None = None
-    annotated: OnnxType | None = None
-
-
-@dataclass
-class Scope:
-    """One graph being written: its inputs, its nodes, and the constants made in it."""
-
-    inputs: list[ir.Value] = field(default_factory=list)
-    nodes: list[ir.Node] = field(default_factory=list)
-    constants: dict[object, ir.Value] = field(default_factory=dict)
-    # Equal calls are made once: key -> their outputs.
-    shared: dict[object, tuple[ir.Value, ...]] = field(default_factory=dict)
-    made: dict[ir.Value, None] = field(default_factory=dict)
-    mark: int = 0
-    initializers: dict[ir.Value, Any] = field(default_factory=dict)
-
-    def tables(self) -> tuple[dict[Any, Any], ...]:
-        """The tables that only grow while the graph is written."""
-        return (self.constants, self.shared, self.made, self.initializers)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """How much a recorder held at one moment: what comes later can be undone."""
-
-    scopes: tuple[tuple[Scope, int, tuple[int, ...]], ...]
-    names: int
-    nodes: int
-    values: int
-    declared: int
-    uses: int
-    opsets: int
-    warnings: int
-    undo: int
-    last_origin: str | None
 
 
 class Recorder:
@@ -127,6 +72,7 @@ class Recorder:
         self.last_origin: str | None = None
         # Called with each new node.
         self.on_node: Callable[[ir.Node], None] | None = None
+        self.name_prefix = ""  # before the names of what nodes give: the module they are made in
         self._node_names = Namer()
         # For rollback: every node and opset in order, and how to undo what is not an addition.
         self._tracking = False  # from the first checkpoint on
@@ -216,9 +162,9 @@ class Recorder:
                 scope.nodes.pop()
             del scope.inputs[inputs:]
             for table, size in zip(scope.tables(), sizes, strict=True):
-                _shorten(table, size, pinned)
-        _shorten(self.values, to.values, pinned)
-        _shorten(self.declared, to.declared, pinned)
+                shorten(table, size, pinned)
+        shorten(self.values, to.values, pinned)
+        shorten(self.declared, to.declared, pinned)
         for domain, version in reversed(self._opsets[to.opsets :]):
             del self.opsets[domain][version]
             if not self.opsets[domain]:
@@ -240,6 +186,10 @@ class Recorder:
     def scope(self) -> Scope:
         """The innermost scope."""
         return self.scopes[-1]
+
+    def node_name(self, wanted: str) -> str:
+        """A name for a node that none was given before."""
+        return self._node_names.unique(wanted)
 
     def push(self) -> Scope:
         """Open a nested graph."""
@@ -299,6 +249,18 @@ class Recorder:
                 (value,) = self.copy(value)
             final[value] = None
         return list(final)
+
+    @contextmanager
+    def in_main_graph(self) -> Iterator[None]:
+        """Make inputs of the main graph inside, whatever graph is open."""
+        inner = self.scopes
+        self.scopes = inner[:1]
+        self.names.for_good = True
+        try:
+            yield
+        finally:
+            self.names.for_good = False
+            self.scopes = inner
 
     @contextmanager
     def at_start(self) -> Iterator[None]:
@@ -378,6 +340,8 @@ class Recorder:
     ) -> list[ir.Value]:
         """Append a node; its outputs are named after `hint`, else after the operator."""
         base = hint or op_type.lower()
+        if self.name_prefix and not base.startswith(self.name_prefix):
+            base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
         made = [ir.Value(name=self.names.unique(base)) for _ in range(outputs)]
         node = ir.Node(
@@ -453,16 +417,6 @@ class Recorder:
                 dead.add(node)
         if dead:
             nodes[:] = [n for n in nodes if n not in dead]
-
-
-def _shorten(table: dict[Any, Any], size: int, pinned: set[ir.Value]) -> None:
-    """Take away the newest entries of a table, except those of pinned values."""
-    kept = []
-    while len(table) > size:
-        key, held = table.popitem()
-        if key in pinned or (isinstance(held, ir.Value) and held in pinned):
-            kept.append((key, held))
-    table.update(reversed(kept))
 
 
 def detach(node: ir.Node) -> None:

@@ -8,34 +8,30 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from onnxwright.diagnostics.catalogue.opcalls import (
-    AttributeOutOfRange,
     BadReservedKeyword,
-    GivenTwice,
-    MissingAttribute,
-    MissingInput,
-    TensorAsAttribute,
-    TooFewInputs,
-    TooManyInputs,
-    UnknownKeyword,
-    WrongAttributeType,
 )
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.opset import registry
 from onnxwright.opset.attributes import (
     MOST_OUTPUTS,
-    OutOfRangeError,
-    WrongTypeError,
     describe,
     is_tensor_value,
-    normalizer,
-    special_normalizer,
 )
-from onnxwright.opset.describe import ANY_SIGNATURE, did_you_mean, document, python_signature
-from onnxwright.opset.registry import AttrParam, OpSignature
+from onnxwright.opset.call_plans import (
+    CallPlan,
+    fail_attribute,
+    fail_missing,
+    fail_too_many,
+    fail_twice,
+    fail_unknown,
+    normal_form,
+)
+from onnxwright.opset.describe import ANY_SIGNATURE, document, python_signature
+from onnxwright.opset.registry import OpSignature
 from onnxwright.types.kinds import AttrKind
 from onnxwright.types.tensors import Value
 
@@ -84,44 +80,6 @@ class BoundCall(NamedTuple):
     name: str | None = None
 
 
-class _Plan:
-    """What binding needs of a schema, computed once."""
-
-    __slots__ = (
-        "attributes",
-        "fixed",
-        "index",
-        "least",
-        "limit",
-        "needed",
-        "order",
-        "required",
-        "variadic",
-    )
-
-    def __init__(self, sig: OpSignature) -> None:
-        position = sig.variadic_input
-        self.variadic = None if position is None else sig.inputs[position]
-        self.fixed = sig.inputs if position is None else sig.inputs[:position]
-        # Positional arguments up to this many are inputs.
-        self.limit = len(self.fixed) if position is None else registry.UNLIMITED
-        self.required = tuple(i for i, p in enumerate(self.fixed) if not p.is_optional)
-        self.least = self.required[-1] + 1 if self.required else 0
-        if self.variadic is not None:
-            self.least = max(self.least, sig.min_input)
-        self.attributes: dict[str, tuple[AttrParam, Callable[[Any], object]]] = {
-            a.name: (a, normalizer(a.kind)) for a in sig.attributes.values()
-        }
-        for name, attr in sig.attributes.items():
-            special = special_normalizer(sig.domain, sig.name, name)
-            if special is not None:
-                self.attributes[name] = (attr, special)
-        # NOTE: required ones first, so that `op.Cast(x, FLOAT)` means `to=FLOAT`.
-        self.order = tuple(sorted(sig.attributes, key=lambda n: not sig.attributes[n].required))
-        self.needed = tuple(name for name in self.order if sig.attributes[name].required)
-        self.index = {p.name: i for i, p in enumerate(sig.inputs) if p.name not in sig.attributes}
-
-
 class _OpDoc:
     """The documentation of an operator, made from its schema when it is read."""
 
@@ -154,7 +112,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         self.domain: str = opset.domain
         self.name = self.__name__ = name
         self._signature: OpSignature | None = _UNREAD
-        self._plan: _Plan | None = None
+        self._plan: CallPlan | None = None
 
     @property
     def version(self) -> int:
@@ -231,7 +189,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             ScriptValueError: a number is too large for an attribute.
 
         Source:
-            The schema; DESIGN section 3.
+            The schema.
 
         Example:
             >>> from onnxwright.opset import opset18
@@ -244,7 +202,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             sig = self.signature
             if sig is None:
                 return _bind_custom(self, tuple(args), kwargs)
-            plan = self._plan = _Plan(sig)
+            plan = self._plan = CallPlan(sig)
         inputs = list(args)
         attributes: dict[str, Any] = {}
         outputs = name = None
@@ -255,22 +213,22 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         while inputs and inputs[-1] is None:
             inputs.pop()
         if len(inputs) < plan.least:
-            self._fail_missing(plan, inputs)
+            fail_missing(self.name, self.signature, plan, inputs)
         for i in plan.required:
             if inputs[i] is None:
-                self._fail_missing(plan, inputs)
+                fail_missing(self.name, self.signature, plan, inputs)
         if plan.variadic is not None:
             for value in inputs[len(plan.fixed) :]:
                 if value is None:
-                    self._fail_missing(plan, inputs)
+                    fail_missing(self.name, self.signature, plan, inputs)
         for key in plan.needed:
             if key not in attributes:
-                self._fail_attribute(plan.attributes[key][0])
+                fail_attribute(self.name, self.signature, plan.attributes[key][0])
         return BoundCall(self, tuple(inputs), attributes, outputs, name)
 
     def _keywords(
         self,
-        plan: _Plan,
+        plan: CallPlan,
         inputs: list[Any],
         attributes: dict[str, Any],
         kwargs: Mapping[str, Any],
@@ -284,8 +242,8 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
                 if value is None:
                     continue
                 if key in attributes:
-                    self._fail_twice(key)
-                attributes[key] = self._normal(known, value)
+                    fail_twice(self.name, self.signature, key)
+                attributes[key] = normal_form(self.name, self.signature, known, value)
             elif key in plan.index:
                 inputs = self._place(plan, inputs, key, value, positional)
             elif key == "_outputs":
@@ -293,7 +251,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             elif key == "_name":
                 name = self._node_name(value)
             else:
-                self._fail_unknown(key)
+                fail_unknown(self.name, self.signature, key)
         return inputs, outputs, name
 
     def attribute(self, name: str, value: object) -> object:
@@ -318,79 +276,31 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         signature = self.signature
         if signature is None or name not in signature.attributes:
             return value
-        plan = self._plan = self._plan or _Plan(signature)
-        return self._normal(plan.attributes[name], value)
+        plan = self._plan = self._plan or CallPlan(signature)
+        return normal_form(self.name, signature, plan.attributes[name], value)
 
-    def _normal(self, known: tuple[AttrParam, Callable[[Any], object]], value: Any) -> Any:
-        """An attribute value in its normal form."""
-        attr, convert = known
-        try:
-            return convert(value)
-        except WrongTypeError:
-            if is_tensor_value(value) or (
-                isinstance(value, (list, tuple)) and any(is_tensor_value(v) for v in value)
-            ):
-                fail(
-                    TensorAsAttribute(
-                        op=self.name,
-                        name=attr.name,
-                        kind=attr.kind.python,
-                        signature=str(self.signature),
-                    )
-                )
-            fail(
-                WrongAttributeType(
-                    op=self.name,
-                    name=attr.name,
-                    kind=attr.kind.python,
-                    given=describe(value),
-                    signature=str(self.signature),
-                )
-            )
-        except OutOfRangeError as error:
-            limit = str(error) or "an int attribute has 64 bits, a float attribute 32"
-            fail(
-                AttributeOutOfRange(
-                    op=self.name, name=attr.name, given=describe(value), limit=limit
-                )
-            )
-
-    def _spill(self, plan: _Plan, given: list[Any], attributes: dict[str, Any]) -> list[Any]:
+    def _spill(self, plan: CallPlan, given: list[Any], attributes: dict[str, Any]) -> list[Any]:
         """The inputs among positional arguments; the rest goes to attributes."""
         extra = given[plan.limit :]
         if len(extra) > len(plan.order):
-            inputs = _plural(len(plan.fixed), "input")
-            more = f" and {_plural(len(plan.order), 'attribute')}" if plan.order else ""
-            fail(
-                TooManyInputs(
-                    op=self.name,
-                    most=inputs + more,
-                    given=len(given),
-                    signature=str(self.signature),
-                )
-            )
+            fail_too_many(self.name, self.signature, plan, len(given), attributes=True)
         for key, value in zip(plan.order, extra, strict=False):
             if value is not None:
                 if is_tensor_value(value) and plan.attributes[key][0].kind is not AttrKind.TENSOR:
                     # More tensors than inputs: the likelier mistake by far.
-                    fail(
-                        TooManyInputs(
-                            op=self.name,
-                            most=_plural(len(plan.fixed), "input"),
-                            given=len(given),
-                            signature=str(self.signature),
-                        )
-                    )
-                attributes[key] = self._normal(plan.attributes[key], value)
+                    fail_too_many(self.name, self.signature, plan, len(given))
+                attributes[key] = normal_form(
+                    self.name, self.signature, plan.attributes[key], value
+                )
         return given[: plan.limit]
 
     def _place(
-        self, plan: _Plan, inputs: list[Any], key: str, value: Any, positional: int
+        self, plan: CallPlan, inputs: list[Any], key: str, value: Any, positional: int
     ) -> list[Any]:
         """The inputs with one more, given by its name."""
         position = plan.index[key]
         if position < positional:
-            self._fail_twice(key)
+            fail_twice(self.name, self.signature, key)
         inputs = inputs + [None] * (position + 1 - len(inputs))
         if plan.variadic is not None and position == len(plan.fixed):
             values = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -416,56 +326,6 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             return value
         fail(BadReservedKeyword(op=self.name, name="_name", given=describe(value)))
 
-    def _fail_twice(self, name: str) -> NoReturn:
-        fail(GivenTwice(op=self.name, name=name, signature=str(self.signature)))
-
-    def _fail_attribute(self, attr: AttrParam) -> NoReturn:
-        fail(
-            MissingAttribute(
-                op=self.name,
-                name=attr.name,
-                kind=attr.kind.python,
-                signature=str(self.signature),
-            )
-        )
-
-    def _fail_missing(self, plan: _Plan, inputs: list[Any]) -> NoReturn:
-        for i in plan.required:
-            if i >= len(inputs) or inputs[i] is None:
-                fail(
-                    MissingInput(
-                        op=self.name, name=plan.fixed[i].name, signature=str(self.signature)
-                    )
-                )
-        for i, value in enumerate(inputs[len(plan.fixed) :]):
-            if value is None and plan.variadic is not None:
-                name = f"{plan.variadic.name}[{i}]"
-                fail(MissingInput(op=self.name, name=name, signature=str(self.signature)))
-        fail(
-            TooFewInputs(
-                op=self.name,
-                least=_plural(plan.least, "input"),
-                given=len(inputs),
-                signature=str(self.signature),
-            )
-        )
-
-    def _fail_unknown(self, key: str) -> NoReturn:
-        sig = self.signature
-        assert sig is not None, "custom operators take any keyword"
-        names = [p.name for p in sig.inputs] + list(sig.attributes)
-        close = did_you_mean(key, names)
-        fail(
-            UnknownKeyword(
-                op=self.name,
-                name=key,
-                hint=f"did you mean `{close}`? the operator is {sig}"
-                if close
-                else f"the operator is {sig}",
-                signature=str(sig),
-            )
-        )
-
 
 def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> BoundCall:
     """A call of an operator without a schema: keywords are attributes, as given."""
@@ -476,10 +336,6 @@ def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Bo
     while count and args[count - 1] is None:
         count -= 1
     return BoundCall(op, args[:count], attributes, outputs, name)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 _dispatcher: Dispatcher | None = None
@@ -512,7 +368,7 @@ def require_attributes(op: Op, given: Mapping[str, Any]) -> None:
     """
     for attr in op.signature.attributes.values() if op.signature is not None else ():
         if attr.required and attr.name not in given:
-            op._fail_attribute(attr)
+            fail_attribute(op.name, op.signature, attr)
 
 
 __all__ = [

@@ -201,6 +201,8 @@ class Trial:
                     old = name
             if old is not None and isinstance(value, Literal):
                 attributes[old] = value.value
+            elif old is not None and (held := self._given_constant(value)) is not None:
+                attributes[old] = held
             elif isinstance(value, Rest):
                 inputs += [self._array(f"{value.name}{k}", a, value.constant)
                            for k, a in enumerate(self._rest(value))]  # fmt: skip
@@ -224,6 +226,13 @@ class Trial:
         self.nodes.append(
             helper.make_node(node.op_type, inputs, outputs, domain=node.domain, **attributes)
         )
+
+    def _given_constant(self, value: Any) -> Any:
+        """What `cases` gives for a constant that an older version has as an attribute."""
+        if not isinstance(value, Variable) or not value.constant:
+            return None
+        array = self.given.get(value.name)
+        return None if array is None else np.asarray(array).tolist()
 
     def _attribute(self, variable: str, name: str, signature: OpSignature | None) -> Any:
         """The value of a captured attribute, the same wherever the pattern has the variable."""

@@ -53,6 +53,8 @@ class EagerTensorBase(BackendValue):
 
     __slots__ = ()
 
+    value: Any  # the array; a property or a slot of the subclass
+
 
 class Script:
     """A function decorated with `@script`."""

@@ -12,7 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from onnxwright.diagnostics.catalogue.eager import NoKernel
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.values import SequenceValue, raw_value
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import Opset
@@ -96,7 +96,7 @@ def run_model(model: onnx.ModelProto, inputs: list[Any]) -> list[Any]:
         ]
         attributes = {a.name: attribute(a) for a in node.attribute}
         for name, body in attributes.items():
-            if isinstance(body, onnx.GraphProto) and interpreter.free_names(body):
+            if isinstance(body, onnx.GraphProto) and protos.free_names(body):
                 # A body that uses values around it is a closure, in Python as in ONNX.
                 attributes[name] = closure(body, values, versions)
         last = max((n for n, name in enumerate(node.output) if name), default=0)

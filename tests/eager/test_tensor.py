@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from onnxwright.eager.tensor import Tensor, as_array
+from onnxwright.eager.arrays import as_array
+from onnxwright.eager.tensor import Tensor
 from onnxwright.errors import EagerError
 from onnxwright.types import FLOAT, DType
 

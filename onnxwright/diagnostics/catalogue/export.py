@@ -260,27 +260,6 @@ class SlidingCache(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseDensified(Diagnostic):
-    """A sparse parameter, buffer or constant is stored with all its elements."""
-
-    code: ClassVar[str] = "OW837"
-    title: ClassVar[str] = (
-        "`{name}` is sparse ({layout}): the model holds all its elements, {dense} in place of "
-        "{sparse}"
-    )
-    label: ClassVar[str] = "exported here"
-    help: ClassVar[str] = (
-        "ONNX's operators take dense tensors; `to_dense()` in the module does the same without "
-        "this warning"
-    )
-    severity: ClassVar[str] = "warning"
-    name: str
-    layout: str
-    dense: str
-    sparse: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class StateInPython(Diagnostic):
     """Running the module changes what the next call reads: an attribute, an item, a variable."""
 
@@ -298,76 +277,6 @@ class StateInPython(Diagnostic):
     name: str
     before: str
     after: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SparseTensor(Diagnostic):
-    """A sparse input or result, or a sparse weight that PyTorch cannot capture the use of."""
-
-    code: ClassVar[str] = "OW838"
-    title: ClassVar[str] = "{what} is sparse ({layout}), and the values of a model are dense"
-    label: ClassVar[str] = "exported here"
-    help: ClassVar[str] = "{hint}"
-    error: ClassVar[type[OnnxwrightError]] = ExportError
-    what: str
-    layout: str
-    hint: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoEffectHere(Diagnostic):
-    """An argument of `torch.onnx.export` is given that this exporter does not have."""
-
-    code: ClassVar[str] = "OW890"
-    title: ClassVar[str] = "`{argument}=` {effect}: {reason}"
-    label: ClassVar[str] = "given here"
-    help: ClassVar[str] = "{hint}"
-    severity: ClassVar[str] = "warning"
-    argument: str
-    reason: str
-    effect: str = "has no effect"
-    hint: str = "leave it out"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RemovedFromTorchOnnx(Diagnostic):
-    """A function is called that `torch.onnx` had in older versions; it does what it did there."""
-
-    code: ClassVar[str] = "OW891"
-    title: ClassVar[str] = "`torch.onnx` has removed `{name}`"
-    label: ClassVar[str] = "called here"
-    help: ClassVar[str] = "write {instead}"
-    severity: ClassVar[str] = "warning"
-    name: str
-    instead: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SymbolicNotCalled(Diagnostic):
-    """A symbolic function is registered for an operator that the captured program does not have."""
-
-    code: ClassVar[str] = "OW892"
-    title: ClassVar[str] = (
-        "the symbolic function of `{name}` was not called: the program has no such operator"
-    )
-    label: ClassVar[str] = "exported here"
-    help: ClassVar[str] = "{hint}"
-    severity: ClassVar[str] = "warning"
-    name: str
-    hint: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SymbolicNotPossible(Diagnostic):
-    """A symbolic function asks for something that only graphs of TorchScript have."""
-
-    code: ClassVar[str] = "OW893"
-    title: ClassVar[str] = "{what} is not possible in a symbolic function here"
-    label: ClassVar[str] = "used here"
-    help: ClassVar[str] = "{hint}"
-    error: ClassVar[type[OnnxwrightError]] = ExportError
-    what: str
-    hint: str
 
 
 @dataclass(frozen=True, kw_only=True)

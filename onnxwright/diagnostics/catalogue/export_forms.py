@@ -10,6 +10,41 @@ from onnxwright.errors import ExportError, OnnxwrightError
 
 
 @dataclass(frozen=True, kw_only=True)
+class SparseDensified(Diagnostic):
+    """A sparse parameter, buffer or constant is stored with all its elements."""
+
+    code: ClassVar[str] = "OW837"
+    title: ClassVar[str] = (
+        "`{name}` is sparse ({layout}): the model holds all its elements, {dense} in place of "
+        "{sparse}"
+    )
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "ONNX's operators take dense tensors; `to_dense()` in the module does the same without "
+        "this warning"
+    )
+    severity: ClassVar[str] = "warning"
+    name: str
+    layout: str
+    dense: str
+    sparse: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseTensor(Diagnostic):
+    """A sparse input or result, or a sparse weight that PyTorch cannot capture the use of."""
+
+    code: ClassVar[str] = "OW838"
+    title: ClassVar[str] = "{what} is sparse ({layout}), and the values of a model are dense"
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    what: str
+    layout: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class QuantizedResult(Diagnostic):
     """An input or output of the model is a quantized tensor; ONNX has no such values."""
 

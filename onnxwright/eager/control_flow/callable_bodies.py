@@ -14,7 +14,8 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager.tensor import Tensor, as_array, wrap
+from onnxwright.eager.arrays import as_array
+from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op

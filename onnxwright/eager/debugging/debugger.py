@@ -5,9 +5,7 @@ Goes into subgraphs and functions, starts anywhere, and keeps as many values as 
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +18,9 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.origins import Sources, line_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.diagnostics.text import clean
-from onnxwright.eager import backend, foreign
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager import backend
+from onnxwright.eager.control_flow import interpreter, protos
+from onnxwright.eager.debugging.bound_inputs import bind, read_model, run_value
 from onnxwright.eager.debugging.tracing import bad_words
 from onnxwright.eager.debugging.value_stats import (
     BAD,
@@ -34,22 +33,12 @@ from onnxwright.eager.debugging.value_stats import (
     text_table,
 )
 from onnxwright.eager.ort import model_failures
-from onnxwright.eager.tensor import Tensor, as_array
-from onnxwright.eager.values import Value, raw_value
+from onnxwright.eager.values import Value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
-from onnxwright.ir.loading import open_model
-from onnxwright.ir.reading import raise_damage
-from onnxwright.ir.validation.damage import Damage, quoted
-from onnxwright.ir.validation.external import more_than_memory, without_links
-from onnxwright.ir.validation.functions import check_steps
-from onnxwright.ir.validation.tensors import nbytes_of
-from onnxwright.types.dtypes import DType
-from onnxwright.types.roles import BackendValue
 
 if TYPE_CHECKING:
     import onnx
-    from onnx import TensorProto
 
 
 _RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
@@ -152,7 +141,7 @@ class Debug:
             EagerValueError: the node does not exist, or a value it needs was not kept (OW624).
         """
         start = _find_node(self.model, node)
-        known = {**self.inputs, **self.values, **{k: _given(v) for k, v in changed.items()}}
+        known = {**self.inputs, **self.values, **{k: run_value(v) for k, v in changed.items()}}
         return _run(self.model, known, start, **self._options)
 
     def _rows(self) -> list[list[str]]:
@@ -258,96 +247,7 @@ def run_opened(
     """
     defaults = {"keep": "none", "max_bytes": DEFAULT_BYTES, "stop_on": None, "last": None,
                 "on_value": None, "sources": None}  # fmt: skip
-    return _run(proto, _bind(proto, inputs), 0, load=load, **{**defaults, **options})
-
-
-def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """A model as a proto, and how its initializers are read.
-
-    Args:
-        model: a model of any kind (see `ow.load`).
-
-    Returns:
-        The proto, and the reader of its initializers.
-
-    Raises:
-        ModelError: its calls of functions expand to too many nodes to run them one by one (OW751).
-    """
-    from onnx import TensorProto, numpy_helper
-
-    opened = open_model(model, external="needed", runs=True)
-    try:
-        check_steps(opened.proto)
-    except Damage as damage:
-        raise_damage(damage)
-
-    def read(tensor: TensorProto) -> Any:
-        if tensor.data_location == TensorProto.EXTERNAL:
-            if not any(entry.key == "length" for entry in tensor.external_data):
-                tensor = _with_length(tensor)
-        where = f"tensor {quoted(tensor.name)}"
-        try:
-            return numpy_helper.to_array(*without_links(tensor, opened.folder, where))
-        except Damage as damage:
-            raise_damage(damage)
-        except MemoryError:
-            raise_damage(more_than_memory(_stored_bytes(tensor), where))
-        except UnicodeDecodeError:
-            raise_damage(Damage("data", where, "one of its strings is not UTF-8"))
-
-    return opened.proto, read
-
-
-def _with_length(tensor: TensorProto) -> TensorProto:
-    """A tensor in a file, with the length of its data: the file may have more."""
-    made = copy.deepcopy(tensor)
-    made.external_data.add(key="length", value=str(_stored_bytes(tensor)))
-    return made
-
-
-def _stored_bytes(tensor: TensorProto) -> int:
-    return nbytes_of(DType(tensor.data_type), math.prod(tensor.dims))
-
-
-def _given(value: Any) -> Value:
-    array = foreign.to_array(value)
-    if array is not None:
-        return array
-    if isinstance(value, BackendValue) or value is None:
-        found: Value = raw_value(value)
-        return found
-    if isinstance(value, (list, dict)) and any(isinstance(v, (np.ndarray, Tensor)) for v in value):
-        listed: Value = raw_value(value)
-        return listed
-    return as_array(value)
-
-
-def _bind(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Value]:
-    initialized = {t.name for t in model.graph.initializer}
-    names = [i.name for i in model.graph.input]
-    needed = [n for n in names if n not in initialized]
-    if isinstance(inputs, Mapping):
-        given = dict(inputs)
-    else:
-        order = needed if len(inputs) <= len(needed) else names
-        if len(inputs) > len(names):
-            _bad_inputs(model, f"{len(inputs)} were given, it has {len(names)}")
-        given = dict(zip(order, inputs, strict=False))
-    for name in given:
-        if name not in names:
-            _bad_inputs(model, f"it has no input `{name}`")
-    for info in model.graph.input:
-        if info.name in needed and info.name not in given:
-            if info.type.HasField("optional_type"):
-                given[info.name] = None
-            else:
-                _bad_inputs(model, f"`{info.name}` is missing")
-    return {name: _given(value) for name, value in given.items()}
-
-
-def _bad_inputs(model: Any, reason: str) -> None:
-    names = ", ".join(i.name for i in model.graph.input)
-    fail(messages.BadModelInput(reason=reason, inputs=names or "none", span=user_span()))
+    return _run(proto, bind(proto, inputs), 0, load=load, **{**defaults, **options})
 
 
 def _find_node(model: Any, which: str | int) -> int:
@@ -386,8 +286,8 @@ def _run(
     watcher = _Watcher(result, stop_on, on_value, sources)
     runner = interpreter.Interpreter(
         backend.run,
-        interpreter.versions_of(model),
-        interpreter.functions_of(model),
+        protos.versions_of(model),
+        protos.functions_of(model),
         watcher.on_step,
         load,
         failed=watcher.on_failure,
@@ -396,7 +296,7 @@ def _run(
     nodes = list(model.graph.node)
     stop = len(nodes) if last is None else last + 1
     outputs = {o.name for o in model.graph.output}
-    uses = interpreter.last_uses(nodes)
+    uses = protos.last_uses(nodes)
     held = 0
     for position in range(start, stop):
         node = nodes[position]
@@ -408,7 +308,7 @@ def _run(
                 result.values[name] = scope[name]
                 held += _nbytes(scope[name])
         if keep == "none":
-            for name in interpreter.used_names(node):
+            for name in protos.used_names(node):
                 if uses.get(name) == position and name not in outputs:
                     scope.pop(name, None)
         while held > max_bytes and len(result.values) > 1:
@@ -427,7 +327,7 @@ def _nbytes(value: Value) -> int:
 
 
 def _check_known(node: onnx.NodeProto, scope: Mapping[str, Value]) -> None:
-    for name in interpreter.used_names(node):
+    for name in protos.used_names(node):
         if name and name not in scope:
             what = f"{node.op_type} needs it: give `{name}=...`, or run the nodes before"
             fail(messages.UnknownNode(what="kept value", name=name, advice=what, span=user_span()))

@@ -17,7 +17,8 @@ import numpy as np
 from onnxwright.diagnostics.origins import Sources
 from onnxwright.diagnostics.span import source_line
 from onnxwright.diagnostics.text import clean
-from onnxwright.eager.debugging.debugger import NodeRecord, read_model, run_opened
+from onnxwright.eager.debugging.bound_inputs import read_model
+from onnxwright.eager.debugging.debugger import NodeRecord, run_opened
 from onnxwright.eager.debugging.tracing import trace
 from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.eager.tensor import Tensor

@@ -14,6 +14,7 @@ from typing_extensions import Self
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign, tensor
+from onnxwright.eager.arrays import as_array
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
@@ -308,13 +309,13 @@ class CompiledModel:
 
     def _value(self, name: str, kind: OnnxType | None, value: Any) -> Value:
         if isinstance(value, np.ndarray) and isinstance(kind, TensorType):
-            made: Value = tensor.as_array(value)
+            made: Value = as_array(value)
         else:
             foreign_array = foreign.to_array(value)
             if foreign_array is not None:
                 made = foreign_array
             elif isinstance(kind, TensorType) and not isinstance(value, tensor.Tensor):
-                made = tensor.as_array(value, None if _has_dtype(value) else kind.dtype)
+                made = as_array(value, None if _has_dtype(value) else kind.dtype)
             else:
                 made = raw_value(foreign.own_sequence(value))
         if not fits(type_of_value(made), kind):

@@ -16,7 +16,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import node_model
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.control_flow import protos
 from onnxwright.eager.failures import fail_op, tidy
 from onnxwright.eager.ort import kernels, sessions
 from onnxwright.eager.ort import values as ort_values
@@ -74,6 +74,8 @@ class OrtEvaluator:
         custom_op_libraries: paths of compiled custom-op libraries.
         max_sessions: how many sessions are kept.
         max_bytes: how much memory the kept sessions may take, as far as it is known.
+        ignore_unknown_function_kwargs: whether calls of scripts drop keywords that the script does
+            not have; else such a call is an error (OW606).
         arena: keep freed memory for the next call, as ONNX Runtime does: the process stays at its
             peak, and large results are fast.  False gives it back to the system at once.
 
@@ -97,9 +99,11 @@ class OrtEvaluator:
         custom_op_libraries: Sequence[str] = (),
         max_sessions: int = 1024,
         max_bytes: int = 512 * 1024 * 1024,
+        ignore_unknown_function_kwargs: bool = False,
         arena: bool = True,
     ) -> None:
         self.arena = arena
+        self.ignore_unknown_function_kwargs = ignore_unknown_function_kwargs
         if providers is not None:
             sessions.check_providers(providers)
         self.providers = None if providers is None else list(providers)
@@ -321,7 +325,7 @@ class OrtEvaluator:
     ) -> Prepared:
         """The call run node by node: through its definition, or through its subgraphs."""
         graphs = [v for v in attributes.values() if hasattr(v, "node") and hasattr(v, "output")]
-        if graphs and op.domain == "" and not any(interpreter.free_names(g) for g in graphs):
+        if graphs and op.domain == "" and not any(protos.free_names(g) for g in graphs):
             return Interpreted(self, op, attributes, outputs, graphs=True)
         if op.signature is not None and op.signature.has_function:
             made = Interpreted(self, op, attributes, outputs, graphs=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.eager import node_model
-from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_models
 from onnxwright.eager.ort.evaluator import OrtEvaluator
@@ -52,7 +52,7 @@ def run_function(
         runner = _function_session(evaluator, proto, op, inputs, attributes, outputs)
         if runner is not None:
             return runner.run({f"i{n}": x for n, x in enumerate(inputs) if x is not None})
-    nodes = interpreter.Interpreter(run_op, interpreter.versions_of(proto))
+    nodes = interpreter.Interpreter(run_op, protos.versions_of(proto))
     return nodes.function(proto, inputs, attributes)[:outputs]
 
 

@@ -12,17 +12,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
-from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.control.keeping import Change, process_kept
 from onnxwright.exporter.places import line_of
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 # What is looked through: a bound for modules that hold large data sets in Python lists.
 _MOST = 20_000

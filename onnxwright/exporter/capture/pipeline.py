@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -56,6 +55,7 @@ from onnxwright.exporter.capture.torchscript.script_originals import in_python
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
+from onnxwright.exporter.torch_internals import pytree
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,16 @@ def capture_torch_output() -> Iterator[TorchOutput]:
 
 def _loggers() -> list[logging.Logger]:
     """The loggers of torch that print: the root of them, and those with handlers of their own."""
-    names = [n for n in logging.Logger.manager.loggerDict if n.startswith("torch.")]
-    names = [n for n in names if not n.startswith("torch.__")]  # traces for files, not for people
-    found = [logging.getLogger(n) for n in ("torch", *sorted(names))]
-    return [logger for logger in found if logger.handlers or logger.name == "torch"]
+    every = list(logging.Logger.manager.loggerDict.items())
+    found = [
+        logger
+        for name, logger in every
+        if name.startswith("torch.")
+        and not name.startswith("torch.__")  # traces for files, not for people
+        and isinstance(logger, logging.Logger)
+        and logger.handlers
+    ]
+    return [logging.getLogger("torch"), *found]
 
 
 class _Recorder(logging.Handler):

@@ -47,15 +47,17 @@ class Loops:
     sites: dict[CodeType, Site] = field(default_factory=dict)
     lines: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def record(self, number: SymNode, frame: FrameType | None, *, tests: bool = False) -> None:
+    def record(self, number: SymNode, *, tests: bool = False) -> None:
         """Record the loop of the model's Python that asks for a symbolic number.
 
         Args:
             number: what it asks for.
-            frame: of the function that asks.
             tests: whether it is about the test of a `while`, not about what a `for` goes over.
         """
-        if frame is None or not getattr(number.expr, "free_symbols", None):
+        if not getattr(number.expr, "free_symbols", None):
+            return
+        frame = _asking_frame()
+        if frame is None:
             return
         place = frame.f_code.co_filename, frame.f_lineno
         if _is_of_loop(*place, tests=tests):
@@ -106,11 +108,11 @@ def loops_recorded(found: Loops) -> Iterator[None]:
     as_int, as_bool = SymNode.guard_int, SymNode.guard_bool
 
     def guard_int(self: Any, file: str, line: int) -> Any:
-        found.record(self, _asking_frame())
+        found.record(self)
         return as_int(self, file, line)
 
     def guard_bool(self: Any, file: str, line: int) -> Any:
-        found.record(self, _asking_frame(), tests=True)
+        found.record(self, tests=True)
         return as_bool(self, file, line)
 
     with sym_node_wrapped("guard_int", guard_int), sym_node_wrapped("guard_bool", guard_bool):
@@ -119,7 +121,7 @@ def loops_recorded(found: Loops) -> Iterator[None]:
 
 def _asking_frame() -> FrameType | None:
     """The innermost frame of the model's Python; None outside of a call of the model."""
-    frame = model_frame(sys._getframe(2))
+    frame = model_frame(sys._getframe(3))
     around = frame
     while around is not None and around.f_code.co_filename != strategies.__file__:
         around = around.f_back

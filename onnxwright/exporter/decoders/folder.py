@@ -8,14 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# What a tokenizer and a generation configuration are in a folder of transformers.
+# What tokenizers, processors and a generation configuration are in a folder of transformers.
 _COPIED = (
     "generation_config.json",
     "tokenizer*",
     "special_tokens_map.json",
     "added_tokens.json",
     "chat_template*",
-    "vocab.*",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "normalizer.json",
+    "vocab*",
+    "*.spm",
     "merges.txt",
     "*.model",
     "*.tiktoken",

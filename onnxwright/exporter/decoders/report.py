@@ -11,7 +11,8 @@ class TokenCheck:
     """Greedy tokens of the folder beside those of transformers.
 
     Fields:
-        batch: the number of rows; rows of different lengths are padded on the left.
+        batch: the number of rows; rows of different lengths are padded on the left, and what an
+            encoder reads at the end.
         padded: whether there is padding.
         equal: how many tokens are equal, up to the first that is not in each row.
         total: how many tokens transformers generates.
@@ -48,8 +49,8 @@ class DecoderReport:
         weights: "float32", "float16", "int8" or "int4".
         target: "any" or "onnxruntime".
         type: the type in `genai_config.json`; empty where there is no such file.
-        nodes: the number of nodes of the model.
-        bytes: the size of the model with its weights.
+        nodes: the number of nodes of the model; of encoder and decoder, where there are both.
+        bytes: the size of all models with their weights.
         seconds: seconds of each step.
         checks: tokens of the written model beside those of transformers; empty without `verify`.
         notes: what a reader should know.

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.source.observing import Answers, Branch, ValueDecisions
 from onnxwright.exporter.program.resizing import is_integer, is_sorted
+from onnxwright.exporter.torch_internals import pytree
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 

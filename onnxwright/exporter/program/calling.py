@@ -8,9 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import onnx_ir as ir
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -20,6 +18,7 @@ from onnxwright.exporter.capture.assumptions.guards import Sizes
 from onnxwright.exporter.capture.inputs.sliding import check_sliding
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import ProgramInput
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 from onnxwright.types import dims
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.program.resizing import with_shapes
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.types import dims
 
 # From the size of the given inputs to others, in the order in which they are tried.

@@ -11,7 +11,6 @@ import onnx_ir as ir
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -24,6 +23,7 @@ from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.program.sessions import session_of
 from onnxwright.exporter.program.torch_tools import called_by_torch_onnx
 from onnxwright.exporter.signature import MUTATIONS, ProgramInput
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program

@@ -11,7 +11,6 @@ from typing import Any
 
 import onnx
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
 from onnxwright.exporter.capture.assumptions.guards import Place
@@ -26,6 +25,7 @@ from onnxwright.exporter.program.random_values import compared_without_values, r
 from onnxwright.exporter.program.resizing import invented, is_integer, with_shapes
 from onnxwright.exporter.program.running import hollow
 from onnxwright.exporter.program.verification import Verification
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_types import has_no_numbers
 
 

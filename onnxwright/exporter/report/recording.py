@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.models import CompilerBug
 from onnxwright.errors import InternalError, OnnxwrightError, OnnxwrightWarning
+from onnxwright.exporter import progress
 from onnxwright.exporter.places import operator_text
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, Report
 from onnxwright.exporter.signature import MUTATIONS, ProgramOutput
@@ -126,13 +128,17 @@ def record_model(
 
 def versions() -> dict[str, str]:
     """The versions of the packages an export depends on."""
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    found = {name: _version(name) for name in _PACKAGES}
+    return {name: version for name, version in found.items() if version is not None}
+
+
+@functools.cache
+def _version(package: str) -> str | None:
+    """The version that is installed, read from disk once; None where there is none."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 @contextmanager
@@ -145,6 +151,7 @@ def timed(report: Report, step: str) -> Iterator[None]:
     """
     begun = time.perf_counter()
     try:
-        yield
+        with progress.step(step):
+            yield
     finally:
         report.seconds[step] = time.perf_counter() - begun

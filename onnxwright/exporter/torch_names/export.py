@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+from typing_extensions import Never
 
 from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import torch_names as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import api
 from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.exportable_module import ExportArguments, arguments_of
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
 from onnxwright.exporter.torch_names.symbolics import registered, symbolic_table
 
@@ -57,7 +58,7 @@ def export(
     fallback: bool = False,
     export_modules_as_functions: Any = False,
     autograd_inlining: bool = True,
-    **removed: Any,
+    **removed: Never,  # for type checkers: there is no other argument
 ) -> TorchONNXProgram:
     """Export a PyTorch model, called as `torch.onnx.export` is.
 
@@ -115,7 +116,7 @@ def export(
         >>> program.model.graph.inputs[0].shape
         Shape([SymbolicDim('batch'), 3])
     """
-    instead = removed_arguments(removed)
+    instead = removed_arguments(removed, inspect.signature(export).parameters)
     external_data = instead.get("external_data", external_data)
     dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
     opset_version = opset_version or instead.get("opset_version")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import torch_names as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
 from onnxwright.exporter.torch_names.export import export

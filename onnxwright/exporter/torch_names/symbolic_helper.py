@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import torch_names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.torch_names.symbolics import SymbolicValue
 

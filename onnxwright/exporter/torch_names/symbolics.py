@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import torch_names as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.shown import shown

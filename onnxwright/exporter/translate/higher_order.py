@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch._higher_order_ops.flex_attention import math_attention
 from torch.fx import Node
 from torch.fx.node import map_arg
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.helpers.constants import vector
 from onnxwright.atenlib.helpers.sizes import size
+from onnxwright.exporter.torch_internals import math_attention
 from onnxwright.exporter.translate.auto_functional import (
     auto_functionalized,
     auto_functionalized_v2,
@@ -22,7 +22,7 @@ from onnxwright.exporter.translate.lowerings import traced
 from onnxwright.exporter.translate.strided import strided
 from onnxwright.exporter.translate.symbolic_ops import onnx_operator, symbolic
 
-Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
+Translator = Any  # `exporter.translate.translator.Translator`, which reads the table of this module
 Handler = Callable[[Translator, Node, list[Any], dict[str, Any]], Any]
 
 

@@ -11,6 +11,7 @@ from onnxwright.atenlib.load import functions
 from onnxwright.exporter import checks
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.torch_internals import HigherOrderOperator, OpOverload, pytree
 from onnxwright.exporter.translate.custom_functions import lowering_of
 
 Lowering = Callable[..., Any]
@@ -106,7 +107,7 @@ def _names(key: Any) -> list[str]:
     key = getattr(key, "_opoverload", key)
     if isinstance(key, torch._ops.OpOverloadPacket):
         return [target_name(getattr(key, overload)) for overload in key.overloads()]
-    if isinstance(key, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
+    if isinstance(key, (OpOverload, HigherOrderOperator)):
         return [target_name(key)]
     if _is_on_sizes(key):
         return [target_name(key)]
@@ -225,14 +226,14 @@ def traced(rule: Callable[..., Any], args: Any, kwargs: Any) -> torch.fx.GraphMo
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    flat, spec = torch.utils._pytree.tree_flatten((args, kwargs))
+    flat, spec = pytree.tree_flatten((args, kwargs))
     places = [n for n, x in enumerate(flat) if isinstance(x, (torch.Tensor, torch.SymInt))]
 
     def run(*inputs: Any) -> Any:
         filled = list(flat)
         for n, x in zip(places, inputs, strict=True):
             filled[n] = x
-        given, named = torch.utils._pytree.tree_unflatten(filled, spec)
+        given, named = pytree.tree_unflatten(filled, spec)
         return rule(*given, **named)
 
     try:

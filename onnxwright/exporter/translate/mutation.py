@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
-from torch.utils import _pytree as pytree
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import sizes
@@ -27,6 +26,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
 from onnxwright.exporter.places import target_name
+from onnxwright.exporter.torch_internals import HigherOrderOperator, pytree
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 from onnxwright.exporter.translate.buffer_shapes import check_replaced_buffers
 
@@ -175,7 +175,7 @@ def _changes(node: Node) -> bool:
     """Whether a node needs torch's functionalization in any case."""
     if node.op != "call_function":
         return False
-    if isinstance(node.target, torch._ops.HigherOrderOperator):
+    if isinstance(node.target, HigherOrderOperator):
         return node.target.name() in _REGIONS
     module = str(getattr(node.target, "__module__", ""))
     if module.startswith(("torch._functorch", "torch.amp")):

@@ -15,11 +15,11 @@ from torch.fx import GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.errors import ExportError
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
+from onnxwright.exporter.torch_internals import OpOverload, pytree
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.exporter.translate import errors
 from onnxwright.exporter.translate.higher_order import HANDLERS
@@ -39,10 +39,12 @@ from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrap
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
+from onnxwright.versions.one_call import converted_call
 
 # Targets that hand their first argument on.
 _ALIASES = frozenset(
@@ -106,7 +108,7 @@ class Translator:
         self.report = report if report is not None else Report()
         self.report.dimensions = dimensions
         backend = AtenTracingBackend if target == TARGETS[0] else TracingBackend
-        self.backend = backend(self.recorder, Opset("", opset_version))
+        self.backend = backend(self.recorder, Opset("", opset_version), converted_call)
         self.op = AtenOps(self.backend)
         self.lowerings = lowerings
         self.dimensions = dimensions
@@ -322,7 +324,7 @@ class Translator:
     @staticmethod
     def _decomposition(node: Node) -> tuple[GraphModule, Any] | None:
         """Torch's decomposition of a node, and the arguments as torch knows them."""
-        if not isinstance(node.target, torch._ops.OpOverload):
+        if not isinstance(node.target, OpOverload):
             return None
         fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
         inner = decompose(node.target, *fakes)
@@ -340,8 +342,8 @@ class Translator:
         Returns:
             The results; MISSING where an operator of the graph has no ONNX.
         """
-        flat_fakes = torch.utils._pytree.tree_leaves(fakes)
-        leaves = torch.utils._pytree.tree_leaves(given, is_leaf=_is_whole)
+        flat_fakes = pytree.tree_leaves(fakes)
+        leaves = pytree.tree_leaves(given, is_leaf=_is_whole)
         values = [
             value
             for fake, value in zip(flat_fakes, leaves, strict=True)
@@ -449,7 +451,7 @@ MISSING: Any = _Missing()
 
 def _lacks(x: Any) -> bool:
     """Whether nested arguments contain the placeholder of a missing result."""
-    return any(leaf is MISSING for leaf in torch.utils._pytree.tree_leaves(x))
+    return any(leaf is MISSING for leaf in pytree.tree_leaves(x))
 
 
 def _missing_like(node: Node) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
-from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import transform_subclass
 
+from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrapper
 
 

@@ -108,7 +108,7 @@ def _(
         most = float(np.finfo(np.float32).max)  # a Clip without bounds has these, too
         ends = [(lo, -most), (hi, most)]
         known = [edge if given is None else number(given) for given, edge in ends]
-        if None in known or match.roots[0].attributes:
+        if None in known:
             return None
         numbers = [n for n in known if n is not None]
     given = {"activation_params": numbers} if numbers else {}

@@ -25,7 +25,7 @@ def _sums(rng: Any) -> Draw:
     }  # fmt: skip
 
 
-@rule(**OF_DEFAULT_SESSION, since=17, cases=_sums)
+@rule(**OF_DEFAULT_SESSION, cases=_sums)
 def skip_layer_normalization(
     op: Op, x: Any, z: Any, w: Any, axis: Attr, epsilon: Attr, v: Any = None
 ) -> Any:
@@ -50,7 +50,7 @@ def _(
     return contrib(op).SkipLayerNormalization(x, z, w, v, b, **options)
 
 
-@rule(**OF_DEFAULT_SESSION, since=17, cases=_sums)
+@rule(**OF_DEFAULT_SESSION, cases=_sums)
 def skip_layer_normalization_and_sum(
     op: Op, x: Any, z: Any, w: Any, axis: Attr, epsilon: Attr, v: Any = None
 ) -> Any:

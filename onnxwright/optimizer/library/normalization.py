@@ -116,6 +116,33 @@ def _fits(x: Any, axes: Any, *weights: Any) -> int | None:
     return normal[0] - rank
 
 
+def layer_arguments(
+    op: Any, x: Any, axes: Any, epsilon: Any, scale: Any, bias: Any
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """The inputs and attributes of a LayerNormalization; None where it is not one.
+
+    Args:
+        op: the operators of the model's opset.
+        x: what is normalized.
+        axes, epsilon: constants, as the means and the root have them.
+        scale, bias: of the size of the normalized axes, or None.
+
+    Returns:
+        The inputs, and `axis` and `epsilon`.
+    """
+    small, axis = number(epsilon), _fits(x, axes, scale, bias)
+    if small is None or small < 0 or axis is None:
+        return None
+    scale = _ones(op, x) if scale is None else scale
+    inputs = [x, scale] if bias is None else [x, scale, bias]
+    return inputs, {"axis": axis, "epsilon": small}
+
+
+def drawn_rows(rng: Any) -> Draw:
+    """Inputs for the patterns of normalizations."""
+    return _drawn(rng)
+
+
 def _ones(op: Any, x: Any) -> Any:
     """A scale that does nothing; one number for all elements takes the fewest bytes."""
     return op.constant(np.ones(1, x.dtype.numpy))
@@ -146,15 +173,12 @@ def _(
     op: Any, x: Any, half: Any, axes: Any, epsilon: Any, scale: Any, bias: Any, half_scale: Any,
     half_bias: Any,
 ) -> Any:  # fmt: skip
-    small = number(epsilon)
     if half is not None:
         x, scale, bias = half, half_scale, half_bias
-    axis = _fits(x, axes, scale, bias)
-    if small is None or small < 0 or axis is None or not runs(op, "LayerNormalization", x.dtype):
+    if not runs(op, "LayerNormalization", x.dtype):
         return None
-    scale = _ones(op, x) if scale is None else scale
-    inputs = [x, scale] if bias is None else [x, scale, bias]
-    return op.LayerNormalization(*inputs, axis=axis, epsilon=small)
+    found = layer_arguments(op, x, axes, epsilon, scale, bias)
+    return None if found is None else op.LayerNormalization(*found[0], **found[1])
 
 
 @rule(since=23, level="rounding", cases=_drawn)

@@ -16,4 +16,4 @@ def a(m: nn.Module, x: Tensor):
     if True: from onnxwright import torch_onnx as o2; from torch import jit
     return o2.export(m, x), JitScalarType.from_value(x), sym_opset.relu
 # 7: `torch.onnx.JitScalarType` has no counterpart here: `onnxwright.DType` holds the element types
-# 8: `torch.onnx.symbolic_opset11` has no counterpart here: see `custom_translation_table=`
+# 8: `torch.onnx.symbolic_opset11` has no counterpart here: its functions build TorchScript; lowerings are functions over `op` here (`custom_translation_table=`), the helpers are in `symbolic_helper`, and `register_custom_op_symbolic` takes symbolic functions

@@ -14,10 +14,10 @@ import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.utils import _pytree as pytree
-from torch.utils._sympy import functions
 
 from onnxwright.exporter.signature import inputs_of
+from onnxwright.exporter.torch_internals import pytree
+from onnxwright.exporter.torch_internals import size_functions as functions
 
 _VARIADIC = re.compile(r"(?P<name>.+)_(?P<index>\d+)")
 _LONGEST = 10_000

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-from torch.utils._sympy.printers import PythonPrinter
 
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
+from onnxwright.exporter.torch_internals import PythonPrinter
 from onnxwright.types import dims
 
 _DIVISIONS = ("FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
-from torch.utils._sympy.printers import PythonPrinter
+
+from onnxwright.exporter.torch_internals import PythonPrinter
 
 
 @functools.lru_cache(maxsize=4096)

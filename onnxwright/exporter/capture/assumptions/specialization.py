@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 from torch.export import ExportedProgram
 
@@ -19,6 +18,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import path_in_torch
 from onnxwright.exporter.dimensions import shape_environment
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 # Where torch.export takes the numbers that tensors are made of.
 _NUMBERS = "_export/non_strict_utils"
@@ -154,7 +154,7 @@ def lost_constants(program: ExportedProgram) -> list[str]:
             found.append(entry.target)
     if found and any(isinstance(w, FakeTensor) for w in program.state_dict.values()):
         return []
-    given = torch.utils._pytree.tree_leaves(program.example_inputs)
+    given = pytree.tree_leaves(program.example_inputs)
     return [] if any(isinstance(x, FakeTensor) for x in given) else found
 
 
@@ -185,14 +185,24 @@ def _needed(program: ExportedProgram) -> set[torch.fx.Node]:
 @contextmanager
 def forward_ad_unwound() -> Iterator[None]:
     """Leave no level of torch.func behind, where one fails in the middle of a capture."""
-    before, dual = _level(), forward_ad._current_level
+    rewind = forward_ad_rewound()
     try:
         yield
     finally:
+        rewind()
+
+
+def forward_ad_rewound() -> Callable[[], None]:
+    """What leaves the levels of torch.func that are entered from now on."""
+    before, dual = _level(), forward_ad._current_level
+
+    def rewind() -> None:
         while _level() > before:
             torch._C._functorch.pop_dynamic_layer_stack()
         if dual < 0:
             _leave_forward_ad()
+
+    return rewind
 
 
 def _leave_forward_ad() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.dataclass_inputs import by_field, is_dataclass_object
 from onnxwright.exporter.pytree_keys import parts_of
+from onnxwright.exporter.torch_internals import pytree
 
 
 def spread(value: Any, spec: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 from torch.export import AdditionalInputs, Dim, ExportedProgram, ShapesCollection
-from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.torch_internals import combined_arguments, mapped_with_path
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def written_out(
                 'give "auto", True, or the shapes by argument name or by position',
             )
         register_caches()
-        found = _tree_map_with_path(_every_axis, _combine_args(module, args, kwargs))
+        found = mapped_with_path(_every_axis, combined_arguments(module, args, kwargs))
         return Proposed(found, quiet=given == "auto")
     if not isinstance(given, (ShapesCollection, AdditionalInputs)):
         return Proposed(given)

@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 from torch.export import Dim
-from torch.export.dynamic_shapes import _combine_args, _DimHint, _tree_map_with_path
-from torch.utils import _pytree as pytree
+from torch.export.dynamic_shapes import _DimHint
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.capture.inputs.nested_shapes import spread
 from onnxwright.exporter.capture.inputs.related_sizes import enlarged
 from onnxwright.exporter.shown import shown
+from onnxwright.exporter.torch_internals import combined_arguments, mapped_with_path, pytree
 
 # torch's named dimensions, derived ones too.
 _DIMS = (type(Dim("n")),)
@@ -117,7 +117,7 @@ def read(
     given = in_signature_order(module, by_name)
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
-    combined = _combine_args(module, tuple(args), given)
+    combined = combined_arguments(module, tuple(args), given)
     shapes = _by_name(combined, dynamic_shapes, inspect.signature(module.forward).parameters)
     axes: Axes = []
     leaves: list[Any] = []
@@ -162,7 +162,7 @@ def read(
 def _mapped(visit: Any, combined: dict[str, Any], shapes: dict[str, Any]) -> tuple[Any, str]:
     """What `visit` makes of each input and its spec; why they do not fit together, else."""
     try:
-        return _tree_map_with_path(visit, combined, shapes, tree_name="inputs"), ""
+        return mapped_with_path(visit, combined, shapes, tree_name="inputs"), ""
     except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
         return None, str(error).splitlines()[0]
 

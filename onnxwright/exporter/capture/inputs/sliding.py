@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.exporter.torch_internals import pytree
 
 _KIND = "DynamicSlidingWindowLayer"
 # Set on layers of results whose number of tokens is not known.

@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of, weight_of
 from onnxwright.exporter.torch_types import is_sparse

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-from torch.utils._sympy.functions import FloorDiv, Max, PythonMod
+from torch.utils._sympy.functions import Max, PythonMod
 
 from onnxwright.exporter.capture.one_side.proving import Prover
+from onnxwright.exporter.torch_internals import FloorDiv
 
 
 def general(expression: Any, condition: Any, prover: Prover) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.branches import resized
 from onnxwright.exporter.capture.assumptions.decisions import Decision
@@ -23,6 +22,7 @@ from onnxwright.exporter.capture.assumptions.squeezes import (
 from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.one_side.drawn_values import LARGER, Draw, drawn
+from onnxwright.exporter.torch_internals import pytree
 
 # Ten times torch.testing's tolerances of float32: whole networks add up rounding.
 _TOLERANCES = {torch.float16: (1e-2, 1e-3), torch.bfloat16: (3e-2, 1e-2)}

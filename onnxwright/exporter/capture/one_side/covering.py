@@ -16,7 +16,6 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
 from onnxwright.exporter.capture.assumptions.guard_text import guard_text
@@ -40,6 +39,7 @@ from onnxwright.exporter.capture.one_side.sides import Place as Line
 from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
 from onnxwright.exporter.capture.one_side.steering import Steered
 from onnxwright.exporter.capture.outcomes import Outcome
+from onnxwright.exporter.torch_internals import pytree
 
 # How many captures are tried: at most, of a large program, and nodes of all of them.
 _CAPTURES, _OF_LARGE, _NODES = 12, 3, 6_000

@@ -14,9 +14,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
 from onnxwright.exporter.capture.assumptions.guard_text import guard_text
@@ -27,6 +25,7 @@ from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.one_side.class_sizes import fitting
 from onnxwright.exporter.capture.one_side.comparing import Compared, Comparison, compared
 from onnxwright.exporter.capture.one_side.drawn_values import Draw
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 # At how many sizes a program is compared where what an operator asked does not hold.
 _OF_OPERATORS = 4

@@ -21,8 +21,6 @@ import torch
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv
 
 from onnxwright.exporter.capture.assumptions.decisions import asking_line, sym_node_wrapped
 from onnxwright.exporter.capture.one_side import amounts
@@ -30,6 +28,7 @@ from onnxwright.exporter.capture.one_side.foreseeing import Asked
 from onnxwright.exporter.capture.one_side.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Lines, Place, lines_of
 from onnxwright.exporter.places import is_of_user
+from onnxwright.exporter.torch_internals import FloorDiv, pytree
 
 # What Python computes sizes with.
 _ARITHMETIC = ("add", "sub", "mul", "neg")

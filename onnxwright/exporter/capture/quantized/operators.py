@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.quantized.packed import Packed, PackedRows
 from onnxwright.exporter.capture.quantized.recurrent import (
@@ -29,6 +28,7 @@ from onnxwright.exporter.capture.quantized.tensors import (
     integers,
     quantize,
 )
+from onnxwright.exporter.torch_internals import pytree
 
 _SHAPING = (
     "flatten reshape view permute transpose t squeeze unsqueeze contiguous clone detach chunk "

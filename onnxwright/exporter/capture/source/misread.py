@@ -26,12 +26,12 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
 from onnxwright.exporter.capture.control.convert import original
-from onnxwright.exporter.capture.patches.number_kinds import (
+from onnxwright.exporter.capture.reached_functions import reached_functions
+from onnxwright.exporter.capture.replacements.number_kinds import (
     KINDS,
     knows_kinds,
     matches_numbers,
 )
-from onnxwright.exporter.capture.reached_functions import reached_functions
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.expressions import is_rewritten
 from onnxwright.exporter.capture.source.machinery import is_machinery

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
+from onnxwright.exporter.torch_internals import pytree
 
 
 def in_python(

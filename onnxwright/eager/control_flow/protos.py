@@ -1,0 +1,183 @@
+"""What an interpreter reads of a model's protos: functions, versions, names, attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.opset import registry
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def normalized(domain: str) -> str:
+    """The domain as used in keys.
+
+    Args:
+        domain: a domain.
+
+    Returns:
+        The same, the standard domain as "".
+    """
+    return registry.normalize_domain(domain)
+
+
+def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
+    """The local functions of a model.
+
+    Args:
+        model: the ModelProto.
+
+    Returns:
+        (domain, name, overload) -> FunctionProto.
+    """
+    return {(normalized(f.domain), f.name, f.overload): f for f in model.functions}
+
+
+def versions_of(model: Any) -> dict[str, int]:
+    """The opset versions that a model or function imports.
+
+    Args:
+        model: the ModelProto or FunctionProto.
+
+    Returns:
+        Domain -> version.
+    """
+    return {normalized(o.domain): o.version for o in model.opset_import}
+
+
+def free_names(graph: onnx.GraphProto) -> list[str]:
+    """The names that a graph takes from the graphs around it.
+
+    Args:
+        graph: the GraphProto.
+
+    Returns:
+        The names in order of first use.
+    """
+    known = {i.name for i in graph.input} | {i.name for i in graph.initializer}
+    free: dict[str, None] = {}
+    for node in graph.node:
+        used = list(node.input)
+        for attribute in node.attribute:
+            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(
+                attribute.graphs
+            ):
+                used += free_names(inner)
+        for name in used:
+            if name and name not in known:
+                free[name] = None
+        known.update(node.output)
+    for output in graph.output:
+        if output.name not in known:
+            free[output.name] = None
+    return list(free)
+
+
+def used_names(node: onnx.NodeProto) -> list[str]:
+    """The names that a node reads, its subgraphs included.
+
+    Args:
+        node: the NodeProto.
+
+    Returns:
+        The names.
+    """
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        graphs = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+        for graph in graphs:
+            names += free_names(graph)
+    return names
+
+
+def last_uses(nodes: Sequence[Any]) -> dict[str, int]:
+    """For each name the position of the last node that reads it.
+
+    Args:
+        nodes: the NodeProtos of one graph.
+
+    Returns:
+        Name -> position.
+    """
+    return {name: n for n, node in enumerate(nodes) for name in used_names(node)}
+
+
+# Types of attributes, by number, and the fields that hold their values.
+_HELD = (
+    (1, "f"), (2, "i"), (3, "s"), (4, "t"), (5, "g"), (6, "floats"), (7, "ints"), (8, "strings"),
+    (9, "tensors"), (10, "graphs"), (11, "sparse_tensor"), (12, "sparse_tensors"), (13, "tp"),
+    (14, "type_protos"),
+)  # fmt: skip
+
+
+def attribute_values(node: onnx.NodeProto, outer: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a node as Python values.
+
+    Args:
+        node: the NodeProto.
+        outer: the attributes of the function around, for references.
+
+    Returns:
+        Name -> value; a reference to an attribute that is not given is left out.
+    """
+    found = {}
+    for proto in node.attribute:
+        if proto.ref_attr_name:
+            if proto.ref_attr_name in outer:
+                found[proto.name] = outer[proto.ref_attr_name]
+        else:
+            value = attribute_value(proto, outer)
+            if value is not None:  # without a type and a value it is as if it were not given
+                found[proto.name] = value
+    return found
+
+
+def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
+    """An attribute as `Op.bind` normalizes it: text as str, lists as list, the rest as it is.
+
+    Args:
+        proto: the AttributeProto.
+        outer: the attributes of the function around.
+
+    Returns:
+        The value.
+    """
+    from onnx import AttributeProto, helper
+
+    del outer
+    if proto.type == AttributeProto.UNDEFINED:  # of a model older than the field
+        held = {f.name for f, _ in proto.ListFields()}
+        kinds = [k for k, name in _HELD if name in held]
+        if not kinds:
+            return None
+        proto = AttributeProto.FromString(proto.SerializeToString())
+        proto.type = kinds[0]
+    value: Any = helper.get_attribute_value(proto)
+    if proto.type == AttributeProto.STRING:
+        return _text(value)
+    if proto.type == AttributeProto.STRINGS:
+        return [_text(v) for v in value]
+    if proto.type in (AttributeProto.INTS, AttributeProto.FLOATS):
+        return list(value)
+    return value
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+__all__ = [
+    "attribute_value",
+    "attribute_values",
+    "free_names",
+    "functions_of",
+    "last_uses",
+    "normalized",
+    "used_names",
+    "versions_of",
+]

@@ -1,0 +1,130 @@
+"""Functions of torch that take a number as an integer only, for numbers that follow from sizes.
+
+`torch.linspace(0.5, h - 0.5, h)` makes torch take the sizes of the example inputs.  Here are the
+same functions by operators that take dynamic numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.torch_internals import pytree
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat)
+
+
+def is_dynamic(*values: Any) -> bool:
+    """Whether there is a dynamic number among values, or in lists and tuples of them."""
+    return any(isinstance(x, _SYMBOLS) for x in pytree.tree_leaves(values))
+
+
+def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+    """`one_hot` with a dynamic number of classes."""
+    if not isinstance(num_classes, torch.SymInt):
+        return torch.nn.functional.one_hot(tensor, num_classes)
+    classes = torch.arange(num_classes, device=tensor.device)
+    return (tensor[..., None] == classes).to(torch.int64)
+
+
+def _istft(*args: Any, **kwargs: Any) -> Any:
+    """`istft` of a dynamic length."""
+    if isinstance(kwargs.get("length"), torch.SymInt):
+        return _inverse_of_length(*args, **kwargs)
+    return torch.istft(*args, **kwargs)
+
+
+def _inverse_of_length(
+    frames: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Any = None,
+    return_complex: bool = False,
+) -> Any:
+    whole = torch.istft(
+        frames, n_fft, hop_length, win_length, window, False, normalized, onesided, None,
+        return_complex,
+    )  # fmt: skip
+    found = whole[..., n_fft // 2 if center else 0 :]
+    return torch.nn.functional.pad(found, [0, length - found.shape[-1]])
+
+
+def _linspace(*args: Any, **kwargs: Any) -> Any:
+    """`linspace` with a dynamic number of steps, or between dynamic numbers."""
+    if not is_dynamic(args, kwargs) or kwargs.get("out") is not None:
+        return torch.linspace(*args, **kwargs)
+    return _evenly_spaced(*args, **kwargs)
+
+
+def _evenly_spaced(
+    start: Any,
+    end: Any,
+    steps: Any,
+    *,
+    dtype: torch.dtype | None = None,
+    device: Any = None,
+    out: None = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Counted from the nearer end, as torch does it."""
+    if any(isinstance(x, complex) or _is_complex(x) for x in (start, end)):
+        return torch.linspace(start, end, steps, dtype=dtype, device=device)
+    dtype = dtype or torch.get_default_dtype()
+    if dtype.is_complex:
+        return torch.linspace(start, end, steps, dtype=dtype, device=device)
+    wide = torch.float64 if dtype in (torch.float64, *_INTEGERS) else torch.float32
+    first, last = (_limit(x, wide, device) for x in (start, end))
+    places = torch.arange(steps, device=device)
+    apart = (last - first) / torch.scalar_tensor(
+        torch.sym_max(steps - 1, 1), dtype=wide, device=device
+    )
+    before = first + apart * places.to(wide)
+    after = last - apart * (steps - 1 - places).to(wide)
+    return torch.where(2 * places < steps, before, after).to(dtype)
+
+
+def _limit(number: Any, dtype: torch.dtype, device: Any) -> Any:
+    if isinstance(number, torch.Tensor):
+        return number.to(dtype)
+    return torch.scalar_tensor(number, dtype=dtype, device=device)
+
+
+def _is_complex(number: Any) -> bool:
+    return isinstance(number, torch.Tensor) and number.is_complex()
+
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def _listed(own: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a tensor of a list, for one with dynamic numbers, too."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if not is_dynamic(args[0]):
+            return own(*args, **kwargs)
+        given = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
+        # Torch itself follows the numbers of lists in `torch.tensor` only, by this function.
+        return torch._refs.tensor(args[0], dtype=given.get("dtype"), device=given.get("device"))
+
+    return make
+
+
+# Function of torch -> the same, for dynamic numbers too.
+FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
+    torch.nn.functional.one_hot: _one_hot,
+    torch.istft: _istft,
+    torch.linspace: _linspace,
+}
+# Those that are given a list of numbers.
+LIST_MAKERS: Mapping[Any, Callable[..., Any]] = {
+    f: _listed(f) for f in (torch.as_tensor, torch.asarray)
+}

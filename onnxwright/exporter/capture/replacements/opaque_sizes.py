@@ -1,0 +1,144 @@
+"""Sizes that are long expressions of the inputs' sizes, as numbers of run time of their own.
+
+Detection models resize an image by the quotient of its sizes and pad it to a multiple of 32.  All
+sizes of their networks are expressions around that one, and PyTorch spends minutes with each
+comparison of two of them.  Here a tensor of such a size has one that is only known at run time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.torch_internals import size_functions as functions
+
+_POOLERS = "torchvision.ops.poolers"
+_OF_FLOATS = (
+    functions.FloatTrueDiv, functions.IntTrueDiv, functions.ToFloat, functions.TruncToInt,
+    functions.CeilToInt, functions.FloorToInt,
+)  # fmt: skip
+# Expressions with fewer operations are left as they are.
+_LONG = 9
+
+
+@torch.library.custom_op(  # type: ignore[untyped-decorator] # torch's own
+    "onnxwright::with_new_sizes", mutates_args=()
+)
+def with_new_sizes(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """A tensor whose sizes along some axes are only known at run time."""
+    return x.clone()
+
+
+@with_new_sizes.register_fake  # type: ignore[untyped-decorator] # torch's own
+def _(x: Any, axes: Any) -> Any:
+    context = torch.library.get_ctx()
+    return x.new_empty([context.new_dynamic_size(min=1) if n in axes else size
+                        for n, size in enumerate(x.shape)])  # fmt: skip
+
+
+@torch.library.custom_op(  # type: ignore[untyped-decorator] # torch's own
+    "onnxwright::with_sizes", mutates_args=()
+)
+def with_sizes(x: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """A tensor whose sizes are those, by other names."""
+    return x.clone()
+
+
+@with_sizes.register_fake  # type: ignore[untyped-decorator] # torch's own
+def _(x: Any, sizes: Any) -> Any:
+    return x.new_empty(sizes)
+
+
+class OpaqueSizes(TorchFunctionMode):  # type: ignore[misc]
+    """While it lasts, tensors have sizes of their own in the place of long expressions.
+
+    Fields:
+        names: the expressions -> the sizes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[Any, Any] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        result = func(*args, **(kwargs or {}))
+        if not isinstance(result, torch.Tensor):
+            return result
+        long = [n for n, size in enumerate(result.shape) if _is_long(size)]
+        return self._renamed(result, long) if long and not _is_view(result, args) else result
+
+    def _renamed(self, x: Any, long: list[int]) -> Any:
+        """A tensor with other sizes along some axes; equal expressions are one size."""
+        axes = {x.shape[n].node.expr: n for n in reversed(long)}
+        axes = {expr: n for expr, n in axes.items() if expr not in self.names}
+        if axes:
+            made = with_new_sizes(x, list(axes.values()))
+            self.names |= {expr: made.shape[n] for expr, n in axes.items()}
+        sizes = list(x.shape)
+        for n in long:
+            sizes[n] = self.names[sizes[n].node.expr]
+        return with_sizes(x, sizes)
+
+
+_KNOWN: dict[Any, bool] = {}
+
+
+def _is_long(size: Any) -> bool:
+    """Whether a size is a long expression with quotients."""
+    if not isinstance(size, torch.SymInt):
+        return False
+    expr = size.node.expr
+    if expr not in _KNOWN:
+        _KNOWN[expr] = expr.has(*_OF_FLOATS) and expr.count_ops() >= _LONG
+    return _KNOWN[expr]
+
+
+def _is_view(x: Any, args: Any) -> bool:
+    """Whether a tensor is an argument, or shares its memory with one."""
+    home = x.untyped_storage()._cdata
+    return any(isinstance(a, torch.Tensor) and a.untyped_storage()._cdata == home for a in args)
+
+
+@contextmanager
+def poolers_scaled(
+    model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any
+) -> Iterator[None]:
+    """While it lasts, torchvision's poolers of regions have the scales of their first call.
+
+    They keep what the sizes of the first images give, also for images of other sizes.
+    """
+    module = sys.modules.get(_POOLERS)
+    if module is None or dims is None or not isinstance(model, torch.nn.Module):
+        yield
+        return
+    waiting = [m for m in model.modules() if isinstance(m, module.MultiScaleRoIAlign)]
+    waiting = [m for m in waiting if m.scales is None]
+    found: dict[Any, Any] = {}
+    if waiting:
+        hooks = [m.register_forward_hook(_keep_scales(found)) for m in waiting]
+        try:
+            run_unchanged(model, args, kwargs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+    for pooler, (scales, levels) in found.items():
+        pooler.scales, pooler.map_levels = scales, levels
+    try:
+        yield
+    finally:
+        for pooler in found:
+            pooler.scales = pooler.map_levels = None
+
+
+def _keep_scales(found: dict[Any, Any]) -> Callable[..., None]:
+    def keep(pooler: Any, args: Any, result: Any) -> None:
+        found[pooler] = (pooler.scales, pooler.map_levels)
+
+    return keep

@@ -1,0 +1,53 @@
+"""LayerNormalization below opset 17, which ONNX Runtime has in every opset.
+
+It is of the standard domain, though ONNX itself has it from opset 17 on: so for
+`target="onnxruntime"` only.  ONNX Runtime's own tools write it, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.ir import adapters
+from onnxwright.optimizer.library.contrib_domain import LATE
+from onnxwright.optimizer.library.normalization import (
+    drawn_rows,
+    layer_arguments,
+    layer_normalization,
+)
+from onnxwright.optimizer.rules import Rule
+from onnxwright.types.dtypes import DType
+
+
+def _layer_normalization() -> None:
+    """LayerNormalization written with means, a square and a root, below opset 17."""
+
+
+layer_normalization_of_runtime = Rule(
+    _layer_normalization, name="layer_normalization_of_runtime", until=16,
+    pattern=layer_normalization.patterns[0], cases=drawn_rows, **LATE,
+)  # fmt: skip
+layer_normalization_of_runtime.patterns = list(layer_normalization.patterns)
+
+
+@layer_normalization_of_runtime.to
+def _(op: Any, x: Any, half: Any, axes: Any, epsilon: Any, scale: Any, bias: Any) -> Any:
+    if half is not None or x.dtype is not DType.FLOAT:
+        return None
+    found = layer_arguments(op, x, axes, epsilon, scale, bias)
+    if found is None:
+        return None
+    inputs, attributes = found
+    b = op.backend
+    attrs = [
+        ir.Attr("axis", ir.AttributeType.INT, attributes["axis"]),
+        ir.Attr("epsilon", ir.AttributeType.FLOAT, attributes["epsilon"]),
+    ]
+    (made,) = b.recorder.node(
+        "", "LayerNormalization", [v.value for v in inputs], attrs, 1, origin=b.origin()
+    )
+    b.recorder.set_type(made, x.kind)
+    adapters.set_type(made, x.kind)
+    return b.wrap(made, x.kind)
