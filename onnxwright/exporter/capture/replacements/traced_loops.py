@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.conditional import Outputs
+from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.regions import (
     Part,
     Region,
-    emit,
     empty,
     operand_values,
     tracer,

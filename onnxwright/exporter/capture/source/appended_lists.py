@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.source.errors import (
     UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.lists import Grown, as_row
+from onnxwright.exporter.capture.source.lists import Rows, as_row
 from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, misused
 from onnxwright.exporter.capture.source.tuple_lists import (
     TupleList,
@@ -286,14 +286,14 @@ def rows_of_columns(sample: Any, columns: Iterator[torch.Tensor]) -> RunTimeList
     """A list of the rows of tensors, one for each tensor of an item."""
     if not is_record(sample):
         rows = next(columns)
-        return Grown(rows, rows.shape[0])
+        return Rows(rows, rows.shape[0])
     parts = [rows_of_columns(part, columns) for part in parts_of(sample, sample)]
     return TupleList(parts, sample)
 
 
 def columns_of(items: RunTimeList) -> Any:
     """The rows of a list, in a tuple or dict as its items are; None for lists of other forms."""
-    if isinstance(items, Grown):
+    if isinstance(items, Rows):
         return items.rows
     if not isinstance(items, TupleList):
         return None

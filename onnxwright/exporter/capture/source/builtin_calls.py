@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
-from onnxwright.exporter.capture.source.lists import Grown, length_of
+from onnxwright.exporter.capture.source.lists import Rows, length_of
 from onnxwright.exporter.capture.source.loops import generated, listed
 from onnxwright.exporter.capture.source.merging import asks_constants
 from onnxwright.exporter.capture.source.next_items import iter_, next_
@@ -62,7 +62,7 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
 
     def found(*values: Any, key: Any = None, **options: Any) -> Any:
         one = len(values) == 1
-        if one and key is None and isinstance(values[0], Grown) and values[0].rows.ndim == 1:
+        if one and key is None and isinstance(values[0], Rows) and values[0].rows.ndim == 1:
             rows, length = values[0].whole("max" if greater else "min"), values[0].length
             extreme = rows.amax if greater else rows.amin
             if "default" not in options:
@@ -325,10 +325,10 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if of_run_time and unordered and not kwargs.get("key"):
         args = (listed(args[0], _itself), *args[1:])
     if args and isinstance(args[0], NumberSet) and unordered:
-        args = (Grown(args[0].values, args[0].values.shape[0]), *args[1:])
+        args = (Rows(args[0].values, args[0].values.shape[0]), *args[1:])
     if args and isinstance(args[0], Lengths):
         sizes = args[0].sizes
-        args = (Grown(sizes, sizes.shape[0]), *args[1:])
+        args = (Rows(sizes, sizes.shape[0]), *args[1:])
     return function(*args, **kwargs)
 
 

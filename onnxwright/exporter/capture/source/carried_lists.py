@@ -36,7 +36,7 @@ from onnxwright.exporter.capture.source.tuple_lists import (
     parts_of,
     sample_of,
 )
-from onnxwright.exporter.capture.source.uneven_lists import Uneven, begin_uneven, uneven_axis
+from onnxwright.exporter.capture.source.uneven_lists import RaggedRows, begin_uneven, uneven_axis
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class CarriedLists:
             ):
                 return False
             sample = sample_of(items[-1])
-        dim = new.dim if isinstance(new, Uneven) else None
+        dim = new.dim if isinstance(new, RaggedRows) else None
         if dim is None and not is_record(sample):
             dim = uneven_axis(sample, known)
         if dim is None and not _is_known(sample, known):

@@ -7,6 +7,7 @@ one of them after a write to another is refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +27,9 @@ from onnxwright.exporter.capture.source.functional import viewed, written_argume
 from onnxwright.exporter.capture.source.returned import is_returned, returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current
 
+_aten = torch.ops.aten
+_PUT, _SLICE = _aten.index_put_.default, _aten.slice.Tensor
+_SELECT, _ITEM = _aten.select.int, _aten.item.default
 # The sides of decisions by which a tensor is another one: (the decision, the side).
 _Sides = frozenset[tuple[fx.Node, int]]
 _Homes = dict[fx.Node, list[_Sides]]
@@ -75,6 +79,7 @@ class CarriedTensors:
         nodes: the nodes of an iteration, the last of the trace.
         runs: whether the loop runs once at least.
         appended: what an iteration appends to lists.
+        counter: the node of the number that is another one in each iteration; None without.
 
     Raises:
         ChosenTensorError: an iteration reads what was written to under another name, or writes to
@@ -87,11 +92,12 @@ class CarriedTensors:
         nodes: Sequence[fx.Node],
         runs: bool,
         appended: Sequence[AppendedTensor] = (),
+        counter: fx.Node | None = None,
     ) -> None:
         session = current()
         assert session is not None
         self.carried, self.runs, self.appended = carried, runs, appended
-        self.inside = set(nodes)
+        self.inside, self.nodes, self.counter = set(nodes), nodes, counter
         self.choices: list[ChosenTensor] = session.chosen_tensors
         self.place = asking_line()
         starts = [self._homes(one.start) for one in carried]
@@ -153,8 +159,39 @@ class CarriedTensors:
         aliases = {node for node in homes if node not in self.inside}
         for n in self._carried_as(homes):
             aliases.add(self.carried[n].given)
-        if not aliases.isdisjoint(self.written):
+        written = aliases & self.written
+        if written and not all(self._is_own_row(one.node, base) for base in written):
             raise self._appended(one, None, one.node, list(aliases)).error()
+
+    def _is_own_row(self, node: fx.Node, base: fx.Node) -> bool:
+        """Whether a tensor is the row of its iteration, and each iteration writes to its own row.
+
+        Args:
+            node: the tensor, which has memory of another one.
+            base: the other one.
+        """
+        if not self._is_row(node, base):
+            return False
+        for user in self.nodes:
+            for target in written_arguments(user):
+                if base_of(target) is base and not self._is_row(target, base):
+                    at = user.args[1] if user.target is _PUT else None
+                    of = target.args[0] if target.target is _SLICE else target
+                    whole = target is base or target.args[1:] == (0, 0, sys.maxsize)
+                    is_row = isinstance(at, (list, tuple)) and at[0] is self.counter
+                    if not (is_row and of is base and whole):
+                        return False
+        return True
+
+    def _is_row(self, node: fx.Node, base: fx.Node) -> bool:
+        """Whether a node is the row of another one at the counter."""
+        if self.counter is None or node.target is not _SELECT or node.args[0] is not base:
+            return False
+        place = node.args[2]
+        return (
+            node.args[1] == 0 and isinstance(place, fx.Node) and place.target is _ITEM
+            and place.args[0] is self.counter
+        )  # fmt: skip
 
     def _carried_as(self, homes: Collection[fx.Node]) -> list[int]:
         """What is carried that has the memory of nodes in a later iteration."""

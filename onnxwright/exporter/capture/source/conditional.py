@@ -19,6 +19,7 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     take_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
+from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
     close_other_names,
@@ -39,7 +40,6 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
-    emit,
     empty,
     merged_sizes,
     operand_values,

@@ -74,7 +74,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Left:
+class RemainingItems:
     """Items from a place on that is known at run time only.
 
     Fields:
@@ -91,7 +91,7 @@ class Left:
         raise RunTimeLengthError
 
 
-class Once:
+class LazyIterator:
     """An iterator; rewritten code takes all of its items, or the first ones.
 
     Args:
@@ -126,7 +126,7 @@ class Once:
         if not whole:
             note_left(self)
         if not isinstance(first, int):
-            return Left(items, first, self.item)
+            return RemainingItems(items, first, self.item)
         return items[first:] if first else items
 
     def items(self) -> Any:
@@ -142,7 +142,7 @@ class Once:
         raise RunTimeLengthError
 
 
-class Stored(Once):
+class ItemIterator(LazyIterator):
     """An iterator over items of Python, of which a side of a decision may take some.
 
     Args:
@@ -154,7 +154,7 @@ class Stored(Once):
     def __init__(self, kind: str, items: Any, item: Callable[[Any, Any], Any]) -> None:
         super().__init__(kind, lambda: items, item)
 
-    def __iter__(self) -> Stored:
+    def __iter__(self) -> ItemIterator:
         return self
 
     def __next__(self) -> Any:
@@ -175,22 +175,22 @@ def taken(items: Any, *, whole: bool = True) -> Any:
         items: anything that is iterated.
         whole: whether all items are used.
     """
-    if isinstance(items, Stored) and items.position.is_known:
+    if isinstance(items, ItemIterator) and items.position.is_known:
         return items
     note_taken(items)
-    return items.take(whole=whole) if isinstance(items, Once) else items
+    return items.take(whole=whole) if isinstance(items, LazyIterator) else items
 
 
 def note_taken(items: Any) -> None:
     """Tell the store that items of an iterator of Python are about to be taken."""
     store = store_now()
-    if store is not None and isinstance(items, Iterator) and not isinstance(items, Once):
+    if store is not None and isinstance(items, Iterator) and not isinstance(items, LazyIterator):
         store.note(PlaceOfNext(items))
 
 
 def kind_of(value: Any) -> str:
     """What Python calls the class of an object."""
-    return value.kind if isinstance(value, Once) else type(value).__name__
+    return value.kind if isinstance(value, LazyIterator) else type(value).__name__
 
 
 def note_left(iterator: Any) -> None:

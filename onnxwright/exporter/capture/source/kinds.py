@@ -7,17 +7,17 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.replacements.number_kinds import KINDS
-from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.lists import Rows
 from onnxwright.exporter.capture.source.logic import negated
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.tuple_lists import TupleList
-from onnxwright.exporter.capture.source.uneven_lists import Uneven
+from onnxwright.exporter.capture.source.uneven_lists import RaggedRows
 
 _CLASSES: dict[type, type] = {
-    **KINDS, Grown: list, TupleList: list, Uneven: list, Text: str,
+    **KINDS, Rows: list, TupleList: list, RaggedRows: list, Text: str,
 }  # fmt: skip
 
 

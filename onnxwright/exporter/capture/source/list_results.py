@@ -16,21 +16,21 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths, Parts
-from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.lists import Rows
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.tuple_lists import Record, TupleList, tuple_like
-from onnxwright.exporter.capture.source.uneven_lists import Uneven
+from onnxwright.exporter.capture.source.uneven_lists import RaggedRows
 
 
 def _of_rows(leaves: Sequence[Any], _: Any) -> Any:
     (rows,) = leaves
-    return list(rows.unbind(0)) if _is_known(rows) else Grown(rows, _length(rows))
+    return list(rows.unbind(0)) if _is_known(rows) else Rows(rows, _length(rows))
 
 
 def _of_parts(leaves: Sequence[Any], dim: int) -> Any:
     items, sizes = leaves
     known = _is_known(items) and _is_known(sizes)
-    return list(items.split(sizes.tolist(), dim)) if known else Uneven(items, sizes, dim)
+    return list(items.split(sizes.tolist(), dim)) if known else RaggedRows(items, sizes, dim)
 
 
 def _of_columns(columns: Sequence[Any], like: Record) -> Any:
@@ -72,8 +72,8 @@ def _columns_of(items: TupleList) -> tuple[list[Any], Record]:
 def register_lists() -> None:
     """Let PyTorch know how a list of a run-time length is flattened."""
     register = pytree.register_pytree_node
-    register(Grown, lambda items: ([items.whole("return")], None), _of_rows)
-    register(Uneven, lambda items: ([items.items, items.sizes], items.dim), _of_parts)
+    register(Rows, lambda items: ([items.whole("return")], None), _of_rows)
+    register(RaggedRows, lambda items: ([items.items, items.sizes], items.dim), _of_parts)
     register(TupleList, _columns_of, _of_columns)
     register(Parts, lambda items: ([items.whole, items.lengths.sizes], items.dim), _of_split)
     register(Lengths, lambda numbers: ([numbers.sizes], None), _of_numbers)

@@ -31,7 +31,7 @@ from onnxwright.exporter.capture.source.run_time_lists import (
 )
 
 
-class Grown(RunTimeList):
+class Rows(RunTimeList):
     """A list whose items are the rows of a tensor.
 
     Args:
@@ -45,16 +45,16 @@ class Grown(RunTimeList):
 
     def parts(self) -> Parts:
         """The rows."""
-        return [".rows"], [self.rows], lambda v: Grown(v[0], v[0].shape[0])
+        return [".rows"], [self.rows], lambda v: Rows(v[0], v[0].shape[0])
 
-    def with_item(self, item: Any, first: bool = False) -> Grown:
+    def with_item(self, item: Any, first: bool = False) -> Rows:
         """The list with another item at its end, or as the first."""
         row = as_row(item)
         if row.dtype != self.rows.dtype or row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
         self._check_sizes(row)
         both = [row[None], self.rows] if first else [self.rows, row[None]]
-        return Grown(torch.cat(both), self.length + 1)
+        return Rows(torch.cat(both), self.length + 1)
 
     def _check_sizes(self, row: torch.Tensor) -> None:
         """Refuse an item that is not known to have the sizes of the others."""
@@ -64,7 +64,7 @@ class Grown(RunTimeList):
         if dims:
             raise UnevenItemError(words(self.sample()), words(row), self, dims)
 
-    def with_item_at(self, index: Any, item: Any) -> Grown:
+    def with_item_at(self, index: Any, item: Any) -> Rows:
         """The list with another item at a place."""
         if isinstance(index, slice):
             raise misused("[...]")
@@ -75,18 +75,18 @@ class Grown(RunTimeList):
         rows = self.rows.index_put(
             (place_of(index, self.length).reshape(1),), row[None].to(self.rows.dtype)
         )
-        return Grown(rows, self.length)
+        return Rows(rows, self.length)
 
-    def restarted(self, items: Sequence[Any]) -> Grown:
+    def restarted(self, items: Sequence[Any]) -> Rows:
         """A list of other items."""
-        return Grown(rows := rows_of(items, self.sample()), rows.shape[0])
+        return Rows(rows := rows_of(items, self.sample()), rows.shape[0])
 
     def without_item(self, index: Any = -1) -> tuple[RunTimeList, Any]:
         """The list without an item, and the item."""
         if not isinstance(index, int):
             return self.without_place(as_place(index))
         rows = self._rows_without(index)
-        return Grown(rows, rows.shape[0]), self.rows[index]
+        return Rows(rows, rows.shape[0]), self.rows[index]
 
     def _rows_without(self, index: int) -> torch.Tensor:
         return torch.cat([self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else []))
@@ -122,14 +122,14 @@ class Grown(RunTimeList):
         rows = self.whole("tensor")
         return rows.to(options.get("dtype") or rows.dtype)
 
-    def copied(self, use: str) -> Grown:
+    def copied(self, use: str) -> Rows:
         """Another list of the same items."""
-        return Grown(self.whole(use), self.length)
+        return Rows(self.whole(use), self.length)
 
-    def chosen(self, places: torch.Tensor) -> Grown:
+    def chosen(self, places: torch.Tensor) -> Rows:
         """A list of the items at places of run time."""
         rows = self.rows.index_select(0, places)
-        return Grown(rows, rows.shape[0])
+        return Rows(rows, rows.shape[0])
 
     def equal_to(self, value: Any) -> torch.Tensor:
         """For each number whether it is equal to another one."""
@@ -138,30 +138,30 @@ class Grown(RunTimeList):
         same: torch.Tensor = self.rows == (as_row(value) if isinstance(value, SYMBOLS) else value)
         return same
 
-    def in_order(self, order: torch.Tensor) -> Grown:
+    def in_order(self, order: torch.Tensor) -> Rows:
         """The items at places of run time."""
-        return Grown(self.rows.index_select(0, order), self.length)
+        return Rows(self.rows.index_select(0, order), self.length)
 
     def sample(self) -> torch.Tensor:
         """A tensor of the type and sizes of an item."""
         return empty(self.rows.shape[1:], self.rows.dtype)
 
-    def joined_with(self, other: RunTimeList) -> Grown:
+    def joined_with(self, other: RunTimeList) -> Rows:
         """The list, and the items of another one."""
         return self._joined(self.rows, other)
 
-    def after(self, items: Sequence[Any]) -> Grown:
+    def after(self, items: Sequence[Any]) -> Rows:
         """A list of items of Python, and these."""
         before = rows_of(items, self.sample())
-        return Grown(torch.cat([before, self.whole("extend")]), len(items) + self.length)
+        return Rows(torch.cat([before, self.whole("extend")]), len(items) + self.length)
 
-    def __radd__(self, items: Any) -> Grown:
+    def __radd__(self, items: Any) -> Rows:
         return self._joined(rows_of(items, self.sample()), self)
 
-    def _joined(self, rows: torch.Tensor, other: RunTimeList) -> Grown:
+    def _joined(self, rows: torch.Tensor, other: RunTimeList) -> Rows:
         """The list of rows, and those of another one."""
         both = torch.cat([rows, other.whole("+")])
-        return Grown(both, both.shape[0])
+        return Rows(both, both.shape[0])
 
     def at(self, place: Any) -> torch.Tensor:
         """The item at a place of run time."""
@@ -174,14 +174,14 @@ class Grown(RunTimeList):
             and index.step == -1
             and (index.start, index.stop) == (None,) * 2
         ):
-            return Grown(self.rows.flip(0), self.length)
+            return Rows(self.rows.flip(0), self.length)
         if isinstance(index, int) and depth() and free_unbacked_symbols(self.rows.shape[0]):
             return self.rows.index_select(0, place_of(index, self.length).reshape(1)).squeeze(0)
         rows = self.rows[index]
-        return Grown(rows, rows.shape[0]) if isinstance(index, slice) else rows
+        return Rows(rows, rows.shape[0]) if isinstance(index, slice) else rows
 
 
-def part_of(items: Sequence[Any], part: slice) -> Grown | None:
+def part_of(items: Sequence[Any], part: slice) -> Rows | None:
     """`items[a:b]` of a list of Python, with bounds that are known at run time.
 
     Args:
@@ -198,7 +198,7 @@ def part_of(items: Sequence[Any], part: slice) -> Grown | None:
     rows = [as_row(item) for item in items]
     if any(row.dtype != rows[0].dtype or row.shape != rows[0].shape for row in rows):
         return None
-    found: Grown = Grown(torch.stack(rows), len(rows))[part]
+    found: Rows = Rows(torch.stack(rows), len(rows))[part]
     return found
 
 
@@ -349,14 +349,14 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     raise error
 
 
-def rows_of(items: Grown | Sequence[Any], sample: torch.Tensor) -> torch.Tensor:
+def rows_of(items: Rows | Sequence[Any], sample: torch.Tensor) -> torch.Tensor:
     """The items of a list as rows of one tensor.
 
     Args:
         items: the items.
         sample: an item of their type and sizes.
     """
-    if isinstance(items, Grown):
+    if isinstance(items, Rows):
         return items.whole("[...]")
     rows = [as_row(item) for item in items]
     for row in rows:

@@ -410,7 +410,8 @@ class Loop:
         runs = isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
         self.items = {n: self._items(region, n, after[n]) for n in self.lists.appended}
         appended = [one for items in self.items.values() for one in items if one is not None]
-        return CarriedTensors(carried, region.nodes(), runs, appended)
+        counter = region.given[0] if self.numbers else None
+        return CarriedTensors(carried, region.nodes(), runs, appended, counter)
 
     def _items(self, region: Region, n: int, items: Any) -> list[AppendedTensor | None]:
         """The tensors that an iteration appends to a list; None for other results of it."""

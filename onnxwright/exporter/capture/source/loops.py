@@ -21,7 +21,13 @@ from onnxwright.exporter.capture.source.errors import (
     ListUseError,
     RefusedError,
 )
-from onnxwright.exporter.capture.source.iterators import Once, Stored, note_left, refuse_left, taken
+from onnxwright.exporter.capture.source.iterators import (
+    ItemIterator,
+    LazyIterator,
+    note_left,
+    refuse_left,
+    taken,
+)
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -399,11 +405,15 @@ def generated(
     if current() is not None and tracer() is not None:
         refuse_left(items)
         if ranges.is_counted(items):
-            return Once("generator", functools.partial(_generated_rows, items, item, when))
-        if when is not None and (hasattr(items, "__len__") or type(items) in (Stored, *_FINITE)):
+            return LazyIterator("generator", functools.partial(_generated_rows, items, item, when))
+        if when is not None and (
+            hasattr(items, "__len__") or type(items) in (ItemIterator, *_FINITE)
+        ):
             items = list(items)
             if any(decided(when(x)) is None for x in items):
-                return Once("generator", functools.partial(_generated_rows, items, item, when))
+                return LazyIterator(
+                    "generator", functools.partial(_generated_rows, items, item, when)
+                )
     return (item(x) for x in items if when is None or when(x))
 
 

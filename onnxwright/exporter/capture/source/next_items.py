@@ -14,7 +14,12 @@ from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item
-from onnxwright.exporter.capture.source.iterators import Once, Stored, note_taken, refuse_left
+from onnxwright.exporter.capture.source.iterators import (
+    ItemIterator,
+    LazyIterator,
+    note_taken,
+    refuse_left,
+)
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
@@ -30,10 +35,10 @@ def iter_(items: Any, *rest: Any) -> Any:
     """`iter(...)`."""
     if rest:
         return iter(items, *rest)
-    if isinstance(items, Once):
+    if isinstance(items, LazyIterator):
         return items
     if isinstance(items, RunTimeList) or ranges.is_counted(items):
-        return Once("iterator", lambda: items)
+        return LazyIterator("iterator", lambda: items)
     return stored(iter(items))
 
 
@@ -46,7 +51,7 @@ def stored(value: Any) -> Any:
     ):
         return made_here(value)
     items = _source(value)
-    return made_here(value) if items is None else Stored(type(value).__name__, items, item)
+    return made_here(value) if items is None else ItemIterator(type(value).__name__, items, item)
 
 
 class _Together(Sequence[Any]):
@@ -87,10 +92,10 @@ def _source(value: Any) -> Any:
 def next_(items: Any, *default: Any) -> Any:
     """`next(items, default)`, of items whose number or place is of run time as well."""
     refuse_left(items)
-    if not isinstance(items, Once):
+    if not isinstance(items, LazyIterator):
         note_taken(items)
         return next(items, *default)
-    if isinstance(items, Stored) and items.position.is_known:
+    if isinstance(items, ItemIterator) and items.position.is_known:
         return next(items, *default)
     every, position = items.items(), items.position
     place, found = position.value, ranges.counted(every)

@@ -14,7 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
-from onnxwright.exporter.capture.source.lists import Grown, as_row
+from onnxwright.exporter.capture.source.lists import Rows, as_row
 from onnxwright.exporter.capture.source.one_of import checked_place
 from onnxwright.exporter.capture.source.ordering import in_order, order_of
 from onnxwright.exporter.capture.source.raising import refuse_handled
@@ -96,7 +96,7 @@ def list_of(rows: torch.Tensor) -> Any:
     """The numbers of a tensor as a list: of Python, where it has a length of Python."""
     if isinstance(rows.shape[0], int):
         return [number(row) for row in rows.unbind(0)]
-    return Grown(rows, rows.shape[0])
+    return Rows(rows, rows.shape[0])
 
 
 def made_set(*args: Any) -> Any:

@@ -20,10 +20,10 @@ from onnxwright.exporter.capture.replacements.joined_parts import Lengths, Numbe
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
-    Left,
-    Once,
+    ItemIterator,
+    LazyIterator,
+    RemainingItems,
     RunTimeLengthError,
-    Stored,
     note_left,
     refuse_left,
     taken,
@@ -163,15 +163,15 @@ def enumerate_(items: Any, start: int = 0) -> Any:
             return tuple(enumerate(left, start))
         return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
 
-    return Once("enumerate", numbered)
+    return LazyIterator("enumerate", numbered)
 
 
 def reversed_(items: Any) -> Any:
     """`reversed(...)`."""
     if isinstance(items, RunTimeList):
-        return Once("list_reverseiterator", lambda: items[::-1])
+        return LazyIterator("list_reverseiterator", lambda: items[::-1])
     found = counted(items)
-    return reversed(items) if found is None else Once("range_iterator", found.backwards)
+    return reversed(items) if found is None else LazyIterator("range_iterator", found.backwards)
 
 
 def zip_(*items: Any, **options: Any) -> Any:
@@ -180,7 +180,7 @@ def zip_(*items: Any, **options: Any) -> Any:
         refuse_left(one)
     if not any(map(is_counted, items)):
         return zip(*items, **options)
-    return Once("zip", lambda: together(items))
+    return LazyIterator("zip", lambda: together(items))
 
 
 def map_(function: Any, *items: Any) -> Any:
@@ -197,14 +197,14 @@ def map_(function: Any, *items: Any) -> Any:
             return tuple(function(*one) for one in given)
         return dataclasses.replace(found, item=lambda n: function(*found.item(n)))
 
-    return Once("map", applied)
+    return LazyIterator("map", applied)
 
 
 def is_counted(items: Any) -> bool:
     """Whether how many items there are is known at run time only."""
-    if isinstance(items, Stored):
+    if isinstance(items, ItemIterator):
         return not items.position.is_known
-    return isinstance(items, Once) or counted(items) is not None
+    return isinstance(items, LazyIterator) or counted(items) is not None
 
 
 # Items of Python that have places.
@@ -237,7 +237,7 @@ def _part(items: Any) -> Any:
         return Counted(items.start, items.stop, items.step, same)
     if isinstance(items, torch.Tensor) and items.ndim:
         return Counted(0, items.shape[0], 1, lambda count: items[count])
-    if isinstance(items, (Stored, *_FINITE)):
+    if isinstance(items, (ItemIterator, *_FINITE)):
         of_python = list(items)
         note_left(items)
         return of_python
@@ -276,7 +276,7 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
-    if isinstance(items, Left):
+    if isinstance(items, RemainingItems):
         return _left(items)
     if isinstance(items, Lengths):
         return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
@@ -294,10 +294,10 @@ def counted(items: Any) -> Counted | None:
 def left_over(items: Any) -> Any:
     """What is left of an iterator, which is used up then; anything else as it is."""
     found = taken(items)
-    return _left(found) if isinstance(found, Left) else found
+    return _left(found) if isinstance(found, RemainingItems) else found
 
 
-def _left(left: Left) -> Counted:
+def _left(left: RemainingItems) -> Counted:
     """The items from a place of run time on."""
     place, found = left.place, counted(left.items)
     if found is None:

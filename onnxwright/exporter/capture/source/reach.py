@@ -12,7 +12,7 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.holding import PLAIN, is_container, items_of, slots_of
-from onnxwright.exporter.capture.source.iterators import Once
+from onnxwright.exporter.capture.source.iterators import LazyIterator
 
 # How far objects are followed from a variable, and how many of them.
 _DEPTH = 3
@@ -80,7 +80,7 @@ class Reach:
             ]
         if isinstance(value, (torch.Tensor, type, ModuleType)):
             return ()
-        if isinstance(value, Once):
+        if isinstance(value, LazyIterator):
             at = vars(value.position)
             self.attributes.append((value.position, at, dict(at)))
             return ()

@@ -17,14 +17,12 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import (
     disable_proxy_modes_tracing,
     get_proxy_mode,
     track_tensor_tree,
 )
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.utils import _pytree as pytree
 from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
@@ -36,7 +34,7 @@ from onnxwright.exporter.capture.source.chosen_tensors import (
 )
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
-from onnxwright.exporter.capture.source.functional import functional, viewed, written_arguments
+from onnxwright.exporter.capture.source.functional import viewed, written_arguments
 
 aten = torch.ops.aten
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -361,65 +359,6 @@ def _made_again(node: fx.Node) -> Any:
 def _storage(value: Any) -> Any:
     """What identifies the memory of a tensor; None for anything else."""
     return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
-
-
-def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], results: Any) -> Any:
-    """Add a call of a higher-order operator to the graph; its parts are not traced again.
-
-    Args:
-        op: the operator.
-        modules: its parts, by what they are called.
-        args: its arguments, with the parts among them.
-        results: what it gives, as tensors without values.
-
-    Returns:
-        The results, as part of the trace.
-    """
-    known = {id(m): functional(m) for m in modules.values()}
-    if None in known.values():
-        # Torch traces parts that write once more, so that it can make them functional later, and
-        # makes sizes of its own for the results.
-        fake_mode().shape_env.pending_fresh_unbacked_symbols.clear()
-        with fx_traceback.preserve_node_meta():
-            return op(*args)
-    args = [known.get(id(a), a) for a in args]
-    modules = {name: made for name, m in modules.items() if (made := known[id(m)])}
-    t = tracer()
-    for name, module in modules.items():
-        n = 0
-        while hasattr(t.root, f"{name}_{n}"):
-            n += 1
-        t.root.register_module(f"{name}_{n}", module)
-    given = pytree.tree_map(t.unwrap_proxy, tuple(args))
-    given = (*given[:-1], _without_repeats(given[-1], modules.values()))
-    proxy = t.create_proxy("call_function", op, given, {}, name=op._name)
-    return track_tensor_tree(results, proxy, constant=None, tracer=t)
-
-
-def _without_repeats(operands: Sequence[Any], modules: Iterable[fx.GraphModule]) -> Any:
-    """The last operands of parts, each once: torch names inputs of parts by them.
-
-    Sizes are once that are equal: torch computes equal sizes once, and passes one twice otherwise.
-    """
-    first: dict[Any, int] = {}
-    places = [first.setdefault(_identity(x), n) for n, x in enumerate(operands)]
-    if len(first) == len(operands):
-        return operands
-    for module in modules:
-        inputs = [n for n in module.graph.nodes if n.op == "placeholder"][-len(operands) :]
-        for n, place in enumerate(places):
-            if place != n:
-                inputs[n].replace_all_uses_with(inputs[place])
-                module.graph.erase_node(inputs[n])
-        module.recompile()
-    return tuple(operands[n] for n in first.values())
-
-
-def _identity(operand: Any) -> Any:
-    """What two operands have in common that are one for torch: their node, or their expression."""
-    node = getattr(operand, "node", operand)
-    value = node.meta.get("val") if isinstance(node, fx.Node) else None
-    return (type(value), value.node.expr) if isinstance(value, SYMBOLS) else node
 
 
 def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:

@@ -11,7 +11,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
-from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.lists import Rows
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, as_place, misused
 from onnxwright.exporter.capture.source.session import Session, current
@@ -80,12 +80,12 @@ def _truth_tensor(value: Any) -> Any:
     return value
 
 
-def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
+def _iterated_rows(x: Any, dim: int = 0) -> Rows | None:
     """`x.unbind(dim)` of an axis of dynamic size, where loops over it are to be kept."""
     session = current()
     if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
         return None
-    return Grown(x.movedim(dim, 0), x.shape[dim])
+    return Rows(x.movedim(dim, 0), x.shape[dim])
 
 
 def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> RunTimeList | None:
@@ -97,7 +97,7 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> RunTimeList | None
     rows = _iterated_rows(x, dim)
     if rows is not None and split_size > 1:
         return split_evenly(x, split_size, dim)
-    return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
+    return None if rows is None else Rows(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
 
 
 def _chunks(x: Any, chunks: Any, dim: int = 0) -> RunTimeList | None:

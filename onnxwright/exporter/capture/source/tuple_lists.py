@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
-from onnxwright.exporter.capture.source.lists import Grown, row_like, rows_of
+from onnxwright.exporter.capture.source.lists import Rows, row_like, rows_of
 from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, as_place, misused
 
 Record = tuple[Any, ...] | dict[str, Any]
@@ -191,7 +191,7 @@ def begin_rows(head: Sequence[Any], sample: Any) -> RunTimeList:
     """
     if not is_record(sample):
         rows = rows_of(head, sample)
-        return Grown(rows, rows.shape[0])
+        return Rows(rows, rows.shape[0])
     for item in head:
         if not is_alike(item, sample):
             raise LoopChangeError("an item of the list", words(item), words(sample))

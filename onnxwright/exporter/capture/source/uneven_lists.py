@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.regions import empty
 from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList, as_place, misused
 
 
-class Uneven(RunTimeList):
+class RaggedRows(RunTimeList):
     """A list whose items differ in the size of one axis.
 
     Args:
@@ -34,18 +34,18 @@ class Uneven(RunTimeList):
     def parts(self) -> Parts:
         """The items and their sizes."""
         dim = self.dim
-        return [".items", ".sizes"], [self.items, self.sizes], lambda v: Uneven(v[0], v[1], dim)
+        return [".items", ".sizes"], [self.items, self.sizes], lambda v: RaggedRows(v[0], v[1], dim)
 
     def sample(self) -> torch.Tensor:
         """A tensor of the type of an item; the axis has no size."""
         sizes = [0 if n == self.dim else size for n, size in enumerate(self.items.shape)]
         return empty(sizes, self.items.dtype)
 
-    def copied(self, use: str) -> Uneven:
+    def copied(self, use: str) -> RaggedRows:
         """Another list of the same items."""
-        return Uneven(self.items, self.sizes, self.dim)
+        return RaggedRows(self.items, self.sizes, self.dim)
 
-    def with_item(self, item: Any, first: bool = False) -> Uneven:
+    def with_item(self, item: Any, first: bool = False) -> RaggedRows:
         """The list with another item at its end."""
         part = as_row(item)
         if first:
@@ -53,7 +53,7 @@ class Uneven(RunTimeList):
         if part.dtype != self.items.dtype or part.ndim != self.items.ndim:
             raise LoopChangeError("an item of the list", words(self.sample()), words(part))
         size = torch.full((1,), part.shape[self.dim], dtype=torch.int64)
-        return Uneven(
+        return RaggedRows(
             torch.cat([self.items, part], self.dim), torch.cat([self.sizes, size]), self.dim
         )
 
@@ -61,11 +61,11 @@ class Uneven(RunTimeList):
         """A list of items of Python, and these."""
         return begin_uneven(items, self.sample(), self.dim).joined_with(self)
 
-    def joined_with(self, other: RunTimeList) -> Uneven:
+    def joined_with(self, other: RunTimeList) -> RaggedRows:
         """The list, and the items of another one that differ in the same axis."""
-        if not isinstance(other, Uneven) or other.dim != self.dim:
+        if not isinstance(other, RaggedRows) or other.dim != self.dim:
             raise misused("+")
-        return Uneven(
+        return RaggedRows(
             torch.cat([self.items, other.items], self.dim),
             torch.cat([self.sizes, other.sizes]),
             self.dim,
@@ -134,7 +134,7 @@ def uneven_axis(sample: torch.Tensor, known: set[Any]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def begin_uneven(items: Sequence[Any], sample: torch.Tensor, dim: int) -> Uneven:
+def begin_uneven(items: Sequence[Any], sample: torch.Tensor, dim: int) -> RaggedRows:
     """A list before the loop that adds items to it.
 
     Args:
@@ -143,13 +143,15 @@ def begin_uneven(items: Sequence[Any], sample: torch.Tensor, dim: int) -> Uneven
         dim: its axis of another size in each iteration.
     """
     sizes = [0 if n == dim else size for n, size in enumerate(sample.shape)]
-    found = Uneven(torch.zeros(sizes, dtype=sample.dtype), torch.zeros(0, dtype=torch.int64), dim)
+    found = RaggedRows(
+        torch.zeros(sizes, dtype=sample.dtype), torch.zeros(0, dtype=torch.int64), dim
+    )
     for item in items:
         found = found.with_item(item)
     return found
 
 
-def split_evenly(x: Any, size: int, dim: int) -> Uneven:
+def split_evenly(x: Any, size: int, dim: int) -> RaggedRows:
     """The parts of a tensor of `size` elements of an axis each; the last one may be smaller.
 
     Args:
@@ -160,13 +162,13 @@ def split_evenly(x: Any, size: int, dim: int) -> Uneven:
     dim = dim % x.ndim
     length = x.shape[dim]
     count = torch.sym_max((length + size - 1) // size, 1)
-    return Uneven(x, (length - torch.arange(count) * size).clamp(max=size), dim)
+    return RaggedRows(x, (length - torch.arange(count) * size).clamp(max=size), dim)
 
 
-def split_at_run_time(x: torch.Tensor, size: Any, dim: int) -> Uneven:
+def split_at_run_time(x: torch.Tensor, size: Any, dim: int) -> RaggedRows:
     """The parts of a tensor of `size` elements of an axis each, a number of run time."""
     length, each = as_place(x.shape[dim]), as_place(size)
     count = ((length + each - 1) // each).clamp(min=1).item()
     torch._check(count >= 1)
     sizes = (length - torch.arange(count) * each).clamp(max=each)
-    return Uneven(x, sizes, dim % x.ndim)
+    return RaggedRows(x, sizes, dim % x.ndim)
