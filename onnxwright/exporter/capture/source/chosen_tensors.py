@@ -32,7 +32,7 @@ class ChosenTensorError(DisagreementError):
     # Whether the iterations of a loop chose it.
     in_loop = False
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_changes.ChosenChanged(kind="Tensor", in_loop=self.in_loop, span=self.span)
 

@@ -17,7 +17,6 @@ from onnxwright.exporter.capture.control.places import (
     Cell,
     Items,
     ModuleAttribute,
-    Position,
     Variable,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
@@ -25,7 +24,6 @@ from onnxwright.exporter.capture.control.store import Side, Store, current, open
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.iterators import kind_of
-from onnxwright.exporter.capture.source.reach import model_frames
 from onnxwright.exporter.capture.source.state import Globals, Place, State
 
 
@@ -57,7 +55,7 @@ def side_of(*functions: Any) -> Iterator[Side]:
         except OpaqueCallError as error:
             raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
-            raise _changed_in_place(error.kind) from error
+            raise ChangedInPlaceError(error.kind) from error
 
 
 def places_of(side: Side) -> list[Place]:
@@ -98,14 +96,7 @@ def _place(place: StorePlace) -> Place | None:
         return place.owner, "cell_contents"
     if isinstance(place, Items) and is_container(place.owner):
         return place.owner, None
-    raise _changed_in_place(kind_of(place.owner), is_iterator=isinstance(place, Position))
-
-
-def _changed_in_place(kind: str, *, is_iterator: bool = True) -> ChangedInPlaceError:
-    error = ChangedInPlaceError(kind)
-    if is_iterator:
-        error.makers = list(model_frames())
-    return error
+    raise ChangedInPlaceError(kind_of(place.owner))
 
 
 def _cells(function: Any) -> Iterator[tuple[str, CellType]]:
