@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onnxwright.atenlib.optest import Skip
 from onnxwright.exporter.torch_types import dtype_of, to_numpy, to_torch
-from onnxwright.testing import sweep
-from onnxwright.testing.aten_runs import SAME, UNKNOWN, functional_name, leaves, run_eagerly
+from onnxwright.sweep import units as sweep
+from onnxwright.sweep.aten_runs import SAME, UNKNOWN, functional_name, leaves, run_eagerly
 
 
 @dataclass

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     # isort: off
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
-    from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
+    from onnxwright.builder import nn as nn
+    from onnxwright.builder.graphs import build_graph as build_graph
+    from onnxwright.builder.graphs import build_into as build_into
+    from onnxwright.builder.typed import GraphBuilder as GraphBuilder
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
@@ -63,10 +66,18 @@ if TYPE_CHECKING:
     from onnxwright.exporter import export as export
     from onnxwright.exporter import export_bisect as export_bisect
     from onnxwright.exporter import export_decoder as export_decoder
+    from onnxwright.exporter import export_replacement as export_replacement
     from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.ir.door import load as load
     from onnxwright.ir.door import save as save
+    from onnxwright.model_tools import compose as compose
+    from onnxwright.model_tools import extract as extract
+    from onnxwright.model_tools import initializers_to_inputs as initializers_to_inputs
+    from onnxwright.model_tools import inputs_to_initializers as inputs_to_initializers
+    from onnxwright.model_tools import rename as rename
+    from onnxwright.model_tools import set_initializer as set_initializer
+    from onnxwright.model_tools import set_shapes as set_shapes
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset.op import Op as Op
     from onnxwright.opset.opsets import Opset as Opset
@@ -79,18 +90,10 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import passes as passes
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
-    from onnxwright.optimizer.model_tools import compose as compose
-    from onnxwright.optimizer.model_tools import extract as extract
-    from onnxwright.optimizer.model_tools import initializers_to_inputs as initializers_to_inputs
-    from onnxwright.optimizer.model_tools import inputs_to_initializers as inputs_to_initializers
-    from onnxwright.optimizer.model_tools import rename as rename
-    from onnxwright.optimizer.model_tools import set_initializer as set_initializer
-    from onnxwright.optimizer.model_tools import set_shapes as set_shapes
     from onnxwright.optimizer.parts import fold_constants as fold_constants
     from onnxwright.optimizer.parts import inline as inline
     from onnxwright.optimizer.parts import remove_unused as remove_unused
     from onnxwright.optimizer.parts import replace_functions as replace_functions
-    from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.quantize import quantize_weights as quantize_weights
     from onnxwright.quantize import to_half as to_half
     from onnxwright.types import ANNOTATIONS as ANNOTATIONS
@@ -143,6 +146,7 @@ if TYPE_CHECKING:
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
     from onnxwright.values import TracedOnnxFunction as TracedOnnxFunction
+    from onnxwright.versions.api import convert_version as convert_version
     from onnxwright.viz import show as show
     # isort: on
 
@@ -151,7 +155,9 @@ _deferred_sympy.install()
 # Public name -> the module that has it.
 _HOMES = {
     "script": "onnxwright.dsl.script",
-    "GraphBuilder": "onnxwright.builder.graph_builder",
+    "GraphBuilder": "onnxwright.builder.typed",
+    "build_graph": "onnxwright.builder.graphs",
+    "build_into": "onnxwright.builder.graphs",
     "Details": "onnxwright.dsl.verbatim",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
@@ -159,14 +165,14 @@ _HOMES = {
     "load": "onnxwright.ir.door",
     "save": "onnxwright.ir.door",
     "diff": "onnxwright.compare.diffing",
-    "convert_version": "onnxwright.optimizer.versions.api",
-    "compose": "onnxwright.optimizer.model_tools",
-    "extract": "onnxwright.optimizer.model_tools",
-    "initializers_to_inputs": "onnxwright.optimizer.model_tools",
-    "inputs_to_initializers": "onnxwright.optimizer.model_tools",
-    "rename": "onnxwright.optimizer.model_tools",
-    "set_initializer": "onnxwright.optimizer.model_tools",
-    "set_shapes": "onnxwright.optimizer.model_tools",
+    "convert_version": "onnxwright.versions.api",
+    "compose": "onnxwright.model_tools",
+    "extract": "onnxwright.model_tools",
+    "initializers_to_inputs": "onnxwright.model_tools",
+    "inputs_to_initializers": "onnxwright.model_tools",
+    "rename": "onnxwright.model_tools",
+    "set_initializer": "onnxwright.model_tools",
+    "set_shapes": "onnxwright.model_tools",
     "quantize_weights": "onnxwright.quantize",
     "to_half": "onnxwright.quantize",
     "export": "onnxwright.exporter",
@@ -174,6 +180,7 @@ _HOMES = {
     "cache_of": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
     "export_decoder": "onnxwright.exporter",
+    "export_replacement": "onnxwright.exporter",
     "observe": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
@@ -230,6 +237,7 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "passes": "onnxwright.optimizer.passes",
+    "nn": "onnxwright.builder.nn",
     "testing": "onnxwright.testing",
     "values": "onnxwright.values",
     "onnx_opset": "onnxwright.onnx_opset",

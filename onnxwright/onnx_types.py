@@ -15,8 +15,10 @@ def __getattr__(name: str) -> Any:
         return [*_types.__all__, "ONNXType"]
     if name in ("TensorType", "ONNXType"):
         return _types.Tensor  # what every tensor type is a subclass of
+    if name == "tensor_type_registry":
+        return dict(_types.ANNOTATIONS)  # the class of each element type
     return getattr(_types, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_types), "ONNXType", "TensorType"})
+    return sorted({*dir(_types), "ONNXType", "TensorType", "tensor_type_registry"})

@@ -36,11 +36,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("operators",),
     ("ir",),
     ("semantics", "compare"),
-    ("converter", "eager", "builder"),
+    ("tracing",),
+    ("versions",),
+    ("converter", "eager", "builder", "model_tools"),
     ("optimizer", "quantize", "decompiler", "viz"),
     ("atenlib", "dsl"),
     ("exporter",),
     ("testing",),
+    ("sweep",),
     # The last are modules under names that other projects use.
     ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx", "mypy"),
     ("__main__",),
@@ -91,15 +94,11 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
         "an export does not write Python; a program is written when somebody asks"
     ),
-    ("onnxwright.dsl.compilation", "onnxwright.optimizer.versions.one_call"): (
-        "few scripts mix opset versions; the first that does loads the converter of versions"
+    ("onnxwright.versions.one_call", "onnxwright.versions.*"): (
+        "few graphs mix opset versions; the first that does loads the adapters"
     ),
-    ("onnxwright.builder.inline", "onnxwright.optimizer.versions.*"): (
-        "adapters of opset versions are built with the builder, and a call of another version in a "
-        "graph under construction asks for them"
-    ),
-    ("onnxwright.quantize.models", "onnxwright.optimizer.versions.api"): (
-        "blocks of DequantizeLinear are of opset 21: an older model is converted first"
+    ("onnxwright.optimizer.optimize", "onnxwright.testing.verifying"): (
+        "`verify` runs two models when somebody asks"
     ),
     ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
         "a builder runs its graph when somebody asks"
@@ -125,8 +124,8 @@ RARE = frozenset(
 # Where a package may be imported at all; the others are free from the layer of `ir` upward.
 HOMES: dict[str, frozenset[str]] = {
     # `testing` compares what `eager` does with the runtime itself, not with what `eager` says.
-    "onnxruntime": frozenset({"eager", "testing"}),
-    "torch": frozenset({"exporter", "testing"}),
+    "onnxruntime": frozenset({"eager", "testing", "sweep"}),
+    "torch": frozenset({"exporter", "sweep"}),
     "onnx_ir": frozenset(
         subpackage
         for layer in LAYERS[
@@ -144,8 +143,8 @@ OPTIONAL: dict[str, str] = {
     "mypy": "mypy",
     "onnxscript": "exporter",
     "transformers": "exporter",
-    "dask": "testing",
-    "distributed": "testing",
+    "dask": "sweep",
+    "distributed": "sweep",
 }
 
 # Everything third-party that may appear.

@@ -1,6 +1,7 @@
 """Writes `docs/compare.md`: this library beside its peers, with programs that show it.
 
     python -m tools.compare_page            # needs the peers: onnxscript, spox, onnxslim, onnxsim
+    python -m tools.compare_page --names    # the tables of names only, which need no peer
 
 Both programs of each case run, each in a process of its own; what they print, or the error they end
 with, is what the page shows.  The tests run the programs of this library again.
@@ -13,11 +14,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from textwrap import fill
 
+from tools import compare_names
 from tools.compare_cases import PEERS, Peer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +31,8 @@ _HEAD = """# Beside other libraries
 
 What each library is for, where it is the better choice, and programs that show what differs. Every
 program was run for this page; the lines under it are what it printed last, or the error it ended
-with. [Benchmarks](../benchmarks/README.md) has the figures.
+with. [Benchmarks](../benchmarks/README.md) has the figures. Two tables at the end have names and
+habits of onnxscript's and torch.onnx's users, each with an expression that shows what it is here.
 """
 
 
@@ -81,12 +84,28 @@ def section(peer: Peer) -> Iterator[str]:
         yield f"\n{peer.name}:\n\n```py\n{case.theirs}\n```\n\n```\n{outcome(case.theirs)}\n```\n"
 
 
-def main() -> int:
+def names() -> str:
+    """The tables of names, between the marks by which they are found."""
+    parts = [compare_names.START, "\n"]
+    for table in compare_names.TABLES:
+        with tempfile.TemporaryDirectory() as folder:
+            parts.append(compare_names.section(table, Path(folder)))
+    return "".join([*parts, "\n", compare_names.END, "\n"])
+
+
+def main(arguments: Sequence[str] = ()) -> int:
     """Write the page.
+
+    Args:
+        arguments: `--names` writes the tables of names again and leaves the rest.
 
     Returns:
         The exit status: 1 where a peer is not installed.
     """
+    if "--names" in arguments:
+        before = PAGE.read_text(encoding="utf-8").partition(f"\n{compare_names.START}")[0]
+        PAGE.write_text(f"{before.rstrip()}\n\n{names()}", encoding="utf-8")
+        return 0
     lacking = []
     for peer in PEERS:
         try:
@@ -97,10 +116,11 @@ def main() -> int:
     if lacking:
         print(f"not installed: {', '.join(lacking)}", file=sys.stderr)
         return 1
-    PAGE.write_text(_HEAD + "".join("".join(section(peer)) for peer in PEERS), encoding="utf-8")
+    cases = "".join("".join(section(peer)) for peer in PEERS)
+    PAGE.write_text(f"{_HEAD}{cases}\n{names()}", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {sum(len(peer.cases) for peer in PEERS)} cases")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -81,7 +81,7 @@ def table(ours: Iterable[str], theirs: Iterable[str], core: Iterable[str]) -> li
 def main() -> int:
     """Write the page."""
     from onnxwright.atenlib.load import functions
-    from onnxwright.testing.aten_schemas import core_operators, no_inference
+    from onnxwright.sweep.aten_schemas import core_operators, no_inference
 
     theirs = {name.removesuffix(".default") for name in of_torch()}
     core = [name for name in core_operators() if not no_inference(name)]

@@ -4,10 +4,13 @@
     python -m tools.matrix --python python3.10 --python python3.13 --share quick --store
     python -m tools.matrix --form wheel --form sdist --only newest --share quick --store
     python -m tools.matrix --only floor --set onnx==1.19     # would a lower floor do?
+    python -m tools.matrix --torch 2.10.0 --torch newest     # exports, by these versions of PyTorch
     python -m tools.matrix --page                            # docs/compatibility.md anew
 
 The floors are those of `pyproject.toml`.  An environment is made once in `--folder` and used again.
-No configuration has PyTorch: tests that need it are left out.  A wheel or an sdist is built from
+No configuration but those of `--torch` has PyTorch: tests that need it are left out of others.
+`--torch` runs `TORCH_TESTS`, each night for the oldest and the newest version; the newest
+dependencies are installed with it.  A wheel or an sdist is built from
 this folder and installed; its tests run in a copy that has no `onnxwright` beside them, and the
 README's first example and the commands of `matrix_installed` in an empty folder.  `--store` writes
 the counts to `docs/compatibility.json`, one entry for each configuration.
@@ -37,6 +40,8 @@ from tools.matrix_page import PAGE, STORED, Result, page, read
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = ("exporter", "atenlib", "testing", "typing", "test_site.py", "test_notebooks.py")
 """Tests that need more than the run-time dependencies."""
+TORCH_TESTS = ("tests/exporter/test_torch_versions.py", "tests/exporter/test_replacements.py")
+"""Exports of each kind, and whether each replacement is still needed: for a version of PyTorch."""
 OF_THE_REPOSITORY = ("tools", "test_architecture.py", "test_docs.py", "test_benchmarks.py",
                      "test_doctests.py")  # fmt: skip
 """Tests of the repository's own files: they cannot run where only the package is installed."""
@@ -205,6 +210,49 @@ def run(chosen: Configuration, given: argparse.Namespace, workplace: Path) -> Re
     )
 
 
+def run_torch(version: str, python: str, folder: Path) -> bool:
+    """Run the exports of every kind with a version of PyTorch.
+
+    Args:
+        version: "2.10.0"; "oldest" for that of `pyproject.toml`, "newest" for what pip finds.
+        python: the interpreter.
+        folder: where environments are kept.
+
+    Returns:
+        Whether all passed.
+
+    Raises:
+        CalledProcessError: the environment cannot be made.
+    """
+    wanted = [*requirements("newest", (), _version(python)), *torch_requirements(version)]
+    print(f"== {python}: {' '.join(wanted)}", flush=True)
+    found = environment(folder, python, wanted)
+    options = ["-q", "-p", "no:cacheprovider", "-rs", "-m", "slow or not slow"]
+    command = [str(found), "-m", "pytest", *options, *TORCH_TESTS]
+    paths = {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **paths}, check=False)
+    print(f"== PyTorch {version}: {'passed' if done.returncode == 0 else 'failed'}", flush=True)
+    return done.returncode == 0
+
+
+def torch_requirements(version: str) -> list[str]:
+    """What is installed to export with a version of PyTorch.
+
+    Args:
+        version: as in `run_torch`.
+
+    Returns:
+        Requirements; transformers is that of the extra `test`.
+    """
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'^torch = \["torch>=([\d.]+)"\]', text, re.MULTILINE)
+    models = re.search(r'"(transformers[^"]*)"', text)
+    assert oldest is not None
+    assert models is not None
+    number = {"oldest": f"=={oldest[1]}.0", "newest": ""}.get(version, f"=={version}")
+    return [f"torch{number}", models[1]]
+
+
 def _title(chosen: Configuration) -> str:
     return f"{chosen.python}, {chosen.kind}, {chosen.form}, {chosen.share}"
 
@@ -286,11 +334,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--set", action="append", default=[], help="a requirement to use instead")
     parser.add_argument("--folder", type=Path, default=ROOT / ".matrix")
     parser.add_argument("--store", action="store_true", help=f"write the counts to {STORED.name}")
+    parser.add_argument(
+        "--torch", action="append", default=[], metavar="VERSION",
+        help="export with this version of PyTorch, and run nothing else; or oldest, newest",
+    )  # fmt: skip
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.name} and nothing else")
     parser.add_argument("tests", nargs="*", help="tests to run instead; these cannot be stored")
     given = parser.parse_args(arguments)
     if given.store and (given.tests or given.set):
         parser.error("only whole shares with the dependencies of pyproject.toml can be stored")
+    if given.torch:
+        pythons = given.python or [sys.executable]
+        runs = [run_torch(v, python, given.folder) for python in pythons for v in given.torch]
+        return int(not all(runs))
     bad = False
     for chosen in [] if given.page else _configurations(given):
         with tempfile.TemporaryDirectory() as workplace:

@@ -28,8 +28,8 @@ FEWEST_NAMES = 4
 ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("atenlib/helpers/sizes.py", "_ON_INTS"): "Python's arithmetic on sizes that are numbers",
     ("atenlib/ops/diff_gradient.py", "_COMPLEX"): "what complex numbers are computed by",
-    ("builder/simplify.py", "_RULES"): "rewrites by the operator at their root",
-    ("builder/simplify.py", "_reshape"): "the pattern of a rewrite",
+    ("tracing/simplify.py", "_RULES"): "rewrites by the operator at their root",
+    ("tracing/simplify.py", "_reshape"): "the pattern of a rewrite",
     ("ir/validation/model.py", "_BODIES"): "attributes that have to hold a graph",
     (
         "ir/validation/nodes.py",
@@ -50,9 +50,9 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("optimizer/library/transposing.py", "_ROUNDED"): "the operators that rules are made for",
     ("optimizer/library/transposing.py", "BEFORE"): "the operators that rules are made for",
     ("optimizer/norm_folding.py", "_BEFORE"): "the pattern of a rewrite",
-    ("optimizer/versions/fits.py", "_OF_NEW_TYPES"): "whose attributes are for new types only",
-    ("optimizer/versions/fits.py", "_wider"): "whose type is an attribute or has no variable",
-    ("optimizer/versions/rules/down_axes.py", "_WITHOUT_REDUCTION"): "what an adapter emits",
+    ("versions/fits.py", "_OF_NEW_TYPES"): "whose attributes are for new types only",
+    ("versions/fits.py", "_wider"): "whose type is an attribute or has no variable",
+    ("versions/rules/down_axes.py", "_WITHOUT_REDUCTION"): "what an adapter emits",
 }
 
 

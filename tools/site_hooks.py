@@ -27,7 +27,7 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
          "Evaluator", "OrtEvaluator", "ReferenceEvaluator", "Tensor", "trace", "debug",
          "first_divergence", "implement", "implement_function"),
     ),
-    "builder": ("Building by calls", ("GraphBuilder",)),
+    "builder": ("Building by calls", ("GraphBuilder", "build_graph", "build_into", "nn")),
     "models": (
         "Loading, saving and changing models",
         ("load", "save", "optimize", "rewrite", "find", "rule", "facts", "Const", "Attr", "Attrs",
@@ -168,6 +168,28 @@ def _page_of(place: str) -> str | None:
     return place.removeprefix("docs/") if place.startswith("docs/") else None
 
 
+# A field that leaves the lines of a page that have all of its words.
+_SEARCH_FIELD = """<input type="search" id="symptom-filter" placeholder="Words of the message"
+  aria-label="Filter the codes" style="width: 100%; padding: 0.5em; font: inherit">
+<script>
+document.getElementById("symptom-filter").addEventListener("input", (event) => {
+  const words = event.target.value.toLowerCase().split(/\\s+/);
+  for (const list of document.querySelectorAll("article ul")) {
+    let shown = 0;
+    for (const line of list.children) {
+      const text = line.textContent.toLowerCase();
+      line.hidden = !words.every((word) => text.includes(word));
+      shown += !line.hidden;
+    }
+    list.hidden = !shown;
+    const heading = list.previousElementSibling;
+    if (heading?.tagName === "H2") heading.hidden = !shown;
+  }
+});
+</script>
+"""
+
+
 # -- what MkDocs calls -----------------------------------------------------------------------------
 
 
@@ -181,7 +203,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Keep links inside the site."""
+    """Keep links inside the site, and put a search field above the symptoms."""
     path = page.file.src_uri
     sources = {made: source for source, made in _FILES.items()}
+    if path == "guide/symptoms.md":
+        title, _newline, rest = markdown.partition("\n")
+        markdown = f"{title}\n\n{_SEARCH_FIELD}\n{rest}"
     return relink(markdown, path, sources.get(path))

@@ -26,7 +26,7 @@ from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.ops import Ops
+from onnxwright.semantics.ops import OpsBase
 from onnxwright.types.dtypes import DType
 
 # Parameters of torch's schemas that say nothing about the values computed in inference.
@@ -130,7 +130,7 @@ class AtenFunction:
         self.complex_body = body
         return body
 
-    def __call__(self, op: Op | Ops, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, op: Op | OpsBase, /, *args: Any, **kwargs: Any) -> Any:
         """Run or build it.
 
         Args:

@@ -80,7 +80,7 @@ class OpTest:
         skip: samples that are not run.
         compare: `"values"`; `"shape"` for random results: dtype and shape only; `"svd"`,
             `"svd with v"`, `"eigh"` or `"eig"` where vectors are free to have another sign or
-            phase: what is unique of the results (`testing.unique_parts`).
+            phase: what is unique of the results (`sweep.unique_parts`).
 
     Example:
         >>> OpTest("clamp").name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -142,16 +142,12 @@ def is_value(x: object) -> TypeIs[Value]:
 
 # The arguments of a call by name, as rules see them.
 Arguments: TypeAlias = dict[str, Any]
-# Arguments a rule only reads.
-ReadArguments: TypeAlias = Mapping[str, Any]
-
 __all__ = [
     "Arguments",
     "Number",
     "Op",
     "OpCall",
     "Operand",
-    "ReadArguments",
     "Size",
     "Value",
     "is_value",

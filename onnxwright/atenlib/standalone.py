@@ -12,13 +12,13 @@ import onnx_ir as ir
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBackend
-from onnxwright.builder.closing import Closed, finalize, lowest_ir_version
 from onnxwright.eager import foreign, select
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
+from onnxwright.tracing.closing import Closed, finalize, lowest_ir_version
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of

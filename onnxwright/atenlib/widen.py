@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.eager.backend import EagerBackend
+from onnxwright.ir.builder import Recorder
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.context import ConvertCall
 from onnxwright.types.dtypes import DType
+from onnxwright.versions.one_call import converted_call
 
 # Where to go from a type, nearest first; each step holds every value of the type.
 _WIDER = {
@@ -106,6 +110,11 @@ class AtenEagerBackend(_Widening, EagerBackend):
 
 class AtenTracingBackend(_Widening, TracingBackend):
     """The tracing backend, in types that have kernels."""
+
+    def __init__(
+        self, recorder: Recorder, opset: Opset, convert_call: ConvertCall = converted_call
+    ) -> None:
+        super().__init__(recorder, opset, convert_call)
 
 
 class AtenOps(Ops):

@@ -12,7 +12,6 @@ from typing import Any
 from onnxwright.builder import neighbourhood
 from onnxwright.builder.names import Names
 from onnxwright.builder.parts import BuilderOps
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import builder as messages
@@ -25,8 +24,9 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.registry import InputParam
 from onnxwright.semantics import calls
 from onnxwright.semantics.calls import parameter_at
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 

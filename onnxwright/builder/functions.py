@@ -8,17 +8,17 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.context import BuildContext
-from onnxwright.builder.inline import call_function
-from onnxwright.builder.scripts import is_script
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue import names as call_messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
 from onnxwright.ir.loading import open_ir_function
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.inline import call_function
+from onnxwright.tracing.scripts import is_script
 from onnxwright.types.kinds import OnnxType
 
 Key = tuple[str, str, str]

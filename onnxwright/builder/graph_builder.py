@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import onnx
@@ -17,9 +17,7 @@ from onnxwright.builder.opening import fill
 from onnxwright.builder.parts import BuilderOps, Subgraph
 from onnxwright.builder.results import Results
 from onnxwright.builder.running import Running
-from onnxwright.builder.scopes import Scopes
-from onnxwright.builder.scripts import is_script
-from onnxwright.builder.tracing import TracingBackend
+from onnxwright.builder.scopes import Scoped, Scopes
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -28,13 +26,16 @@ from onnxwright.ir.builder import Recorder
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe
-from onnxwright.types.kinds import AttrKind
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.scripts import is_script
+from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference
+from onnxwright.versions.one_call import converted_call
 
 
-class GraphBuilder(Running, Results):
+class GraphBuilder(Running, Results, Scoped):
     """A graph under construction.
 
     Args:
@@ -89,7 +90,7 @@ class GraphBuilder(Running, Results):
             version = opset.version
         elif opset is not None and not isinstance(opset, Mapping):
             version = opset
-        self.backend = TracingBackend(Recorder(), Opset("", version))
+        self.backend = TracingBackend(Recorder(), Opset("", version), converted_call)
         self.ir_version = ir_version
         self.name = name
         self.doc_string = doc_string
@@ -106,6 +107,7 @@ class GraphBuilder(Running, Results):
         self._output_names: set[str] = set()
         self._attributes: list[ir.Attr] = []
         self._made: Any = None
+        self._weights: dict[Any, GraphValue] = {}
         self.backend.folds = fold
         self.backend.guard = self._check
         self.backend.adapts_arrays = True
@@ -182,32 +184,6 @@ class GraphBuilder(Running, Results):
         self._outputs = [(n, v) for n, v in self._outputs if n != name]
         self._output_names.discard(name)
 
-    def scope(self, name: str, kind: Any = None) -> AbstractContextManager[None]:
-        """A module: nodes made inside `with` have its path in their metadata, as in exports.
-
-        Args:
-            name: its name in the module around it, such as `layers.0`.
-            kind: its class, or the name of that.
-
-        Returns:
-            A context manager.
-
-        Raises:
-            ScriptNameError: the name is not a text, or is empty (OW549).
-
-        Example:
-            >>> from onnxwright import FLOAT
-            >>> g = GraphBuilder()
-            >>> x = g.input("x", FLOAT["N"])
-            >>> with g.scope("encoder"), g.scope("layers.0", "Layer"):
-            ...     y = g.op.Relu(x, name="act")
-            >>> g.output(y, "y")
-            >>> node = g.to_model_proto().graph.node[0]
-            >>> {p.key.rsplit(".", 1)[-1]: p.value for p in node.metadata_props}["name_scopes"]
-            "['encoder', 'encoder.layers.0', 'act']"
-        """
-        return self._scopes.inside(name, kind)
-
     @property
     def functions(self) -> dict[tuple[str, str, str], ir.Function]:
         """The functions of the model, by domain, name and overload."""
@@ -274,6 +250,35 @@ class GraphBuilder(Running, Results):
         known = self.backend.initializer(array, owner=name)
         self._names.give(known, name)
         return known
+
+    def weight(
+        self, key: Any, name: str, tensor: ir.TensorProtocol | None, kind: OnnxType | None
+    ) -> GraphValue:
+        """A weight that keeps its name: it is neither folded nor shared with equal ones.
+
+        Args:
+            key: what it is the weight of; the same one gives the same value.
+            name: its name, exactly.
+            tensor: its numbers; without them it is an input of the model.
+            kind: its type, where there are no numbers.
+
+        Returns:
+            The value, in an object of its own.
+
+        Raises:
+            ScriptNameError: the name is taken by another value (OW544).
+        """
+        known = self._weights.get(key)
+        if known is None:
+            self._check(())
+            if tensor is None:
+                with self.backend.recorder.in_main_graph():
+                    known = self._names.input(name, kind)
+            else:
+                known = self.backend.value_of(self.backend.pool.weight(tensor, name))
+                self._names.give(known, name)
+            self._weights[key] = known
+        return self.backend.wrap(known.value, known.kind)
 
     def attribute(self, name: str, kind: AttrKind | str, default: Any = None) -> Any:
         """An attribute parameter, for a graph that becomes a function.

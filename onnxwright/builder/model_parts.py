@@ -8,32 +8,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import Carrier, kind_of
 from onnxwright.builder.functions import Functions
-from onnxwright.builder.inline import converted_model
-from onnxwright.builder.replay import Env, Replay
 from onnxwright.builder.replay_model import initializer
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue.names import BadCall
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.door import opened
+from onnxwright.ir import door
 from onnxwright.ir.function_names import rename_clashing
-from onnxwright.ir.loading import is_source
 from onnxwright.ir.nested import all_graphs, all_nodes
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.carrying import Carrier, kind_of
+from onnxwright.tracing.replay import Env, Replay
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.roles import Script
 from onnxwright.types.shapes import Dim
+from onnxwright.versions.api import convert_version
 
 
 def is_model(x: object) -> bool:
     """Whether an object is a model, a path of one, or holds one; scripts are functions here."""
-    return is_source(x) and not isinstance(x, (Script, onnx.FunctionProto, ir.Function))
+    return door.is_model(x) and not isinstance(x, Script)
 
 
 def call_model(
@@ -59,10 +57,10 @@ def call_model(
         ScriptTypeError: these are not its inputs, or their types differ (OW207).
         ConversionError: it has another opset version, and cannot be converted (OW870).
     """
-    model = opened(source).clone()
+    model = door.opened(source).clone()
     version = model.graph.opset_imports.get("", b.opset.version)
     if version != b.opset.version:
-        model = converted_model(model, b.opset.version)
+        model = convert_version(model, b.opset.version)
     given = _bind(b, model.graph, args, kwargs)
     _check_domains(b, model.graph)
     _rename_dims(model.graph, given)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue.builder import NameTaken
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.kinds import OnnxType
 
 

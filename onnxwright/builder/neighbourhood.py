@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
-from onnxwright.builder.context import BuildContext
 from onnxwright.ir.nested import subgraphs
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import BuildContext
 
 _MOST_INPUTS = 8
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import Carrier
 from onnxwright.builder.names import Names
-from onnxwright.builder.replay import Env, Replay
 from onnxwright.builder.replay_model import copy_value, filled
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.nested import subgraphs
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.carrying import Carrier
+from onnxwright.tracing.replay import Env, Replay
 
 
 def fill(b: TracingBackend, names: Names, model: ir.Model) -> list[GraphValue]:

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import onnx_ir as ir
 
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.semantics.unpacking import is_open, unpacked_into, wanted_outputs
+from onnxwright.tracing.backend import TracingBackend
 
 
 class Builder(Protocol):

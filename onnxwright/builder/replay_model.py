@@ -13,16 +13,17 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.call_types import CallTypes
-from onnxwright.builder.carrying import Carrier, kind_of
-from onnxwright.builder.closing import Closed, finalize, ir_graph
-from onnxwright.builder.constants import SHARED_BYTES
-from onnxwright.builder.replay import Env, Handler, Replay
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.call_types import CallTypes
+from onnxwright.tracing.carrying import Carrier, kind_of
+from onnxwright.tracing.closing import Closed, finalize, ir_graph
+from onnxwright.tracing.constants import SHARED_BYTES
+from onnxwright.tracing.replay import Env, Handler, Replay
+from onnxwright.versions.one_call import converted_call
 
 INFERRED = "onnxwright.inferred"
 """Where an output of a replayed model keeps the type that was inferred for it."""
@@ -95,7 +96,7 @@ class _ModelReplay:
     def _start(
         self, version: int, imports: Any, *, references: bool
     ) -> tuple[TracingBackend, Replay, Env]:
-        b = TracingBackend(Recorder(), Opset("", version))
+        b = TracingBackend(Recorder(), Opset("", version), converted_call)
         if self.options.prepare is not None:
             self.options.prepare(b)
         replay = Replay(

@@ -8,11 +8,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.closing import ModelFacts
 from onnxwright.builder.functions import CALLED, Functions
 from onnxwright.builder.neighbourhood import around
 from onnxwright.builder.scopes import Scopes
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
@@ -22,7 +20,9 @@ from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.ir.validation.damage import Damage
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.closing import ModelFacts
 
 # So many of the last nodes are shown in a notebook.
 _SHOWN = 40

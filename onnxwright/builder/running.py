@@ -8,16 +8,16 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.builder.calling import Calling
-from onnxwright.builder.carrying import kind_of
-from onnxwright.builder.closing import ModelFacts
 from onnxwright.builder.functions import Functions
-from onnxwright.builder.replay import Env, Replay
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import describe
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.carrying import kind_of
+from onnxwright.tracing.closing import ModelFacts
+from onnxwright.tracing.replay import Env, Replay
 
 
 class Running(Calling):

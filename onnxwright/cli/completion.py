@@ -7,11 +7,11 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onnxwright.cli.console import OK
-from onnxwright.cli.grammar import command
+from onnxwright.cli.shared.console import OK
+from onnxwright.cli.shared.grammar import command
 
 if TYPE_CHECKING:
-    from onnxwright.cli.grammar import Commands
+    from onnxwright.cli.shared.grammar import Commands
 
 
 SHELLS = ("bash", "zsh", "fish")

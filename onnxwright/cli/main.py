@@ -14,24 +14,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from onnxwright.cli import (
-    changing,
-    comparing,
-    compiling,
-    completion,
-    coverage,
-    decoding,
-    looking,
-    migrate_command,
-    optimizing,
-    parts,
-    quantizing,
-    running,
-    scripts,
-    small,
-    sweeping,
-)
-from onnxwright.cli.console import (
+from onnxwright.cli import completion
+from onnxwright.cli.change import changing, optimizing, parts, quantizing
+from onnxwright.cli.check import coverage, node_tests, small, sweeping
+from onnxwright.cli.export import compiling, decoding, scripts
+from onnxwright.cli.look import comparing, looking
+from onnxwright.cli.migrate import command as migrate_command
+from onnxwright.cli.run import running
+from onnxwright.cli.shared.console import (
     BUG,
     DIFFERS,
     USAGE,
@@ -40,7 +30,7 @@ from onnxwright.cli.console import (
     print_json,
     wants_color,
 )
-from onnxwright.cli.grammar import Formatter, Parser, in_words_of
+from onnxwright.cli.shared.grammar import Formatter, Parser, in_words_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import (
     ConversionValueError,
@@ -68,6 +58,7 @@ GROUPS = (
     decoding,
     migrate_command,
     comparing,
+    node_tests,
     sweeping,
     coverage,
     completion,
@@ -113,9 +104,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises:
         SystemExit: the command line is not understood, or help was asked for.
-
-    Source:
-        DESIGN sections 1 and 4.
 
     Example:
         >>> main(["explain", "OW000"])

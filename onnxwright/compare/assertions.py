@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from onnx import parser
+from typing_extensions import Unpack
 
 from onnxwright.compare.first_difference import Proto, difference
 from onnxwright.compare.mismatch import Mismatch
+from onnxwright.compare.strictness import Parts as ComparedParts
 from onnxwright.compare.strictness import Strictness
 from onnxwright.ir.loading import Parts, held_by, open_model
 from onnxwright.ir.model_kinds import kind_of
 from onnxwright.types.roles import Script
 
-_OF_SCRIPTS = dict.fromkeys(("graph_names", "io_names", "doc_strings", "metadata"), False)
-_BODY_ONLY = dict.fromkeys(("graph_names", "doc_strings", "metadata", "value_infos"), False)
+_OF_SCRIPTS: ComparedParts = {
+    "graph_names": False, "io_names": False, "doc_strings": False, "metadata": False,
+}  # fmt: skip
+_BODY_ONLY: ComparedParts = {
+    "graph_names": False, "doc_strings": False, "metadata": False, "value_infos": False,
+}  # fmt: skip
 
 
-def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
+def find_difference(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> Mismatch | None:
     """The first difference between two models, functions or graphs.
 
     Args:
@@ -50,7 +56,7 @@ def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
     return difference(left, right, Strictness(**parts))
 
 
-def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
+def assert_isomorphic(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:
     """Assert that two models, functions or graphs are the same up to names of intermediates.
 
     The order of nodes, initializers, functions, attributes and metadata entries does not matter,
@@ -88,7 +94,7 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
         raise AssertionError(f"not isomorphic: {found}")
 
 
-def assert_isomorphic_function(a: Any, b: Any, **parts: Any) -> None:
+def assert_isomorphic_function(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:
     """Assert that two functions are the same up to their names and all names in them.
 
     Args:
@@ -104,10 +110,11 @@ def assert_isomorphic_function(a: Any, b: Any, **parts: Any) -> None:
         >>> assert_isomorphic_function(text % ("f", "x", "x"), text % ("g", "a", "a"))
     """
     one, other = (parser.parse_function(x) if isinstance(x, str) else x for x in (a, b))
-    assert_isomorphic(one, other, **{**_BODY_ONLY, "io_names": False, **parts})
+    chosen: ComparedParts = {**_BODY_ONLY, "io_names": False, **parts}
+    assert_isomorphic(one, other, **chosen)
 
 
-def assert_isomorphic_graph(a: Any, b: Any, **parts: Any) -> None:
+def assert_isomorphic_graph(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:
     """Assert that two graphs are the same up to the names of the graphs and of intermediates.
 
     Args:
@@ -124,7 +131,8 @@ def assert_isomorphic_graph(a: Any, b: Any, **parts: Any) -> None:
         >>> assert_isomorphic_graph(text % "f", text % "g")
     """
     one, other = (_graph(x) for x in (a, b))
-    assert_isomorphic(one, other, **{**_BODY_ONLY, **parts})
+    chosen: ComparedParts = {**_BODY_ONLY, **parts}
+    assert_isomorphic(one, other, **chosen)
 
 
 def _graph(x: Any) -> Any:

@@ -29,6 +29,7 @@ class Change:
         left, right: what each side has; empty where it has nothing.
         details: the parts that differ, a line each.
         place: the Python line or the module that a node comes from, where the model says it.
+        rules: the rules of the optimizer that made the node of the second model, where it says so.
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Change:
     right: str = ""
     details: tuple[str, ...] = ()
     place: str = ""
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

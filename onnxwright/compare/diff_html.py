@@ -6,6 +6,7 @@ import html
 from collections import Counter
 from typing import Any
 
+from onnxwright.compare.diff_summary import rule_rows
 from onnxwright.diagnostics.text import clean_lines
 
 _STYLE = """
@@ -67,6 +68,7 @@ def page(title: str, summary: str, diff: Any, *, whole: bool = True) -> str:
         parts.append(f"<h1>{escape(title)}</h1>")
     parts.append(f"<p>{escape(summary)}</p>")
     parts += _legend(diff)
+    parts += _rules(diff)
     parts += _facts(diff)
     for where, rows in diff.rows.items():
         if any(row.kind != "same" for row in rows):
@@ -95,6 +97,29 @@ def _legend(diff: Any) -> list[str]:
         if counts[kind]
     ]
     return [f"<p>{''.join(chips)}</p>"] if chips else []
+
+
+def _rules(diff: Any) -> list[str]:
+    """What each rule of the optimizer did, where the second model says which rules made it."""
+    rows = rule_rows(diff.changes)
+    if not rows:
+        return []
+    head = "".join(
+        f"<th{place}>{text}</th>"
+        for text, place in (
+            ("rule", ' class="p"'), ("which nodes", ""), ("times", ' class="p"'),
+            ("nodes before", ' class="p"'), ("after", ' class="p"'),
+        )
+    )  # fmt: skip
+    lines = ["<h2>rules</h2>", "<table>", f"<tr>{head}</tr>"]
+    for row in rows:
+        name = row.rules or "folded, equal or unused"
+        numbers = (row.times, row.before, row.after)
+        lines.append(
+            f'<tr><td class="p">{escape(name)}</td><td>{escape(row.line[2:])}</td>'
+            + "".join(f'<td class="p">{n}</td>' for n in numbers) + "</tr>"
+        )  # fmt: skip
+    return [*lines, "</table>"]
 
 
 def _facts(diff: Any) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class ChangeLike(Protocol):
-    """What is read of a change; see `testing.changes.Change`."""
+    """What is read of a change; see `compare.changes.Change`."""
 
     @property
     def kind(self) -> str:
@@ -31,6 +31,14 @@ class ChangeLike(Protocol):
     @property
     def place(self) -> str:
         """Where a node comes from."""
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """The graphs around it."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules of the optimizer that made a node."""
 
 
 @dataclass
@@ -96,6 +104,65 @@ def block_lines(changes: Sequence[ChangeLike]) -> list[tuple[str, int, Block]]:
     return [(line, len(held), held[0]) for line, held in lines.items()]
 
 
+@dataclass(frozen=True)
+class RuleRow:
+    """What rules of the optimizer did, as the differences show it.
+
+    Fields:
+        rules: their names; empty where nodes are gone without a rule: folded, equal, unused.
+        line: the nodes that went and those that came.
+        times: in how many places.
+        before, after: how many nodes went and came, in all of them.
+    """
+
+    rules: str
+    line: str
+    times: int
+    before: int
+    after: int
+
+
+def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
+    """What each rule of the optimizer did, the rule with the most nodes first.
+
+    Args:
+        changes: the differences of two models, in order.
+
+    Returns:
+        The rows; none where no rule made a node of the second model.
+    """
+    found: dict[tuple[str, str], RuleRow] = {}
+    for _, part in groupby((c for c in changes if c.what == "node"), lambda c: c.where):
+        for block in _rule_blocks(list(part)):
+            names = dict.fromkeys(name for c in block.changes for name in c.rules)
+            gone = len(block.removed) + len(block.rewired)
+            come = len(block.added) + len(block.rewired)
+            here = Block(block.removed + block.rewired, block.added + block.rewired)
+            key = (", ".join(names), here.line())
+            known = found.get(key, RuleRow(*key, 0, 0, 0))
+            before, after = known.before + gone, known.after + come
+            found[key] = RuleRow(*key, known.times + 1, before, after)
+    if not any(rules for rules, _ in found):
+        return []
+    return sorted(found.values(), key=lambda r: (not r.rules, r.after - r.before))
+
+
+def _rule_blocks(changes: Sequence[ChangeLike]) -> list[Block]:
+    """Nodes that went and came side by side; what only reads something else is not among them."""
+    made: list[Block] = []
+    open_block = False
+    for change in changes:
+        kept = change.kind in ("changed", "rewired")
+        if kept and not change.rules:
+            open_block = False
+            continue
+        if not open_block:
+            made.append(Block())
+        open_block = True
+        getattr(made[-1], "rewired" if kept else change.kind).append(change)
+    return made
+
+
 def runs(changes: Sequence[ChangeLike]) -> list[tuple[bool, list[ChangeLike]]]:
     """Changes apart: those of nodes that were removed, added or rewired, and all others."""
     moved = ("removed", "added", "rewired")
@@ -115,4 +182,4 @@ def _operators(changes: Sequence[ChangeLike]) -> str:
 
 _MOST = 9
 
-__all__ = ["Block", "ChangeLike", "block_lines", "blocks", "runs"]
+__all__ = ["Block", "ChangeLike", "RuleRow", "block_lines", "blocks", "rule_rows", "runs"]

@@ -46,8 +46,10 @@ def diff(a: Any, b: Any) -> Diff:
     found = compare(left, right, (one or None, other or None))
     if found and all(c.kind == "rewired" for c in found.changes):
         # Twins that were matched crosswise: the exact matching decides.
-        parts = dict.fromkeys(("value_infos", "metadata", "doc_strings", "graph_names"), False)
-        if find_difference(a, b, **parts) is None:
+        same = find_difference(
+            a, b, value_infos=False, metadata=False, doc_strings=False, graph_names=False
+        )
+        if same is None:
             return Diff([], {}, found.same + len(found.changes))
     return found
 

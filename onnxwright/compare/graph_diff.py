@@ -22,7 +22,7 @@ from onnxwright.compare.equality import properties, same_attribute, same_type
 from onnxwright.compare.initializer_matching import Constants
 from onnxwright.compare.node_alignment import align
 from onnxwright.compare.node_fingerprints import Matching
-from onnxwright.compare.node_origin import place_of
+from onnxwright.compare.node_origin import place_of, rules_of
 from onnxwright.compare.proto_graph import (
     Body,
     ProtoGraph,
@@ -275,7 +275,8 @@ class _Bodies:
 
     def _added(self, node: ProtoNode, where: Where, rows: list[Row]) -> None:
         place = place_of(node.proto)
-        self._note(Change("added", "node", name_of(node), where, "", show(node), (), place), rows)
+        self._note(Change("added", "node", name_of(node), where, "", show(node), (), place,
+                          rules_of(node.proto)), rows)  # fmt: skip
 
     def _pair(self, a: ProtoNode, b: ProtoNode, where: Where, rows: list[Row]) -> None:
         facts = [*_attributes(a, b), *_described(a, b)]
@@ -285,8 +286,9 @@ class _Bodies:
             rows.append(Row("same", show(a), show(b)))
             return
         kind: Kind = "changed" if facts else "rewired"
+        rules = () if rules_of(a.proto) == rules_of(b.proto) else rules_of(b.proto)
         self._note(Change(kind, "node", name_of(a), where, show(a), show(b), (*facts, *values),
-                          place_of(a.proto)), rows)  # fmt: skip
+                          place_of(a.proto), rules), rows)  # fmt: skip
 
     def _inputs(self, a: ProtoNode, b: ProtoNode) -> Iterable[str]:
         for n in range(max(len(a.inputs), len(b.inputs))):

@@ -1,4 +1,4 @@
-"""Where a node comes from: the module of a network, or the Python line, if the model records it."""
+"""Where a node comes from: the module of a network, the Python line, rules of the optimizer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import onnx
 
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _ORIGIN = "onnxwright.origin"
+_RULES = "onnxwright.rules"
 # `file:line:col`, perhaps with the end.
 _PLACE = re.compile(r"(.+?):(\d+):\d+(?:-\d+:\d+)?")
 
@@ -60,4 +61,17 @@ def place_of(node: onnx.NodeProto) -> str:
     return module_of(node)
 
 
-__all__ = ["module_of", "place_of"]
+def rules_of(node: onnx.NodeProto) -> tuple[str, ...]:
+    """The rules of the optimizer that made a node, in the order of their use.
+
+    Args:
+        node: the node.
+
+    Returns:
+        Their names; none where nothing is recorded.
+    """
+    texts = [entry.value for entry in node.metadata_props if entry.key == _RULES]
+    return tuple(texts[0].split(", ")) if texts and texts[0] else ()
+
+
+__all__ = ["module_of", "place_of", "rules_of"]

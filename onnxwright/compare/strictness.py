@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from typing_extensions import TypedDict
+
 
 @dataclass(frozen=True)
 class Strictness:
@@ -52,4 +54,26 @@ class Strictness:
         return [f.name for f in fields(cls)]
 
 
-__all__ = ["Strictness"]
+class Parts(TypedDict, total=False):
+    """The keywords of comparisons, as type checkers read them: the fields of `Strictness`."""
+
+    io_names: bool
+    initializer_names: bool
+    initializers: bool
+    types: bool
+    value_infos: bool
+    node_names: bool
+    graph_names: bool
+    subgraph_names: bool
+    doc_strings: bool
+    metadata: bool
+    opset_imports: bool
+    ir_version: bool
+    producer: bool
+    functions: bool
+    attributes: bool
+    commutative: bool
+    folders: tuple[str, str]
+
+
+__all__ = ["Parts", "Strictness"]

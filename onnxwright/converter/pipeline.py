@@ -1,7 +1,7 @@
 """The stages from a Python function to IR, and the reasons for their order.
 
-`front` runs those that need no values, once for each function; `lower.lower_function` and
-`lower.lower_main` run the rest for each compilation.
+`front` runs those that need no values, once for each function; `lower.functions.lower_function` and
+`lower_main` beside it run the rest for each compilation.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 from weakref import ref
 
-from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
-from onnxwright.converter.analyze.names import bound_in, target_names
-from onnxwright.converter.capture import SourceUnit, capture
-from onnxwright.converter.depth import DEPTH_LIMIT, depth_of, room_for
-from onnxwright.converter.frame import OuterNames, check_names
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend.capture import SourceUnit, capture
+from onnxwright.converter.frontend.depth import DEPTH_LIMIT, depth_of, room_for
+from onnxwright.converter.frontend.names import bound_in, target_names
+from onnxwright.converter.frontend.outer_names import OuterNames, check_names
+from onnxwright.converter.frontend.parse import Parsed, parse
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.converter.normalize.verbatim_exits import verbatim_exits
-from onnxwright.converter.parse import Parsed, parse
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Sink, fail
 
 # Stage, what it gives, and the reason for its position.
 STAGES: tuple[tuple[str, str, str], ...] = (
-    ("capture", "function -> SourceUnit", "everything else reads its text and columns"),
-    ("parse", "ast -> HIR", "first, so that all that is unsupported is reported together"),
+    ("frontend.capture", "function -> SourceUnit", "everything else reads its text and columns"),
+    ("frontend.parse", "ast -> HIR", "first, so that all that is unsupported is reported together"),
     (
         "normalize.verbatim_exits",
         "HIR -> HIR",
@@ -40,9 +40,17 @@ STAGES: tuple[tuple[str, str, str], ...] = (
     ),
     ("normalize.single_exit", "HIR -> HIR", "before liveness: afterwards only branches and loops"),
     ("analyze.liveness", "HIR -> HIR", "after the passes: they move statements between branches"),
-    ("frame.check_names", "HIR -> HIR", "each time: names outside are read when compiling"),
-    ("lower", "HIR -> IR", "static choices, assignment and types need values: all happen here"),
-    ("reconcile", "IR -> IR", "after lowering: only then are all operators and types known"),
+    (
+        "frontend.outer_names.check_names",
+        "HIR -> HIR",
+        "each time: names outside are read when compiling",
+    ),
+    (
+        "lower.functions.lower_function",
+        "HIR -> IR",
+        "static choices, assignment and types need values: all happen here",
+    ),
+    ("lower.reconcile", "IR -> IR", "after lowering: only then are all operators and types known"),
     ("ir.verify", "IR -> IR", "last, on what is given out"),
 )
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+from typing_extensions import TypedDict, Unpack
 
-from onnxwright.converter.source_texts import remember_text
+from onnxwright.converter.frontend.source_texts import remember_text
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
 from onnxwright.decompiler.module_contents import Module, Options, Weights
@@ -169,6 +170,18 @@ def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:
     return proto, opened.folder
 
 
+class ScriptTextOptions(TypedDict, total=False):
+    """The options of `to_script`, as type checkers read them."""
+
+    name: str | None
+    operators: bool
+    inline_constants: int | bool
+    weights: Weights
+    weights_file: str | Path | None
+    output: str | Path | None
+    explain: list[str] | None
+
+
 def proto2python(
     model: Any,
     function_name: str | None = None,
@@ -176,7 +189,7 @@ def proto2python(
     use_operators: bool = False,
     inline_const: bool = False,
     rename: bool = False,  # noqa: ARG001 - names are always made readable
-    **options: Any,
+    **options: Unpack[ScriptTextOptions],
 ) -> str:
     """`to_script` under the name and keywords that other tools use.
 

@@ -151,9 +151,4 @@ def _tensor(kind: TensorType, uses: set[str]) -> str | None:
     return f"{base}[{dims or '()'}]"
 
 
-def dtype_name(number_: int) -> str:
-    """The name of an element type."""
-    return DType(number_).name
-
-
-__all__ = ["array_expression", "dtype_expression", "dtype_name", "type_expression"]
+__all__ = ["array_expression", "dtype_expression", "type_expression"]

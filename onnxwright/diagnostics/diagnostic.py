@@ -41,6 +41,8 @@ class Diagnostic:
     Fields:
         span: the primary place, or None where no Python line is known.
         labels: further places.
+        notes: lines under the message.
+        meant: the word that was probably meant where the source has the fact `name`.
     """
 
     code: ClassVar[str] = ""
@@ -53,6 +55,7 @@ class Diagnostic:
     span: Span | None = None
     labels: tuple[Label, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    meant: str | None = None
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)

@@ -7,6 +7,9 @@ are written by `python -m tests.harness.golden --accept`; `docs/errors` is a lin
 from __future__ import annotations
 
 import difflib
+import math
+import re
+from collections import Counter
 from importlib import resources
 
 
@@ -21,9 +24,6 @@ def explain(code: str) -> str:
 
     Raises:
         LookupError: no message has this code; the text names those that are near.
-
-    Source:
-        DESIGN section 4.
 
     Example:
         >>> explain("ow501").startswith("# OW501")
@@ -52,9 +52,6 @@ def codes() -> list[str]:
     Raises:
         Nothing.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> "OW501" in codes()
         True
@@ -64,4 +61,62 @@ def codes() -> list[str]:
     return sorted(name[:-3] for name in names if name.startswith("OW") and name.endswith(".md"))
 
 
-__all__ = ["codes", "explain"]
+def summary(code: str) -> str:
+    """What a code means, in the first paragraph of its page.
+
+    Args:
+        code: a code that has a page.
+
+    Returns:
+        One line.
+
+    Raises:
+        LookupError: no message has this code.
+
+    Example:
+        >>> summary("OW302")
+        'A name is read after an `if` or a loop that does not always give it a value.'
+    """
+    paragraph = explain(code).partition("\n")[2].strip().partition("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+def search(words: str, limit: int = 10) -> list[str]:
+    """The codes whose pages have some words, for instance those of a message.
+
+    A word counts the more, the fewer pages have it; in the summary of a page it counts twice.
+
+    Args:
+        words: any text; upper and lower case are the same.
+        limit: how many codes at most.
+
+    Returns:
+        The codes, the best first; only those that score at least half of the best.
+
+    Source:
+        Inverse document frequency, `log(pages / pages with the word)`.
+
+    Example:
+        >>> search("a name is read after an if or a loop")[0]
+        'OW302'
+    """
+    asked = _words(words)
+    pages = {code: _words(explain(code)) for code in codes()}
+    counts = Counter(word for page in pages.values() for word in page & asked)
+    weights = {word: math.log(len(pages) / count) for word, count in counts.items()}
+    scores = {
+        code: sum(weights[word] for word in page & asked)
+        + sum(weights[word] for word in _words(summary(code)) & asked)
+        for code, page in pages.items()
+        if page & asked
+    }
+    best = max(scores.values(), default=0.0)
+    ranked = sorted(scores, key=lambda code: (-scores[code], code))
+    return [code for code in ranked if scores[code] >= best / 2][:limit]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z_]+|\d+", text.lower()))
+
+
+__all__ = ["codes", "explain", "search", "summary"]

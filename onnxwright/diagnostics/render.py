@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.fixes import fixes_of
 from onnxwright.diagnostics.origins import UnreadSpan
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.diagnostics.text import clean, clean_lines
@@ -97,9 +98,6 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     Raises:
         KeyError: a template names a fact the message does not have.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> render(Diagnostic(notes=("no place is known",)))
         'error: \n   = note: no place is known'
@@ -136,9 +134,6 @@ def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str
     Raises:
         KeyError: a template names a fact its message does not have.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> render_all([])
         ''
@@ -155,14 +150,11 @@ def render_json(diagnostic: Diagnostic) -> str:
         diagnostic: the message.
 
     Returns:
-        An object with `code`, `severity`, `title`, `label`, `help`, `notes`, `span` and `labels`;
-        lines count from one, columns from zero, both in characters.
+        An object with `code`, `severity`, `title`, `label`, `help`, `notes`, `span`, `labels` and
+        `fixes`; lines count from one, columns from zero, both in characters.
 
     Raises:
         KeyError: a template names a fact the message does not have.
-
-    Source:
-        DESIGN section 4.
 
     Example:
         >>> render_json(Diagnostic())[:23]
@@ -178,6 +170,10 @@ def render_json(diagnostic: Diagnostic) -> str:
             "notes": list(diagnostic.notes),
             "span": _span_json(diagnostic.span),
             "labels": [{"text": x.text, "span": _span_json(x.span)} for x in diagnostic.labels],
+            "fixes": [
+                {"title": fix.title, "span": _span_json(fix.span), "text": fix.text}
+                for fix in fixes_of(diagnostic)
+            ],
         },
         ensure_ascii=False,
     )

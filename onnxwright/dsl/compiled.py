@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.converter.context import Script
-from onnxwright.converter.lower import input_type
-from onnxwright.converter.scripts import bind_arguments
+from onnxwright.converter.lower.calls.scripts import bind_arguments
+from onnxwright.converter.lower.context import Script
+from onnxwright.converter.lower.functions import input_type
 from onnxwright.dsl.model import ModelOptions, to_model_proto
 from onnxwright.eager import foreign
 from onnxwright.eager.ort.compiled_models import CompiledModel

@@ -9,9 +9,9 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Protocol, TypeVar, Union, overload
 
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, Unpack
 
 from onnxwright.diagnostics.diagnostic import located
 from onnxwright.diagnostics.span import Span
@@ -19,7 +19,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.model_kinds import ModelKind, register
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.code_cache import cached_by_code
-from onnxwright.types.roles import Script, SymbolicValue
+from onnxwright.types.roles import BackendValue, Script, SymbolicValue
 
 if TYPE_CHECKING:
     import onnx
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from onnx_ir.schemas import OpSignature
 
     from onnxwright.dsl.function_ir import FunctionIR
+    from onnxwright.dsl.options import CompileOptionTypes
     from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
+    from onnxwright.types.tensors import Tensor
 
 
 class SupportsArray(Protocol):
@@ -37,9 +39,18 @@ class SupportsArray(Protocol):
     def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
-ArrayLike = Union[SupportsArray, float, complex, str, Sequence[Any], Mapping[Any, Any], None]
+# What a parameter of a tensor takes, by position or by name.  A number or text by name is an
+# attribute's, which is checked with the annotation of that.
+NamedArray = Union[SupportsArray, BackendValue, list[Any], tuple[Any, ...], Mapping[Any, Any], None]
+ArrayLike = Union[NamedArray, float, complex, str, Sequence[Any]]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)  # noqa: PLC0105 - as in typing.Callable
+# The parameters after the first ones, and the types of those: a tensor or several.
+Rest = ParamSpec("Rest")
+T1 = TypeVar("T1", bound="Tensor | Sequence[Tensor] | None")
+T2 = TypeVar("T2", bound="Tensor | Sequence[Tensor] | None")
+T3 = TypeVar("T3", bound="Tensor | Sequence[Tensor] | None")
+T4 = TypeVar("T4", bound="Tensor | Sequence[Tensor] | None")
 
 
 class ScriptFunction(Script, Generic[P, R]):
@@ -115,11 +126,50 @@ class ScriptFunction(Script, Generic[P, R]):
 
     # -- being a function ------------------------------------------------------------------------
 
-    # A body is checked with the types it names; a call takes arrays and what becomes one.
+    # A body is checked with the types it names; a call takes arrays and what becomes one, for as
+    # many of the first parameters as there are tensors, and attributes of their types.
     @overload
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload
-    def __call__(self, /, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, Rest], R],
+        first: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, T2, Rest], R],
+        first: ArrayLike,
+        second: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, T2, T3, Rest], R],
+        first: ArrayLike,
+        second: ArrayLike,
+        third: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: ScriptFunction[Concatenate[T1, T2, T3, T4, Rest], R],
+        first: ArrayLike,
+        second: ArrayLike,
+        third: ArrayLike,
+        fourth: ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> Any: ...
+    @overload
+    def __call__(self, /, *args: NamedArray, **kwargs: NamedArray) -> Any: ...
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the Python function on values, each operator through the current evaluator.
 
@@ -185,6 +235,16 @@ class ScriptFunction(Script, Generic[P, R]):
     # -- facts -----------------------------------------------------------------------------------
 
     @property
+    def func(self) -> Callable[P, R]:
+        """The Python function, under the name that onnxscript has for it."""
+        return self.function
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What `to_model_proto` takes where it is called without, as onnxscript calls it."""
+        return dict(self.model_options)
+
+    @property
     def signature(self) -> FunctionSignature:
         """Its parameters and results, as annotations and defaults say."""
         if self._signature is None:
@@ -196,7 +256,7 @@ class ScriptFunction(Script, Generic[P, R]):
 
     def _definition(self) -> Span | None:
         """Where the function is written, for messages about its annotations."""
-        from onnxwright.converter.capture import capture
+        from onnxwright.converter.frontend.capture import capture
 
         try:
             return capture(self.function, self.source_text).span
@@ -215,7 +275,7 @@ class ScriptFunction(Script, Generic[P, R]):
         Raises:
             ScriptError: it cannot be found (OW202, OW203).
         """
-        from onnxwright.converter.capture import capture
+        from onnxwright.converter.frontend.capture import capture
 
         unit = capture(self.function, self._source)
         node: Any = unit.node
@@ -445,7 +505,7 @@ class ScriptFunction(Script, Generic[P, R]):
         smaller: onnx.ModelProto = optimized(made)
         return smaller
 
-    def compile(self, **options: Any) -> Callable[P, R]:
+    def compile(self, **options: Unpack[CompileOptionTypes]) -> Callable[P, R]:
         """One ONNX Runtime session for the whole function, made for the types it is called with.
 
         Args:
@@ -468,7 +528,7 @@ class ScriptFunction(Script, Generic[P, R]):
         """
         from onnxwright.dsl.compiled import CompiledScript
 
-        return CompiledScript(self, options)
+        return CompiledScript(self, dict(options))
 
 
 # Arguments of `to_model_proto` that make sense for one model only.
@@ -480,7 +540,7 @@ OnnxFunction = ScriptFunction
 def _plain(function: Any) -> FunctionType:
     if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
         return function
-    from onnxwright.converter.capture import plain_function
+    from onnxwright.converter.frontend.capture import plain_function
 
     return plain_function(function)
 
@@ -489,7 +549,7 @@ def _early_text(function: FunctionType, depth: int) -> str | None:
     """The text of a function that is in no file, found while it still can be."""
     if not function.__code__.co_filename.startswith("<"):
         return None
-    from onnxwright.converter.capture import early_text
+    from onnxwright.converter.frontend.capture import early_text
 
     return early_text(function, depth + 2)
 

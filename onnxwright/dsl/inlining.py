@@ -7,13 +7,12 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.converter.context import Script
-from onnxwright.converter.lower import Lowered, lower_function, lower_main
-from onnxwright.converter.scripts import bind_arguments
+from onnxwright.converter.lower.calls.scripts import bind_arguments
+from onnxwright.converter.lower.context import Context, Script
+from onnxwright.converter.lower.functions import Lowered, lower_function, lower_main
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.dsl.compilation import new_context
 from onnxwright.dsl.model import as_ir_function, called_by
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.dtypes import DType
@@ -55,7 +54,7 @@ def lower_call(
         elif value is not None:
             values[p.name] = to_value(value, _wanted(p.spec))
     types = {name: value.kind for name, value in values.items() if value.kind is not None}
-    context = new_context(choose=lambda _: "inline", opset_version=version)
+    context = Context(choose=lambda _: "inline", opset_version=version)
     body = lower_main(script, context, attributes, types)
     return body, [values[name] for name in values], body.recorder.scopes[0].initializers
 
@@ -73,7 +72,7 @@ def lower_functions(script: Script, version: int) -> list[ir.Function]:
     Raises:
         ScriptError: one of them cannot be an ONNX function on its own.
     """
-    context = new_context(opset_version=version)
+    context = Context(opset_version=version)
     main = lower_function(script, context)
     return [as_ir_function(low) for low in (*called_by(main, context), main)]
 

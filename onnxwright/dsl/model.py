@@ -10,12 +10,11 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, is_script
-from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.converter.lower.context import Context, Script, is_script
+from onnxwright.converter.lower.functions import Lowered, input_type, lower_function, lower_main
 from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.catalogue import models as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.dsl.compilation import new_context
 from onnxwright.dsl.verbatim import Details, ModelFacts, verbatim_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
@@ -63,7 +62,7 @@ class ModelOptions:
 
 def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
     """A script as an `onnx_ir.Function`."""
-    return as_ir_function(lower_function(script, context or new_context()))
+    return as_ir_function(lower_function(script, context or Context()))
 
 
 def as_ir_function(lowered: Lowered) -> ir.Function:
@@ -110,13 +109,13 @@ def check(script: Script) -> None:
         return
     optional = [p for p in script.signature.attributes if p.default is None]
     try:
-        lower_function(script, new_context())
+        lower_function(script, Context())
     except ScriptError:
         required = [p for p in script.signature.attributes if p.default is EMPTY]
         typed = all(adapters.complete(input_type(p)) for p in script.signature.values)
         if not optional or required or not typed:
             raise
-        lower_main(script, new_context(), {}, {})
+        lower_main(script, Context(), {}, {})
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ def _lower_all(
     default: int | None = None,
 ) -> tuple[Context, Lowered, list[Lowered]]:
     """The main graph and every function it calls, directly or not, callees before callers."""
-    context = new_context(choose=chosen, opset_version=version, default_version=default)
+    context = Context(choose=chosen, opset_version=version, default_version=default)
     main = lower_main(script, context, attributes, types)
     return context, main, called_by(main, context)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, Unpack
 
 from onnxwright.dsl.function import ScriptFunction
+from onnxwright.dsl.options import ScriptOptionTypes
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.roles import function_marker
 
@@ -31,8 +32,9 @@ def script(
     overload: str = "",
     source: str | None = None,
     opset: Opset | None = None,
+    op_type: str | None = None,
     trace_only: bool = False,
-    **model_options: Any,
+    **model_options: Unpack[ScriptOptionTypes],
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
 @function_marker
 def script(
@@ -45,8 +47,9 @@ def script(
     overload: str = "",
     source: str | None = None,
     opset: Opset | None = None,
+    op_type: str | None = None,
     trace_only: bool = False,
-    **model_options: Any,
+    **model_options: Unpack[ScriptOptionTypes],
 ) -> Any:
     """Make an ONNX function of a Python function.
 
@@ -61,6 +64,7 @@ def script(
         overload: which of several ONNX functions of that name it is.
         source: the text of the function, where it is in no file (a frozen application).
         opset: the same as `domain` given an `Opset`, as a keyword.
+        op_type: the same as `name`.
         trace_only: calls with values of a graph that is being built (a `GraphBuilder`'s, an
             export's) run the Python function, so that it may use any Python and leaves no node of
             its own; elsewhere it is a script as any.
@@ -73,6 +77,7 @@ def script(
     Raises:
         ScriptTypeError: the object is not a Python function (OW104).
         TypeError: `to_model_proto` has no such option.
+        ValueError: the name is empty, or is given twice and differs.
 
     Example:
         >>> import numpy as np
@@ -91,6 +96,12 @@ def script(
         domain = opset
     if isinstance(domain, Opset):
         version, domain = domain.version, domain.domain
+    if op_type is not None and name not in (None, op_type):
+        raise ValueError(f"the name is given twice: name={name!r} and op_type={op_type!r}")
+    name = name if op_type is None else op_type
+    given: object = name
+    if given is not None and not (isinstance(given, str) and given.strip()):
+        raise ValueError(f"the name of an ONNX function is a text that is not empty, got {given!r}")
 
     @function_marker
     def decorate(function: Callable[P, R]) -> ScriptFunction[P, R]:

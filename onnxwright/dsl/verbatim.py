@@ -13,9 +13,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Script, VerbatimPlan
-from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
-from onnxwright.dsl.compilation import new_context
+from onnxwright.converter.lower.context import Context, Script, VerbatimPlan
+from onnxwright.converter.lower.functions import Lowered, input_type, lower_function, lower_main
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.initializers import add_initializers
@@ -100,7 +99,7 @@ class ModelFacts:
 
 def verbatim_function(script: Script, details: Details) -> onnx.FunctionProto:
     """A script as a FunctionProto, one node for each call."""
-    context = new_context(choose=lambda _: "call", verbatim=True)
+    context = Context(choose=lambda _: "call", verbatim=True)
     context.plans[script.function] = details.plan
     return _Writer(lower_function(script, context), details).function()
 
@@ -114,7 +113,7 @@ def verbatim_model(
     input_types: Mapping[str, OnnxType],
 ) -> onnx.ModelProto:
     """A script and its functions as a model, one node for each call."""
-    context = new_context(choose=lambda _: "call", verbatim=True)
+    context = Context(choose=lambda _: "call", verbatim=True)
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)

@@ -1,7 +1,7 @@
 """Operators of ONNX Runtime's domain com.microsoft in numpy, for the reference evaluator.
 
-These are the operators that `optimize` and `quantize_weights` write into models.  Half precision is
-computed in single precision and rounded once.
+These are the operators that `optimize` and `quantize_weights` write into models, and common ones of
+other tools.  Half precision is computed in single precision and rounded once.
 """
 
 from __future__ import annotations
@@ -13,36 +13,39 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.eager.contrib_attention import (
+    attention,
+    group_query_attention,
+    multi_head_attention,
+    rotary_embedding,
+)
+from onnxwright.eager.contrib_quantized import QUANTIZED
+from onnxwright.eager.contrib_rows import (
+    Array,
+    bias_gelu,
+    embed_layer_normalization,
+    fast_gelu,
+    gelu,
+    quick_gelu,
+    sigmoid,
+    skip_layer_normalization,
+    skip_simplified_layer_normalization,
+    wide,
+)
 from onnxwright.eager.contrib_weights import gather_block_quantized, matmul_nbits
 from onnxwright.eager.reference_calls import reference_results
 from onnxwright.opset.opsets import Opset
 
-Array = np.ndarray[Any, Any]
 Kernel = Callable[..., tuple[Any, ...]]
 
 DOMAIN = "com.microsoft"
-
-
-def _wide(*inputs: Array | None) -> list[Any]:
-    """Inputs of half precision in single precision."""
-    return [x.astype(np.float32) if x is not None and x.itemsize == 2 else x for x in inputs]
-
-
-def _erf(x: Array) -> Array:
-    found: Array = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64))
-    return found
-
-
-def _sigmoid(x: Array) -> Array:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
 
 
 # Activation -> its function of a value and of its parameters, and what those are if not given.
 _ACTIVATIONS: dict[str, tuple[Callable[..., Any], tuple[float, ...]]] = {
     "Relu": (lambda x: np.maximum(x, 0), ()),
     "Tanh": (np.tanh, ()),
-    "Sigmoid": (_sigmoid, ()),
+    "Sigmoid": (sigmoid, ()),
     "Softplus": (lambda x: np.logaddexp(x, np.zeros((), x.dtype)), ()),
     "Softsign": (lambda x: x / (1 + np.abs(x)), ()),
     "LeakyRelu": (lambda x, a: np.where(x < 0, a * x, x), (0.01,)),
@@ -127,103 +130,60 @@ def _turned(side: Array, last: int, batch: int) -> Array:
     return np.swapaxes(side, -1, -2) if last and side.ndim > 1 else side
 
 
-def gelu(x: Array) -> tuple[Array]:
-    """Gelu with Erf."""
-    return ((x * 0.5 * (1 + _erf(x / math.sqrt(2)))).astype(x.dtype),)
+def inverse(x: Array) -> tuple[Array]:
+    """The inverse of matrices."""
+    (matrices,) = wide(x)
+    return (np.linalg.inv(matrices).astype(x.dtype),)
 
 
-def bias_gelu(x: Array, bias: Array) -> tuple[Array]:
-    """Gelu of a sum."""
-    return gelu(x + bias)
+def expand_dims(x: Array, axis: Array) -> tuple[Array]:
+    """A dimension of size 1 at an axis."""
+    return (np.expand_dims(x, int(axis.reshape(-1)[0])),)
 
 
-def fast_gelu(x: Array, bias: Array | None = None) -> tuple[Array]:
-    """Gelu approximated with Tanh, of a sum."""
-    (y,) = _wide(x if bias is None else x + bias)
-    inner = math.sqrt(2 / math.pi) * (y + 0.044715 * y**3)
-    return ((0.5 * y * (1 + np.tanh(inner))).astype(x.dtype),)
+def cdist(a: Array, b: Array, *, metric: str = "sqeuclidean") -> tuple[Array]:
+    """The distances between the rows of two matrices."""
+    if metric not in ("sqeuclidean", "euclidean"):
+        raise NotImplementedError(f"the metric {metric!r} is not known here")
+    squares = np.square(a[:, None] - b[None]).sum(axis=-1)
+    return ((np.sqrt(squares) if metric == "euclidean" else squares).astype(a.dtype),)
 
 
-def quick_gelu(x: Array, *, alpha: float = 1.702) -> tuple[Array]:
-    """A value times the Sigmoid of a multiple of it."""
-    (y,) = _wide(x)
-    return ((y * _sigmoid(y * np.float32(alpha))).astype(x.dtype),)
+def trilu(x: Array, k: Array | None = None, *, upper: int = 1) -> tuple[Array]:
+    """The upper or lower triangle of matrices."""
+    offset = 0 if k is None else int(k.reshape(-1)[0])
+    return ((np.triu if upper else np.tril)(x, offset),)
 
 
-def skip_layer_normalization(
-    x: Array,
-    skip: Array,
-    gamma: Array,
-    beta: Array | None = None,
-    bias: Array | None = None,
-    *,
-    epsilon: float = 1e-12,
-) -> tuple[Array, Array, Array, Array]:
-    """LayerNormalization of a sum along the last dimension; the mean, 1 / deviation and the sum."""
-    wide, other, factor, offset, vector = _wide(x, skip, gamma, beta, bias)
-    total = wide + other if vector is None else wide + other + vector
-    mean = total.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt(np.square(total - mean).mean(axis=-1, keepdims=True) + epsilon)
-    normal = (total - mean) * inverse * factor
-    normal = normal if offset is None else normal + offset
-    return (
-        normal.astype(x.dtype),
-        mean.astype(np.float32),
-        inverse.astype(np.float32),
-        total.astype(x.dtype),
-    )
-
-
-def multi_head_attention(
-    query: Array,
-    key: Array | None = None,
-    value: Array | None = None,
-    bias: Array | None = None,
-    key_padding_mask: Array | None = None,
-    attention_bias: Array | None = None,
-    *others: Any,
-    num_heads: int,
-    scale: float | None = None,
-    unidirectional: int = 0,
-    mask_filter_value: float = -10000.0,
-) -> tuple[Array]:
-    """Attention of rows whose heads stand side by side; without a cache and without packed rows."""
-    if any(given is not None for given in (key_padding_mask, *others)):
-        raise NotImplementedError("key_padding_mask and the inputs of a cache are not known here")
-    if query.ndim != 3 or key is None or value is None or key.ndim != 3 or value.ndim != 3:
-        raise NotImplementedError("packed query, key and value are not known here")
-    rows = _wide(query, key, value)
-    if bias is not None:
-        widths = np.cumsum([r.shape[-1] for r in rows])[:-1]
-        parts = np.split(_wide(bias)[0], widths)
-        rows = [r + part for r, part in zip(rows, parts, strict=True)]
-    q, k, v = (
-        np.moveaxis(r.reshape(*r.shape[:2], num_heads, r.shape[2] // num_heads), 2, 1) for r in rows
-    )
-    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (scale or 1 / math.sqrt(q.shape[-1]))
-    if unidirectional:
-        ahead = np.triu(np.ones(scores.shape[-2:], bool), 1 + scores.shape[-1] - scores.shape[-2])
-        scores = scores + np.where(ahead, mask_filter_value, 0)
-    if attention_bias is not None:
-        scores = scores + _wide(attention_bias)[0]
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    made = np.moveaxis(np.matmul(weights, v), 1, 2)
-    return (made.reshape(*made.shape[:2], -1).astype(query.dtype),)
+def matmul_integer16(a: Array, b: Array) -> tuple[Array]:
+    """The product of integers of 16 bits, in 32 bits."""
+    return (np.matmul(a.astype(np.int32), b.astype(np.int32)),)
 
 
 KERNELS: dict[str, Kernel] = {
+    "Attention": attention,
     "BiasGelu": bias_gelu,
+    "CDist": cdist,
+    "EmbedLayerNormalization": embed_layer_normalization,
+    "ExpandDims": expand_dims,
     "FastGelu": fast_gelu,
     "FusedConv": fused_conv,
     "FusedGemm": fused_gemm,
     "FusedMatMul": fused_matmul,
     "GatherBlockQuantized": gather_block_quantized,
     "Gelu": gelu,
+    "GroupQueryAttention": group_query_attention,
+    "Inverse": inverse,
+    "MatMulInteger16": matmul_integer16,
     "MatMulNBits": matmul_nbits,
     "MultiHeadAttention": multi_head_attention,
     "QuickGelu": quick_gelu,
+    "RotaryEmbedding": rotary_embedding,
     "SkipLayerNormalization": skip_layer_normalization,
+    "SkipSimplifiedLayerNormalization": skip_simplified_layer_normalization,
+    "TransposeMatMul": fused_matmul,
+    "Trilu": trilu,
+    **QUANTIZED,
 }
 
 

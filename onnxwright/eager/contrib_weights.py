@@ -40,8 +40,8 @@ def matmul_nbits(
     of blocks without one.  The product is computed in single precision; kernels round activations
     to integers at `accuracy_level=4`.
     """
-    if g_idx is not None or bits not in (2, 4, 8) or others:
-        raise NotImplementedError("g_idx, and other bits than 2, 4 and 8, are not known here")
+    if bits not in (2, 4, 8) or others:
+        raise NotImplementedError("other bits than 2, 4 and 8 are not known here")
     blocks = -(-K // block_size)
     values = _unpacked(b.reshape(N, blocks, -1), bits).astype(np.float32)
     factors = scales.reshape(N, blocks, 1).astype(np.float32)
@@ -52,7 +52,11 @@ def matmul_nbits(
         zeros = whole[:, :blocks, None].astype(np.float32)
     else:
         zeros = zero_points.reshape(N, blocks, 1).astype(np.float32)
-    weight = ((values - zeros) * factors).reshape(N, -1)[:, :K]
+    if g_idx is not None:  # the block that each column takes its scale and zero point from
+        zeros = np.broadcast_to(zeros, factors.shape)[:, g_idx[:K], 0]
+        weight = (values.reshape(N, -1)[:, :K] - zeros) * factors[:, g_idx[:K], 0]
+    else:
+        weight = ((values - zeros) * factors).reshape(N, -1)[:, :K]
     product = np.matmul(a.astype(np.float32), weight.T)
     product = product if bias is None else product + bias.astype(np.float32)
     return (product.astype(a.dtype),)

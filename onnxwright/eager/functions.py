@@ -185,6 +185,8 @@ class _Call:
         }
         for key, value in kwargs.items():
             if key not in known:
+                if getattr(select.current(), "ignore_unknown_function_kwargs", False):
+                    continue
                 self._no_fit(f"it has no parameter `{key}`")
             if key in given:
                 self._no_fit(f"`{key}` is given twice")

@@ -15,11 +15,13 @@ from onnxwright.opset.op import Op
 class ReferenceEvaluator:
     """Runs operators with `onnx.reference`: slow, but it knows every type and every operator.
 
-    It also knows the operators of ONNX Runtime's domain com.microsoft that `optimize` and
-    `quantize_weights` write into models.
+    It also knows operators of ONNX Runtime's domain com.microsoft: those that `optimize` and
+    `quantize_weights` write into models, and the common ones of other tools.
 
     Args:
         new_ops: implementations of custom operators, classes of `onnx.reference.op_run.OpRun`.
+        ignore_unknown_function_kwargs: whether calls of scripts drop keywords that the script does
+            not have; else such a call is an error (OW606).
 
     Example:
         >>> import numpy as np
@@ -30,8 +32,11 @@ class ReferenceEvaluator:
 
     name = "onnx.reference"
 
-    def __init__(self, new_ops: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, new_ops: Sequence[Any] = (), *, ignore_unknown_function_kwargs: bool = False
+    ) -> None:
         self.new_ops = list(new_ops)
+        self.ignore_unknown_function_kwargs = ignore_unknown_function_kwargs
 
     def __repr__(self) -> str:
         return f"ReferenceEvaluator({self.new_ops!r})" if self.new_ops else "ReferenceEvaluator()"

@@ -13,8 +13,10 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from None
 
+from onnxwright.exporter import torch_version  # noqa: F401 - first: it refuses old versions
 from onnxwright.exporter.api import export
 from onnxwright.exporter.bisect import export_bisect
+from onnxwright.exporter.capture.replacements.table import export_replacement
 from onnxwright.exporter.decoders import cache_of, export_decoder
 from onnxwright.exporter.observing import observe
 from onnxwright.exporter.program.onnx_program import ONNXProgram
@@ -29,6 +31,7 @@ __all__ = [
     "export",
     "export_bisect",
     "export_decoder",
+    "export_replacement",
     "observe",
     "torch_backend",
 ]

@@ -11,7 +11,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.catalogue.export_forms import NotDecided
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager.ort.sessions import check_providers
-from onnxwright.exporter import checks
+from onnxwright.exporter import checks, progress
 from onnxwright.exporter.asked_sizes import warn_lost_sizes
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
@@ -28,7 +28,7 @@ from onnxwright.exporter.signature import Names
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.optimizer.versions.api import convert_in_place
+from onnxwright.versions.api import convert_in_place
 
 DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 
@@ -49,7 +49,7 @@ def export(
     mutations: str = "outputs",
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
-    export_modules_as_functions: bool | Iterable[Any] = False,
+    export_modules_as_functions: bool | Iterable[Any] | Mapping[Any, Any] = False,
     functions: str | None = None,
     external_data: bool | str | None = None,
     optimize: bool = True,
@@ -93,7 +93,8 @@ def export(
         fallback: asked for a lowering where neither the table nor the library has one; it takes
             the full name of an operator.
         export_modules_as_functions: True, or classes of modules: each call of such a module
-            becomes a model-local function; equal ones are shared.
+            becomes a model-local function; equal ones are shared. A dict has the domain and name
+            of the function for each class: `{torch.nn.Linear: "my.domain::Linear"}`.
         functions: "aten": each operator becomes a model-local function.
         external_data: where `save` puts weights by default: see `ONNXProgram.save`.
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
@@ -165,7 +166,7 @@ def export(
         export_modules_as_functions = [export_modules_as_functions]
     checks.modules(export_modules_as_functions)
     recorded = Report(opset_version, target, versions=recording.versions())
-    with recording.report_on_exit(recorded, report):
+    with recording.report_on_exit(recorded, report), progress.step("export"):
         captured = capture_model(
             model,
             tuple(args),
@@ -191,7 +192,8 @@ def export(
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))
-        built = build(captured.program, settings, recorded, captured.tree)
+        with progress.step("translate"):
+            built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
         with recording.warnings_recorded(recorded):
             warn_lost_sizes(captured, built)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
+from typing_extensions import TypedDict, Unpack
 
 from onnxwright.errors import ExportValueError, OnnxwrightError
 from onnxwright.exporter import checks
@@ -53,13 +55,37 @@ class Bisection:
         return "\n\n".join(map(str, self.failing))
 
 
+class ExportOptions(TypedDict, total=False):
+    """The options of `export`, as type checkers read them."""
+
+    dynamic_shapes: Any
+    input_names: Any
+    output_names: Any
+    opset_version: int | None
+    target: str
+    custom_translation_table: Mapping[Any, Any] | None
+    capture: Any
+    mutations: str
+    metadata: str
+    fallback: Any
+    export_modules_as_functions: Any
+    functions: str | None
+    external_data: bool | str | None
+    optimize: bool
+    report: bool | str | Path
+    strict: bool
+    size_branches: bool
+    assume: Mapping[str, bool] | None
+    providers: Sequence[Any] | None
+
+
 def export_bisect(
     model: torch.nn.Module,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
     verify: bool = False,
-    **options: Any,
+    **options: Unpack[ExportOptions],
 ) -> Bisection:
     """Find the smallest submodules that cannot be exported.
 

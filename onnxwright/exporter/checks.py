@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -19,7 +19,8 @@ from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.optimizer.versions.api import OLDEST
+from onnxwright.opset.describe import did_you_mean
+from onnxwright.versions.api import OLDEST
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,13 +80,13 @@ def hints_for_torch_onnx(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        _refuse_unknown(function.__name__, [name for name in kwargs if name not in known])
+        _refuse_unknown(function.__name__, [n for n in kwargs if n not in known], known)
         return function(*args, **kwargs)
 
     return checked
 
 
-def _refuse_unknown(function: str, names: Sequence[str]) -> None:
+def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) -> None:
     for name in names:
         if name in _OF_TORCH_ONNX:
             hint = (
@@ -93,7 +94,23 @@ def _refuse_unknown(function: str, names: Sequence[str]) -> None:
                 "`torch.onnx.export`"
             )
             raise_bad_argument(name, "this is an argument of `torch.onnx.export`", hint)
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        raise unknown_keyword(function, name, known)
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """The error of a keyword that a function does not have.
+
+    Args:
+        function: the function.
+        name: the keyword.
+        known: the keywords that it has.
+
+    Returns:
+        The error, with the keyword that was probably meant, as Python 3.13 words it.
+    """
+    near = did_you_mean(name, sorted(known))
+    words = f"; did you mean {near!r}?" if near else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{words}")
 
 
 def inputs(args: Any, kwargs: Any) -> None:
@@ -149,19 +166,51 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
 
 
 def modules(given: Any) -> None:
-    """Refuse what is neither a boolean nor classes.
+    """Refuse what is neither a boolean nor classes, with a name for each or without.
 
     Raises:
         ExportValueError: it is something else (OW825).
     """
-    classes = given if isinstance(given, (list, tuple, set, frozenset)) else ()
+    classes = given if isinstance(given, (list, tuple, set, frozenset, dict)) else ()
     wrong = [c for c in classes if not isinstance(c, type)]
+    if not wrong and isinstance(given, dict):
+        for kind, name in given.items():
+            if name is not True and function_name(name) is None:
+                raise_bad_argument(
+                    "export_modules_as_functions",
+                    f"{shown(name)} is not the name of a function for {kind.__name__}",
+                    "give a domain and a name, `('my.domain', 'Linear')` or 'my.domain::Linear', "
+                    "or True for the name of the class",
+                )
+        return
     if wrong or (not isinstance(given, bool) and given is not classes):
         raise_bad_argument(
             "export_modules_as_functions",
             f"{shown((wrong or [given])[0])} is not a class",
-            "give True, or a list of classes: `[torch.nn.Linear]`",
+            "give True, a list of classes: `[torch.nn.Linear]`, or a dict with a domain and a name "
+            "for each: `{torch.nn.Linear: 'my.domain::Linear'}`",
         )
+
+
+def function_name(given: Any) -> tuple[str, str] | None:
+    """The domain and name of a function, as a caller writes them.
+
+    Args:
+        given: a pair of texts, or one with `::` between them.
+
+    Returns:
+        Domain and name; None where it is neither.
+
+    Example:
+        >>> function_name("my.domain::Linear"), function_name(("d", "n")), function_name("n")
+        (('my.domain', 'Linear'), ('d', 'n'), None)
+    """
+    parts = given.split("::") if isinstance(given, str) else given
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2:
+        return None
+    domain, name = parts
+    texts = isinstance(domain, str) and isinstance(name, str)
+    return (domain, name) if texts and domain.strip() and name.strip() else None
 
 
 def report(given: Any) -> None:

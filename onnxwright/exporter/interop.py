@@ -12,9 +12,9 @@ import onnx_ir as ir
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import IGNORED, unsupported
-from onnxwright.builder.inline import call_function
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.inline import call_function
 
 
 def onnxscript_table() -> Callable[[str], Any]:

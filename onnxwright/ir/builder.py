@@ -127,6 +127,7 @@ class Recorder:
         self.last_origin: str | None = None
         # Called with each new node.
         self.on_node: Callable[[ir.Node], None] | None = None
+        self.name_prefix = ""  # before the names of what nodes give: the module they are made in
         self._node_names = Namer()
         # For rollback: every node and opset in order, and how to undo what is not an addition.
         self._tracking = False  # from the first checkpoint on
@@ -241,6 +242,10 @@ class Recorder:
         """The innermost scope."""
         return self.scopes[-1]
 
+    def node_name(self, wanted: str) -> str:
+        """A name for a node that none was given before."""
+        return self._node_names.unique(wanted)
+
     def push(self) -> Scope:
         """Open a nested graph."""
         scope = Scope(mark=self.names.mark())
@@ -299,6 +304,18 @@ class Recorder:
                 (value,) = self.copy(value)
             final[value] = None
         return list(final)
+
+    @contextmanager
+    def in_main_graph(self) -> Iterator[None]:
+        """Make inputs of the main graph inside, whatever graph is open."""
+        inner = self.scopes
+        self.scopes = inner[:1]
+        self.names.for_good = True
+        try:
+            yield
+        finally:
+            self.names.for_good = False
+            self.scopes = inner
 
     @contextmanager
     def at_start(self) -> Iterator[None]:
@@ -378,6 +395,8 @@ class Recorder:
     ) -> list[ir.Value]:
         """Append a node; its outputs are named after `hint`, else after the operator."""
         base = hint or op_type.lower()
+        if self.name_prefix and not base.startswith(self.name_prefix):
+            base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
         made = [ir.Value(name=self.names.unique(base)) for _ in range(outputs)]
         node = ir.Node(

@@ -22,13 +22,23 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.ir import saving
-from onnxwright.ir.loading import open_ir_function, open_ir_model
+from onnxwright.ir.loading import is_source, open_ir_function, open_ir_model
 from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.reading import serialized
 from onnxwright.ir.serialize import to_proto
 
 # A script, a builder or an exported program is defined above this package: `Any` stands for them.
 Model: TypeAlias = "onnx.ModelProto | ir.Model | bytes | BinaryIO | str | PathLike[str] | Any"
+
+
+def is_model(x: object) -> bool:
+    """Whether `opened` takes an object as a model: also a path, and what holds a model.
+
+    Example:
+        >>> is_model("model.onnx"), is_model(onnx.FunctionProto()), is_model(3)
+        (True, False, False)
+    """
+    return is_source(x) and not isinstance(x, (onnx.FunctionProto, ir.Function))
 
 
 def opened(model: Any, *, schemas: bool = False, functions: bool = False) -> ir.Model:
@@ -165,4 +175,4 @@ def save(model: Model, path: str | PathLike[str], *, external_data: bool | None 
     return saving.save(opened(model), path, external_data=external_data, still_read=still_read)
 
 
-__all__ = ["Model", "load", "opened", "returned", "save"]
+__all__ = ["Model", "is_model", "load", "opened", "returned", "save"]

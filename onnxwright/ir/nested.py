@@ -31,7 +31,7 @@ def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
     while stack:
         for node in stack[-1]:
             yield node
-            inner = subgraphs(node)
+            inner = node.attributes.data and subgraphs(node)
             if inner:
                 stack += [iter(graph) for graph in reversed(inner)]
                 break
@@ -41,9 +41,15 @@ def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
 
 def all_graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
     """A graph and the graphs inside its nodes, at any depth."""
-    yield graph
-    for node in all_nodes(graph):
-        yield from subgraphs(node)
+    waiting = [graph]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        inner: list[ir.Graph] = []
+        for node in one:
+            if node.attributes.data:
+                inner += subgraphs(node)
+        waiting += reversed(inner)
 
 
 def name_nodes(nodes: Iterable[ir.Node]) -> None:

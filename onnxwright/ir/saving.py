@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -59,15 +60,30 @@ def save(
     if form == "protobuf" and external_data is not False:
         _save_beside(model, target, everything=external_data is True, still_read=still_read)
         return target
-    proto = as_proto(model)
-    if form == "protobuf":
-        made: bytes | str = serialized(proto)
-    else:
-        made = serialization.registry.get(form).serialize_proto(proto)
+    made = in_form(as_proto(model), form)
     read = [value.const_value for value in initializers(model)] if still_read else []
     with Save(target) as files:
-        files.commit(made.encode() if isinstance(made, str) else made, keep=data_of(read))
+        files.commit(made, keep=data_of(read))
     return target
+
+
+def in_form(proto: onnx.ModelProto, form: str) -> bytes:
+    """A model as the bytes of a file.
+
+    Args:
+        proto: the model.
+        form: what `form_of` says of the path: `protobuf`, or a form in text.
+
+    Returns:
+        The bytes.
+
+    Raises:
+        ModelError: it is over 2 GB (OW751).
+    """
+    if form == "protobuf":
+        return serialized(proto)
+    made: bytes | str = serialization.registry.get(form).serialize_proto(proto)
+    return made.encode() if isinstance(made, str) else made
 
 
 def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read: bool) -> None:
@@ -87,7 +103,7 @@ def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read:
             away += [v for v in inside if v.const_value.nbytes >= least and _has_bytes(v)]
         try:
             if away:
-                _write_weights(away, files)
+                write_weights(away, files)
             data = serialized(to_proto(model))
         finally:
             for value, tensor in kept:
@@ -143,8 +159,14 @@ def _has_bytes(value: ir.Value) -> bool:
     )
 
 
-def _write_weights(values: list[ir.Value], files: Save) -> None:
-    """Write weights to a data file, equal ones once, and let the values point there."""
+def write_weights(values: Sequence[ir.Value], files: Save, name: str | None = None) -> None:
+    """Write weights to one data file, equal ones once, and let the values point there.
+
+    Args:
+        values: the initializers; each holds its tensor, and afterwards a pointer into the file.
+        files: the files of the model that is being saved.
+        name: the path of the data file below the folder of the model; None for a new one.
+    """
     file = files.data_file()
     by_source: dict[object, int] = {}
     by_bytes: dict[bytes, int] = {}
@@ -153,18 +175,30 @@ def _write_weights(values: list[ir.Value], files: Save) -> None:
         if key not in by_source:
             start = -(-file.seek(0, os.SEEK_END) // _ALIGNMENT) * _ALIGNMENT
             file.seek(start)
-            _write(value.const_value, file)
+            write_tensor(value.const_value, file)
             first = by_bytes.setdefault(_digest(file, start), start)
             if first != start:
                 file.truncate(start)
             by_source[key] = first
-    location = files.location(file)
+    location = files.location(file, name)
     for value in values:
-        tensor: Any = value.const_value
-        value.const_value = ir.ExternalTensor(
-            location, by_source[_source_of(tensor)], tensor.nbytes, tensor.dtype,
-            shape=tensor.shape, name=str(value.name), base_dir=str(files.target.parent),
-        )  # fmt: skip
+        point_to(value, location, by_source[_source_of(value.const_value)], files)
+
+
+def point_to(value: ir.Value, location: str, offset: int, files: Save) -> None:
+    """Let an initializer point to where its tensor was written.
+
+    Args:
+        value: the initializer.
+        location: the data file, as the model names it.
+        offset: where the tensor begins.
+        files: the files of the model that is being saved.
+    """
+    tensor: Any = value.const_value
+    value.const_value = ir.ExternalTensor(
+        location, offset, tensor.nbytes, tensor.dtype,
+        shape=tensor.shape, name=str(value.name), base_dir=str(files.target.parent),
+    )  # fmt: skip
 
 
 def _digest(file: BinaryIO, start: int) -> bytes:
@@ -183,7 +217,7 @@ def _source_of(tensor: Any) -> object:
     return id(tensor)
 
 
-def _write(tensor: Any, file: BinaryIO) -> None:
+def write_tensor(tensor: Any, file: BinaryIO) -> None:
     """Append a weight to a file; one that is in a file is copied part by part."""
     write = getattr(tensor, "tofile", None)
     if write is not None:
@@ -192,4 +226,4 @@ def _write(tensor: Any, file: BinaryIO) -> None:
         file.write(tensor.tobytes())
 
 
-__all__ = ["as_proto", "save"]
+__all__ = ["as_proto", "in_form", "point_to", "save", "write_tensor", "write_weights"]

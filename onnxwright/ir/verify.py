@@ -18,6 +18,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.nested import subgraphs
 from onnxwright.ir.text import clean
+from onnxwright.operators.contrib import is_of_runtime
 from onnxwright.opset.registry import OpSignature, is_known_domain, signature
 
 
@@ -118,6 +119,8 @@ class _Verifier:
             return
         sig = signature(node.domain, node.op_type, version)
         if sig is None:
+            if not node.domain and is_of_runtime(node.op_type, version):
+                return
             self.broken(f"version {version} has no such operator", node)
         if not sig.min_input <= len(node.inputs) <= sig.max_input:
             self.broken(f"{len(node.inputs)} inputs", node)

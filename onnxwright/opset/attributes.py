@@ -310,9 +310,6 @@ def describe(value: object) -> str:
     Returns:
         Its type, and the value itself when that is short.
 
-    Source:
-        DESIGN section 4.
-
     Example:
         >>> describe(1.5), describe("yes"), describe(np.zeros((2, 3)))
         ('float `1.5`', "str `'yes'`", 'an array of float64 with shape (2, 3)')

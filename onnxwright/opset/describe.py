@@ -24,9 +24,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     Returns:
         The likeliest one, None where none is near.
 
-    Source:
-        DESIGN section 4: help says what to do next.
-
     Example:
         >>> did_you_mean("matmul", ["MatMul", "Mul"]), did_you_mean("ReLU", ["Relu"])
         ('MatMul', 'Relu')

@@ -231,7 +231,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             ScriptValueError: a number is too large for an attribute.
 
         Source:
-            The schema; DESIGN section 3.
+            The schema.
 
         Example:
             >>> from onnxwright.opset import opset18
@@ -463,6 +463,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
                 if close
                 else f"the operator is {sig}",
                 signature=str(sig),
+                meant=close,
             )
         )
 

@@ -151,7 +151,8 @@ class Opset:
         newest = registry.op_names(self.domain, registry.newest(self.domain))
         same = next((n for n in newest if n.lower() == name.replace("_", "").lower()), None)
         if close is not None and (same is None or same in self):
-            fail(UnknownOp(opset=repr(self), name=name, hint=f"did you mean `{close}`?"))
+            hint = f"did you mean `{close}`?"
+            fail(UnknownOp(opset=repr(self), name=name, hint=hint, meant=close))
         for domain in registry.domains():
             if registry.versions_of(domain, name):
                 other = Opset(domain, registry.newest(domain))

@@ -10,7 +10,7 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from onnxwright.opset import registry
@@ -141,15 +141,20 @@ def first_sentence(text: str, most: int = 110) -> str:
     return sentence.replace("\\", "\\\\").replace('"', "'")
 
 
-def method(sig: OpSignature) -> list[str]:
+def method(
+    sig: OpSignature, keywords: Mapping[str, str] | None = None, result: str = "Value"
+) -> list[str]:
     """The lines of one operator.
 
     Args:
         sig: its schema.
+        keywords: what a call takes beside inputs and attributes, with annotation and default; by
+            default `_outputs=`, where a schema leaves the number of outputs open. An attribute of
+            the same name takes its place.
+        result: the type of the result.
 
     Returns:
-        A `def` with a one-line docstring, marked when the operator was taken out; `_outputs=`
-        is shown where a schema leaves the number of outputs open.
+        A `def` with a one-line docstring, marked when the operator was taken out.
     """
     python = python_signature(sig)
     parts = ["self"]
@@ -160,40 +165,62 @@ def method(sig: OpSignature) -> list[str]:
             parts.append("*")
             star = True
         parts.append(_parameter(p, sig))
-    if sig.variadic_output is not None:
-        if not star:
-            parts.append("*")
-        parts.append("_outputs: int | None = None")
+    if keywords is None:
+        keywords = {} if sig.variadic_output is None else {"_outputs": "int | None = None"}
+    more = [f"{name}: {kind}" for name, kind in keywords.items() if name not in python.parameters]
+    if more:
+        parts += more if star else ["*", *more]
     words = f"{first_sentence(sig.doc)} {url_of(sig.domain, sig.name)}".strip()
     lines = []
     if sig.deprecated:
         instead = replacement_of(sig.name)
         hint = f": use {instead}" if instead else ""
         lines.append(f'    @deprecated("taken out in version {sig.since_version}{hint}")')
-    lines.append(f"    def {sig.name}({', '.join(parts)}) -> {'Value' if sig.outputs else 'None'}:")
+    returned = result if sig.outputs else "None"
+    lines.append(f"    def {sig.name}({', '.join(parts)}) -> {returned}:")
     lines.append(f'        """{words}"""')
     return lines
+
+
+def changed_methods(
+    domain: str,
+    version: int,
+    seen: dict[str, list[str]],
+    lines_of: Callable[[OpSignature], list[str]] = method,
+) -> Iterator[list[str]]:
+    """The operators that a version changed.
+
+    Args:
+        domain: the domain.
+        version: the version.
+        seen: the newest lines of each operator before it; those of this version are added.
+        lines_of: makes the lines of one operator.
+
+    Yields:
+        The lines of each operator whose lines differ from those before.
+    """
+    for name in registry.all_names(domain):
+        sig = registry.signature(domain, name, version)
+        if sig is None or sig.since_version != version:
+            continue
+        lines = lines_of(sig)
+        if seen.get(name) != lines:
+            seen[name] = lines
+            yield lines
 
 
 def _opset_class(domain: str, version: int, seen: dict[str, list[str]]) -> Iterator[str]:
     """The class of one version; `seen` has the newest lines of each operator before it."""
     base = "Opset" if version == 1 else _class_name(domain, version - 1)
     yield f"\n\nclass {_class_name(domain, version)}({base}):"
-    empty = True
-    for name in registry.all_names(domain):
-        sig = registry.signature(domain, name, version)
-        if sig is None or sig.since_version != version:
-            continue
-        lines = method(sig)
-        if seen.get(name) == lines:
-            continue
-        seen[name] = lines
-        if empty:
-            yield f'    """Version {version} of {domain or "the standard operators"}."""\n'
-        empty = False
+    words = f"Version {version} of {domain or 'the standard operators'}"
+    methods = list(changed_methods(domain, version, seen))
+    if not methods:
+        yield f'    """{words}: as before."""'
+        return
+    yield f'    """{words}."""\n'
+    for lines in methods:
         yield from lines
-    if empty:
-        yield f'    """Version {version} of {domain or "the standard operators"}: as before."""'
 
 
 def generate() -> str:
@@ -226,18 +253,32 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit status: 1 when `--check` finds the stub stale.
     """
-    parser = argparse.ArgumentParser(prog="python -m onnxwright.opset.stubs", description=__doc__)
+    return write_or_check("onnxwright.opset.stubs", STUB, generate(), arguments)
+
+
+def write_or_check(module: str, stub: Path, text: str, arguments: list[str] | None) -> int:
+    """The command of a generated stub.
+
+    Args:
+        module: the module that is run.
+        stub: the file.
+        text: what it has to hold.
+        arguments: the command line; that of the process if None.
+
+    Returns:
+        The exit status: 1 when `--check` finds the stub stale.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=f"Write {stub}.")
     parser.add_argument("--check", action="store_true", help="fail when the stub is stale")
     options = parser.parse_args(arguments)
-    text = generate()
-    current = STUB.read_text(encoding="utf-8") if STUB.exists() else ""
+    current = stub.read_text(encoding="utf-8") if stub.exists() else ""
     if not options.check:
-        STUB.write_text(text, encoding="utf-8")
-        print(f"{STUB}: {len(text.splitlines())} lines")
+        stub.write_text(text, encoding="utf-8")
+        print(f"{stub}: {len(text.splitlines())} lines")
         return 0
     if text == current:
         return 0
-    print(f"{STUB} is stale: run `python -m onnxwright.opset.stubs`", file=sys.stderr)
+    print(f"{stub} is stale: run `python -m {module}`", file=sys.stderr)
     return 1
 
 

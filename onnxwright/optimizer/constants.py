@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.constants import array_of_constant
+from onnxwright.tracing.constants import array_of_constant
 
 # Patterns compare numbers of arrays up to this size.
 MOST_NUMBERS = 64
@@ -69,9 +70,17 @@ def holds(value: ir.Value | None, wanted: Any, rtol: float | None = None) -> boo
     Returns:
         True where it is; a single number matches an array of one element.
     """
-    array = small_array(value)
-    if array is None or value is None:
+    tensor = tensor_of(value)
+    if tensor is None:
         return False
+    one = isinstance(wanted, (int, float))
+    if one and tensor.size != 1:  # most constants are settled here, before they are read
+        return False
+    array = small_array(value)
+    if array is None:
+        return False
+    if one:
+        return _is_number(array, wanted, _tolerance(tensor, rtol))
     target = np.asarray(wanted)
     if target.ndim == 0:
         if array.size != 1:
@@ -81,10 +90,22 @@ def holds(value: ir.Value | None, wanted: Any, rtol: float | None = None) -> boo
         return False
     if array.dtype.kind in "iub":
         return bool(np.array_equal(array, target))
-    tensor = tensor_of(value)
-    tolerance = _TOLERANCE.get(tensor.dtype, 1e-5) if rtol is None else rtol
     numbers = array.astype(np.float64)
-    return bool(np.allclose(numbers, target.astype(np.float64), rtol=tolerance, atol=0.0))
+    close = np.allclose(numbers, target.astype(np.float64), rtol=_tolerance(tensor, rtol), atol=0.0)
+    return bool(close)
+
+
+def _tolerance(tensor: Any, rtol: float | None) -> float:
+    return _TOLERANCE.get(tensor.dtype, 1e-5) if rtol is None else rtol
+
+
+def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> bool:
+    """Whether an array of one element is a number, as `np.isclose` has it."""
+    if array.dtype.kind in "iub":
+        return bool(array.item() == wanted)
+    number = float(array.astype(np.float64).item())
+    near = abs(number - wanted) <= tolerance * abs(wanted)
+    return number == wanted or (near and math.isfinite(wanted))
 
 
 __all__ = ["MOST_NUMBERS", "holds", "is_constant", "small_array", "tensor_of"]

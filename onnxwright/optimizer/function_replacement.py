@@ -13,8 +13,8 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.loading import open_ir_function, open_ir_model
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer.functions_by_name import Key, found_callees, shown
-from onnxwright.optimizer.versions.api import convert_in_place
 from onnxwright.types.roles import Script
+from onnxwright.versions.api import convert_in_place
 
 
 def replaced(model: ir.Model, replacements: Mapping[Any, Any]) -> None:

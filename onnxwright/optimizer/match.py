@@ -8,10 +8,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import kind_of
 from onnxwright.builder.replay_model import INFERRED
 from onnxwright.optimizer.pattern_nodes import PatternNode
 from onnxwright.optimizer.patterns import Pattern
+from onnxwright.tracing.carrying import kind_of
 from onnxwright.types.kinds import OnnxType
 
 

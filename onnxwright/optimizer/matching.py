@@ -32,9 +32,6 @@ from onnxwright.optimizer.pattern_nodes import (
 )
 from onnxwright.optimizer.patterns import Pattern
 
-# What is left to match: pairs of a pattern's value and a graph's value, as a linked list.
-Goals = "tuple[Any, Goals] | None"
-
 
 class Matcher:
     """Finds a pattern at nodes of a graph.

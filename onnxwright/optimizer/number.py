@@ -26,10 +26,4 @@ def numbers(value: Any) -> list[int] | None:
     return [int(n) for n in array.reshape(-1)]
 
 
-def is_last_axis(axes: Any, x: Any) -> bool:
-    """Whether axes are the last one of a value of known rank."""
-    found = numbers(axes)
-    return found is not None and x.rank is not None and found in ([-1], [x.rank - 1])
-
-
-__all__ = ["is_last_axis", "number", "numbers"]
+__all__ = ["number", "numbers"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import onnx
@@ -11,35 +12,41 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import opened, returned
-from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
+from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
-from onnxwright.optimizer.rewriter import Rewriter, Scope
+from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
 from onnxwright.optimizer.shared_weights import share_weights
+from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
-from onnxwright.optimizer.versions import convert_version
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.versions.api import convert_version
 
 M = TypeVar("M")
 
 # Three to five are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 16
+PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the rules
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
                "constant_initializers")  # fmt: skip
+
+
+_Feeds = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class _Options:
     fold_limit: int
     fixed: frozenset[str]
     moves_transposes: bool = False
+    shares_weights: bool = False
 
 
 def optimize(
@@ -66,6 +74,7 @@ def optimize(
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
     prune: bool = False,
+    verify: bool | _Feeds = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -73,20 +82,23 @@ def optimize(
     Inputs and outputs, their names, types and order stay as they are, as do the names of weights
     and of values whose operators survive.  (In IR version 3 every initializer has to be an input,
     and is a constant: it leaves the inputs; the report names it.)  What a weight holds is not
-    looked at: it may be trained again.  Bodies of control flow and model-local functions are
-    optimized as well.
+    used: it may be trained again.  Weights that are equal are stored once, under the name of the
+    first, unless each of their elements is the same number, as in a bias of zeros.  Bodies of
+    control flow and model-local functions are optimized as well.
 
     Args:
-        model: a model of any kind (see `ow.load`); it is not changed, and its weights are not read.
+        model: a model of any kind (see `ow.load`); it is not changed.  Of weights of one type and
+            shape a few bytes are read, and all where these agree.
         level: "exact" for the same bits, NaN and -0.0 included, or "rounding": results may differ
             by the rounding of their type.
         target: "any" for standard operators only; "onnxruntime" for its own operators, too.
         rules: further rules (`ow.rule`), tried before those of the library.
-        skip: names of rules of the library that are not used.
+        skip: names of rules of the library that are not used; "move_transposes" and
+            "share_weights" leave out these.
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
-            "frozen" (weights are not trained again: equal ones are stored once),
+            "frozen" (weights are not trained again: equal ones of one number are stored once, too),
             "constant_initializers" (no caller replaces an initializer that is also an input: it
             leaves the inputs, as always in IR version 3, where every initializer is an input),
             "default_session" (the runtime's own optimizations are on: with `target="onnxruntime"`
@@ -95,6 +107,9 @@ def optimize(
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
         prune: whether functions that nothing calls are removed.
+        verify: run the model before and after in ONNX Runtime, without its own optimizations, and
+            raise where outputs differ by more than rounding: True for drawn inputs that the model
+            can take, or arrays by the names of the inputs, run by run.
         report: return what was done, too.
 
     Returns:
@@ -103,7 +118,8 @@ def optimize(
 
     Raises:
         ModelTypeError: it is not a model (OW752).
-        ScriptValueError: an option is not valid (OW853).
+        ScriptValueError: an option is not valid (OW853), or the result differs (`verify`: OW859).
+        ValueError: with `verify`, the model does not run on the inputs.
 
     Example:
         >>> import onnx
@@ -113,32 +129,35 @@ def optimize(
         >>> [n.op_type for n in optimize(model).graph.node]
         ['Relu']
     """
-    source = opened(model, schemas=True)
-    assume = [_choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
+    first = source = opened(model, schemas=True)
+    assume = [choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
     source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
-        _choice("level", level, LEVELS),
+        choice("level", level, LEVELS),
         frozenset(assume),
-        _choice("target", target, TARGETS),
+        choice("target", target, TARGETS),
         version or onnx.defs.onnx_opset_version(),
         frozenset(keep),
     )
     known = {r.name: r for r in library.rules()}
-    left_out = {_choice("skip", name, (*known, "move_transposes")) for name in skip}
-    chosen = [*_checked(rules), *(r for r in known.values() if r.name not in left_out)]
+    left_out = {choice("skip", name, (*known, *PASSES)) for name in skip}
+    chosen = [*checked_rules(rules), *(r for r in known.values() if r.name not in left_out)]
     options = _Options(
         scope, chosen, _decide(inline), version, fold_limit, scope.keep,
         moves_transposes="move_transposes" not in left_out,
+        shares_weights="share_weights" not in left_out,
     )  # fmt: skip
     made, done = _optimized(source, options)
     done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
-    _drop_domains(made, source)
+    drop_domains(made, source)
+    if verify is not False:
+        _verify(first, made, None if verify is True else verify, level, done)
     back = returned(made, model)
     return (back, done) if report else back
 
@@ -149,7 +168,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
     model = _folded(_replayed(source, None, options), options)
-    _shared(model, options)
+    _share(model, options, done, weights=False)
+    counts = _noted(done, "normal form", before, count_operators(model))
     done.rounds = 1
     late = False
     for _ in range(MOST_ROUNDS - 1):
@@ -158,11 +178,9 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         done.rounds += 1
         done.failed.update(rewriter.failures)
         done.declined.update({**rewriter.refusals, **rewriter.failures})
+        steps = rewriter.steps
         if options.moves_transposes:
-            moved = move_transposes(following, exact=exact, keep=options.fixed)
-            if moved:
-                RemoveUnusedNodesPass()(following)
-                rewriter.fired["move_transposes"] += moved
+            steps += _moved(following, rewriter, options)
         if not rewriter.fired:
             if late or not _any_late(model, options):
                 break
@@ -172,33 +190,82 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         model = following
         done.rules.update(rewriter.fired)
         fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
-    if _shared(model, options):
+        counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
+    if _share(model, options, done):
         model = _replayed(model, None, options)  # what reads the same weights now is the same
-    _drop_new_types(model, source)
-    _keep_quantization(model, source)
-    after = count_operators(model)
+    drop_new_types(model, source)
+    keep_quantization(model, source)
+    after = _noted(done, "equal weights", counts, count_operators(model))
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
     return model, done
 
 
-def _shared(model: ir.Model, options: _Options) -> int:
-    """How many initializers are gone because another one holds the same."""
-    return share_weights(model, options.fixed, frozen="frozen" in options.scope.assume)
+def _verify(
+    source: ir.Model, made: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
+) -> None:
+    """Refuse a result that computes something else."""
+    from onnxwright.testing.verifying import verify
+
+    found = verify(source, made, exact=level == "exact", feeds=feeds)
+    done.largest_differences = {o.name: o.largest for o in found.outputs}
+    if found.difference is not None:
+        names = ", ".join(f"`{name}`" for name in done.rules)
+        advice = f"leave out one after the other: skip=[...] of {names}" if names else (
+            "no rule was used: give inputs with `verify=[...]` that the model is made for"
+        )  # fmt: skip
+        fail(messages.OptimizedModelDiffers(
+            difference=found.difference, advice=advice, span=user_span()
+        ))  # fmt: skip
+
+
+def _moved(model: ir.Model, rewriter: Rewriter, options: _Options) -> list[Step]:
+    """What moving Transposes did to a model, counted as a rule that was used."""
+    before = count_operators(model)
+    exact = options.scope.level == "exact"
+    moved = move_transposes(model, exact=exact, keep=options.fixed)
+    if not moved:
+        return []
+    RemoveUnusedNodesPass()(model)
+    rewriter.fired["move_transposes"] += moved
+    step = step_between("move_transposes", before, count_operators(model))
+    return [] if step is None else [replace(step, times=moved)]
+
+
+def _noted(
+    done: OptimizeReport, name: str, before: Counter[str], after: Counter[str],
+    steps: Sequence[Step] = (),
+) -> Counter[str]:  # fmt: skip
+    """Note what was done between two counts, by these steps and beside them; the later count."""
+    rest = step_between(name, before, after, steps)
+    done.steps += [*steps, *([] if rest is None else [rest])]
+    return after
+
+
+def _share(
+    model: ir.Model, options: _Options, done: OptimizeReport, *, weights: bool = True
+) -> bool:
+    """Store equal weights once; whether any are gone."""
+    if not options.shares_weights:
+        return False
+    frozen = "frozen" in options.scope.assume
+    gone = share_weights(model, options.fixed, frozen=frozen, weights=weights)
+    done.shared_weights.update(gone)
+    return bool(gone)
 
 
 def _any_late(model: ir.Model, options: _Options) -> bool:
     """Whether a pattern of a rule that comes last lies in a model."""
     allowed = [r for r in options.rules if r.late and options.scope.allows(r)]
-    late = [p for r in allowed for p in r.for_version(options.version).patterns]
-    tried: dict[tuple[str, str], list[Pattern]] = {}
-    for one in late:
-        tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
+    tried: dict[tuple[str, str], list[tuple[Pattern, bool]]] = {}
+    for one in allowed:
+        for p in one.for_version(options.version).patterns:
+            tried.setdefault((p.root.domain, p.root.op_type), []).append((p, one.always))
     return any(
-        next(Matcher(p, imports).at(node), None) is not None
+        may_lie(p.root, node) and next(Matcher(p, imports, shared=shared).at(node), None)
         for imports, node in nodes_with_imports(model)
-        for p in tried.get((node.domain, node.op_type), ())
+        for p, shared in tried.get((node.domain, node.op_type), ())
     )
 
 
@@ -209,42 +276,6 @@ def _folded(model: ir.Model, options: _Options) -> ir.Model:
         RemoveUnusedNodesPass()(model)
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     return model
-
-
-def _drop_domains(model: ir.Model, source: ir.Model) -> None:
-    """Leave out the domains of functions that are gone."""
-    gone = {f.domain for f in source.functions.values()} - {
-        f.domain for f in model.functions.values()
-    }
-    if not gone:
-        return
-    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
-    for holder in holders:
-        used = {node.domain for node in all_nodes(holder)}
-        for domain in gone - used:
-            holder.opset_imports.pop(domain, None)
-
-
-def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
-    """Leave out types of intermediate values that the source does not say: they cost bytes."""
-    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
-    for node in all_nodes(model.graph):
-        for value in node.outputs:
-            if value.name not in written and not value.is_graph_output():
-                value.type = value.shape = None
-
-
-def _keep_quantization(model: ir.Model, source: ir.Model) -> None:
-    """Keep the scales and zero points that annotations name, though no node reads them."""
-    graph = model.graph
-    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
-    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
-    for name in wanted - set(graph.initializers) - {v.name for v in values}:
-        value = source.graph.initializers.get(name)
-        if value is not None:
-            kept = ir.Value(name=name, type=value.type, shape=value.shape,
-                            const_value=value.const_value)  # fmt: skip
-            graph.register_initializer(kept)
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
@@ -258,7 +289,7 @@ def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> 
         ),
     )
     if rewriter is not None:
-        _add_functions(made, rewriter)
+        add_functions(made, rewriter)
     return made
 
 
@@ -270,71 +301,14 @@ def _fold_exactly(b: TracingBackend) -> None:
     b.folds_exactly = True
 
 
-def _add_functions(model: ir.Model, rewriter: Rewriter) -> None:
+def add_functions(model: ir.Model, rewriter: Rewriter) -> None:
     for key, function in rewriter.functions.items():
         if key not in model.functions:
             model.functions[key] = function
         model.graph.opset_imports.setdefault(function.domain, 1)
 
 
-def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") -> M:
-    """A model with replacements where rules match; everything else stays as it is.
-
-    Args:
-        model: a model of any kind (see `ow.load`); it is not changed.
-        rules: a rule, or several; they are tried until none of them matches.
-        level: "exact" leaves out rules that may change the rounding.
-
-    Returns:
-        A model of the kind that was given (an `onnx_ir.Model` for a path, a ModelProto for a
-        script).
-
-    Raises:
-        ModelTypeError: it is not a model (OW752).
-        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
-
-    Warns:
-        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
-            would add nodes (OW888).
-
-    Example:
-        >>> import onnx
-        >>> from onnxwright.optimizer.rules import rule
-        >>> @rule
-        ... def double_negation(op, x):
-        ...     return op.Neg(op.Neg(x))
-        >>> @double_negation.to
-        ... def _(op, x):
-        ...     return x
-        >>> model = onnx.parser.parse_model('''
-        ...     <ir_version: 10, opset_import: ["" : 20]>
-        ...     g (float[N] x) => (float[N] y) { a = Neg(x)  b = Neg(a)  y = Relu(b) }''')
-        >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
-        ['Relu']
-    """
-    source = opened(model, schemas=True)
-    chosen = _checked(rules)
-    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
-    fired: set[str] = set()
-    refusals: dict[str, str] = {}
-    for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(chosen, scope, strict=True)
-        following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
-        _add_functions(following, rewriter)
-        refusals = {**rewriter.refusals, **refusals}
-        if not rewriter.fired:
-            break
-        fired.update(rewriter.fired)
-        source = following
-    for name, reason in refusals.items():
-        if name not in fired:
-            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
-    made: M = returned(source, model)
-    return made
-
-
-def _checked(rules: Any) -> list[Rule]:
+def checked_rules(rules: Any) -> list[Rule]:
     """The rules that a caller gives: one, several or none, each with a replacement."""
     given = [rules] if isinstance(rules, Rule) or callable(rules) else list(rules or ())
     for one in given:
@@ -367,7 +341,7 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     return made, done.rules.total()
 
 
-def _choice(name: str, given: str, known: Sequence[str]) -> str:
+def choice(name: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
         fail(messages.BadOptimizerOption(
@@ -382,4 +356,4 @@ def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Functi
     return lambda _: bool(inline)
 
 
-__all__ = ["optimize", "rewrite", "rewritten_by"]
+__all__ = ["optimize", "rewritten_by"]

@@ -17,15 +17,19 @@ from onnx_ir.passes.common import (
 )
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.nested import all_graphs
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import constant_folding
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.function_replacement import replaced
 from onnxwright.optimizer.functions_by_name import Key, found_functions
+from onnxwright.optimizer.metadata import MetadataMerger
+from onnxwright.optimizer.optimize import checked_rules
 from onnxwright.optimizer.report import count_operators
-from onnxwright.optimizer.versions.api import convert_in_place
+from onnxwright.optimizer.rewriting import rewritten
+from onnxwright.optimizer.rules import Rule
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.versions.api import convert_in_place
 
 Functions: TypeAlias = "Iterable[Any] | Callable[[ir.Function], bool] | None"
 
@@ -171,6 +175,50 @@ class ReplaceFunctions(ir.passes.InPlacePass):
         return ir.passes.PassResult(model, modified=bool(self.replacements))
 
 
+class Rewrite(ir.passes.InPlacePass):
+    """Replace what rules match.
+
+    Args:
+        rules: a rule, or several; they are tried until none of them matches.
+        level: "exact" leaves out rules that may change the rounding.
+        metadata: how the metadata of the nodes that were matched becomes that of the new ones.
+
+    Example:
+        >>> import onnx
+        >>> from onnxwright.optimizer.rules import rule
+        >>> @rule
+        ... def double_negation(op, x):
+        ...     return op.Neg(op.Neg(x))
+        >>> @double_negation.to
+        ... def _(op, x):
+        ...     return x
+        >>> text = '<ir_version: 10, opset_import: ["":18]> g (float[2] x) => (float[2] y)'
+        >>> text += "{ a = Neg(x)  b = Neg(a)  y = Relu(b) }"
+        >>> model = ir.from_proto(onnx.parser.parse_model(text))
+        >>> Rewrite(double_negation)(model).modified, [node.op_type for node in model.graph]
+        (True, ['Relu'])
+    """
+
+    def __init__(
+        self,
+        rules: Rule | Iterable[Rule],
+        *,
+        level: str = "rounding",
+        metadata: MetadataMerger | None = None,
+    ) -> None:
+        super().__init__()
+        self.rules = checked_rules(rules)
+        self.level = level
+        self.metadata = metadata
+
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        """Rewrite in a model."""
+        made, used = rewritten(model, self.rules, self.level, self.metadata)
+        if not used:
+            return ir.passes.PassResult(model, modified=False)
+        return _filled(model, made, modified=True)
+
+
 def _with_one_version(model: ir.Model, wanted: set[Key]) -> ir.Model:
     """The model; a copy with all functions converted where one to inline has another version."""
     version = model.graph.opset_imports.get("")
@@ -232,4 +280,12 @@ def _annotated(graph: ir.Graph) -> list[ir.Value]:
     return [value for name, value in graph.initializers.items() if name in names]
 
 
-__all__ = ["FoldConstants", "Functions", "Inline", "RemoveUnused", "ReplaceFunctions"]
+__all__ = [
+    "FoldConstants",
+    "Functions",
+    "Inline",
+    "MetadataMerger",
+    "RemoveUnused",
+    "ReplaceFunctions",
+    "Rewrite",
+]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from onnxwright.builder.context import BuildContext
 from onnxwright.optimizer.constants import tensor_of
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import BuildContext
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 
 

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.shown_text import ShownText
 from onnxwright.diagnostics.text import clean
 from onnxwright.ir.nested import all_nodes
+from onnxwright.optimizer.steps import Step, table
 
 
 @dataclass
@@ -28,7 +29,12 @@ class OptimizeReport(ShownText):
         constant_initializers: initializers that were inputs, and are none now.
         replaceable_initializers: initializers that are inputs, so that a caller may replace them:
             `assume=["constant_initializers"]` says that nobody does.
+        shared_weights: initializers that are gone because another one holds the same: name -> name
+            of that one.
         rounds: how many rounds of replay there were.
+        steps: what each rule and pass did, in order.
+        largest_differences: with `verify`, for each output the largest absolute difference; None
+            where it is not numbers.
     """
 
     nodes: tuple[int, int] = (0, 0)
@@ -39,7 +45,27 @@ class OptimizeReport(ShownText):
     failed: dict[str, str] = field(default_factory=dict)
     constant_initializers: tuple[str, ...] = ()
     replaceable_initializers: tuple[str, ...] = ()
+    shared_weights: dict[str, str] = field(default_factory=dict)
     rounds: int = 0
+    steps: list[Step] = field(default_factory=list)
+    largest_differences: dict[str, float | None] = field(default_factory=dict)
+
+    def explain(self) -> str:
+        """Rule by rule what was done, as a table: places, nodes taken away, nodes put there.
+
+        Example:
+            >>> import onnx
+            >>> from onnxwright.optimizer import optimize
+            >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[2] x) => (float[2] y)'
+            >>> model = onnx.parser.parse_model(text + "{ a = Relu(x)  y = Relu(a) }")
+            >>> print(optimize(model, report=True)[1].explain())
+            rule or pass  times  before  after  which nodes
+            -----------------------------------------------
+            normal form       1       1      0  Relu -> nothing
+            -----------------------------------------------
+            the model                 2      1  all nodes
+        """
+        return table(self.steps, self.nodes)
 
     def __str__(self) -> str:
         lines = [f"nodes   {self.nodes[0]:>8} -> {self.nodes[1]}"]
@@ -52,6 +78,8 @@ class OptimizeReport(ShownText):
             lines.append("rules")
             for name, count in self.rules.most_common():
                 lines.append(f"  {name:<{width}} {count:>6}")
+        if self.shared_weights:
+            lines.append(f"equal weights stored once: {_few(self._shared())}")
         if self.constant_initializers:
             lines.append(f"initializers that left the inputs: {_few(self.constant_initializers)}")
         if self.replaceable_initializers:
@@ -60,6 +88,9 @@ class OptimizeReport(ShownText):
                 '  (assume "constant_initializers" where nobody replaces them: then they fold)'
             )
         return "\n".join(lines)
+
+    def _shared(self) -> tuple[str, ...]:
+        return tuple(f"{gone} (as {kept})" for gone, kept in self.shared_weights.items())
 
 
 def _few(names: tuple[str, ...]) -> str:

@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
-from onnxwright.builder.replay import Env, Replay, Results
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -21,44 +19,27 @@ from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.pattern_nodes import PatternNode
 from onnxwright.optimizer.patterns import Pattern, needed_makers
 from onnxwright.optimizer.replacement_checks import computed, fits, is_frozen, without_new_names
 from onnxwright.optimizer.rules import Rule
+from onnxwright.optimizer.scope import Scope
+from onnxwright.optimizer.screening import may_lie
+from onnxwright.optimizer.steps import Step, Use, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.carrying import RULES, Carrier, meet
+from onnxwright.tracing.replay import Env, Replay, Results
 from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
 MOST_MATCHES = 64
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Which rules may be used.
-
-    Fields:
-        level: "exact" or "rounding".
-        assume: what the caller promises of all inputs.
-        target: the runtime the model is for.
-        version: the opset version that is built.
-        keep: names of values that stay as they are.
-    """
-
-    level: str
-    assume: frozenset[str]
-    target: str
-    version: int
-    keep: frozenset[str] = frozenset()
-
-    def allows(self, rule: Rule) -> bool:
-        """Whether a rule may be used."""
-        if rule.level == "rounding" and self.level == "exact":
-            return False
-        if rule.target not in ("any", self.target) or self.target in rule.avoid:
-            return False
-        return rule.since <= self.version <= rule.until and rule.assume <= self.assume
+# The operators that make inputs of a root, the rule, its pattern, and that root.
+_Entry = tuple[frozenset[str], Rule, Pattern, PatternNode]
 
 
 class Rewriter:
@@ -68,6 +49,7 @@ class Rewriter:
         rules: the rules, in order; of those that match, the one with the larger pattern is used.
         scope: which of them may be used.
         strict: whether an error in a replacement is raised; else the nodes stay as they are.
+        metadata: how the metadata of matched nodes becomes that of the new ones.
 
     Attributes:
         fired: how often each rule was used.
@@ -76,15 +58,23 @@ class Rewriter:
         functions: functions that replacements call.
     """
 
-    def __init__(self, rules: Iterable[Rule], scope: Scope, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        scope: Scope,
+        *,
+        strict: bool = False,
+        metadata: MetadataMerger | None = None,
+    ) -> None:
         self.scope = scope
         self.strict = strict
+        self.metadata = metadata or MetadataMerger()
         self.fired: Counter[str] = Counter()
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
         # By the operator of a result: the rule, its pattern and that result.
-        self._table: dict[tuple[str, str], list[tuple[Rule, Pattern, PatternNode]]] = {}
+        self._table: dict[tuple[str, str], list[_Entry]] = {}
         made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
         pairs = [(r, p) for r in made for p in r.patterns]
         pairs.sort(key=lambda pair: -len(pair[1].nodes))
@@ -92,10 +82,17 @@ class Rewriter:
             # The results that a model computes first are made where the first of them is.
             for root in pattern.roots:
                 key = (root.domain, root.op_type)
-                self._table.setdefault(key, []).append((rule, pattern, root))
+                entry = (needed_makers(root), rule, pattern, root)
+                self._table.setdefault(key, []).append(entry)
         self._done: dict[ir.Node, Results] = {}
         # Node of the source graph -> the largest of what was replaced there.
         self._replaced: dict[ir.Node, _Replaced] = {}
+        self._uses: dict[_Replaced, Use] = {}
+
+    @property
+    def steps(self) -> list[Step]:
+        """What each rule did."""
+        return steps_of(self._uses.values())
 
     def __call__(
         self, replay: Replay, node: ir.Node, _inputs: Sequence[GraphValue | None], env: Env
@@ -108,8 +105,8 @@ class Rewriter:
         if tried is None:
             return None
         makers = {maker.op_type for v in node.inputs if v is not None and (maker := v.producer())}
-        for rule, pattern, root in tried:
-            if not needed_makers(root) <= makers:
+        for needed, rule, pattern, root in tried:
+            if not needed <= makers or not may_lie(root, node):
                 continue
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
@@ -132,15 +129,18 @@ class Rewriter:
         known = [self._replaced.get(n) for n in match.nodes.values()]
         return any(k is not None and len(k.nodes) > size for k in known)
 
-    def note(self, rule: Rule, match: Match) -> None:
+    def note(self, rule: Rule, match: Match, fresh: Sequence[ir.Node]) -> None:
         """Remember what was replaced, and count it; what lies inside of it is not counted again."""
         nodes = frozenset(match.nodes.values())
         for before in {self._replaced[n] for n in nodes if n in self._replaced}:
             if before.nodes < nodes:
+                self._uses.pop(before, None)
                 self.fired[before.rule] -= 1
                 if not self.fired[before.rule]:
                     del self.fired[before.rule]
         made = _Replaced(rule.name, nodes)
+        taken = (n for n in match.nodes.values() if not is_frozen(n))
+        self._uses[made] = Use(rule.name, _operators(taken), _operators(fresh))
         self.fired[rule.name] += 1
         for node in nodes:
             known = self._replaced.get(node)
@@ -193,11 +193,12 @@ class _Attempt:
         kinds = self._kinds(values)
         if kinds is None:
             return None
-        if self._grows(values, fresh):
+        added = computed(values, fresh, self.b)
+        if self._grows(added):
             self._declined("it would add more nodes than it takes away (`grows=True` allows that)")
             return None
         if not self._is_same(values):
-            self.rewriter.note(self.rule, self.match)
+            self.rewriter.note(self.rule, self.match, added)
             self._note(fresh)
         return self._results(values, kinds, fresh)
 
@@ -349,11 +350,10 @@ class _Attempt:
             found.append(meet(value.kind, old))
         return found
 
-    def _grows(self, values: Sequence[GraphValue], fresh: Sequence[ir.Node]) -> bool:
+    def _grows(self, added: Sequence[ir.Node]) -> bool:
         """Whether more nodes are added than taken away; what weights alone make does not count."""
         if self.rule.grows:
             return False
-        added = computed(values, fresh, self.b)
         removed = sum(not is_frozen(n) for n in self.match.nodes.values())
         return len(added) > removed
 
@@ -372,7 +372,7 @@ class _Attempt:
     # -- results -------------------------------------------------------------------------------
 
     def _note(self, fresh: Sequence[ir.Node]) -> None:
-        note_nodes(fresh, list(self.match.nodes.values()))
+        self.rewriter.metadata.copy_merged_metadata(self.match.nodes.values(), fresh)
         root = self.match.roots[0]
         for node in fresh:
             before = node.metadata_props.get(RULES)
@@ -411,6 +411,10 @@ class _Attempt:
         return dict(results)
 
 
+def _operators(nodes: Iterable[ir.Node]) -> tuple[str, ...]:
+    return tuple(sorted(f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in nodes))
+
+
 def _shown(node: ir.Node) -> str:
     """A node as a line of a program."""
     outputs = ", ".join(str(v.name) for v in node.outputs)
@@ -439,4 +443,4 @@ def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: None if a.is_ref() else a.value for a in node.attributes.values()}
 
 
-__all__ = ["ORIGINS", "Rewriter", "Scope"]
+__all__ = ["ORIGINS", "Rewriter"]

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
+from typing_extensions import TypedDict, Unpack
+
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -181,6 +183,22 @@ _OPTIONS = (
 )
 
 
+class RuleOptions(TypedDict, total=False):
+    """The options of a rule, as type checkers read them; see `Rule`."""
+
+    name: str | None
+    since: int
+    until: int
+    level: str
+    assume: Iterable[str]
+    target: str
+    avoid: Iterable[str]
+    always: bool
+    grows: bool
+    late: bool
+    cases: Any
+
+
 class _RuleMaker:
     """`ow.rule`: makes a rule of a pattern function."""
 
@@ -188,9 +206,13 @@ class _RuleMaker:
     def __call__(self, function: Callable[..., Any], /) -> Rule: ...
 
     @overload
-    def __call__(self, /, **options: Any) -> Callable[[Callable[..., Any]], Rule]: ...
+    def __call__(
+        self, /, **options: Unpack[RuleOptions]
+    ) -> Callable[[Callable[..., Any]], Rule]: ...
 
-    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    def __call__(
+        self, function: Callable[..., Any] | None = None, /, **options: Unpack[RuleOptions]
+    ) -> Any:
         """Make a rule; its replacement is given with `.to`.
 
         Args:
@@ -225,7 +247,7 @@ class _RuleMaker:
             return Rule(function, **options)
         return lambda f: Rule(f, **options)
 
-    def function(self, script: Any, **options: Any) -> Rule:
+    def function(self, script: Any, **options: Unpack[RuleOptions]) -> Rule:
         """A rule that puts a call of a script in place of the body of the script (outlining).
 
         Args:
@@ -241,19 +263,17 @@ class _RuleMaker:
 class FunctionRule(Rule):
     """A rule that puts a call of a function in place of its body."""
 
-    def __init__(self, script: Any, **options: Any) -> None:
+    def __init__(self, script: Any, **options: Unpack[RuleOptions]) -> None:
         self._script = script
         self._options = options
-        super().__init__(
-            script.function, name=f"{script.domain}.{script.name}", pattern=_NOTHING, **options
-        )
+        options.setdefault("name", f"{script.domain}.{script.name}")
+        super().__init__(script.function, pattern=_NOTHING, **options)
 
     def for_version(self, _version: int) -> Rule:
         """The rule for models of an opset version."""
         functions = self._script.lowered_functions(_version)
         made = Rule(
             self._script.function,
-            name=self.name,
             pattern=Pattern.of_function(functions[-1]),
             **self._options,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -21,16 +21,6 @@ from onnxwright.types.dtypes import DType
 _KEY = "onnxwright.made_of"
 
 Array = np.ndarray[Any, Any]
-
-
-class LazyWeight(Protocol):
-    """What a tensor of another library may offer; tensors of onnx_ir do without."""
-
-    def is_missing(self) -> bool:
-        """Whether it has no numbers yet, so that reading it would fail."""
-
-    def permuted(self, perm: Sequence[int]) -> Any:
-        """The tensor with its axes in another order, over the same memory."""
 
 
 class Derived(ir.LazyTensor):
@@ -312,7 +302,6 @@ def drop_unused(values: Iterable[ir.Value | None]) -> None:
 
 __all__ = [
     "Derived",
-    "LazyWeight",
     "Names",
     "WeightSource",
     "combined",

@@ -1,7 +1,7 @@
 """The nodes that stand for products and tables of quantized weights.
 
 Source: ONNX DequantizeLinear 13 and 21, MatMulInteger 10, DynamicQuantizeLinear 11; ONNX Runtime's
-MatMulNBits and GatherBlockQuantized (docs/ContribOperators.md of that project).
+MatMulNBits and GatherBlockQuantized (the page ContribOperators of that project).
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import onnx_ir as ir
 from onnxwright.ir import door
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs
+from onnxwright.versions.api import convert_in_place
 
 INT4_IR_VERSION = 10
 _MICROSOFT = "com.microsoft"
@@ -62,8 +63,6 @@ def raise_version(model: ir.Model, version: int, *, single: bool = False) -> Non
         ConversionValueError: the model or a function imports a version that does not exist
             (OW872).
     """
-    from onnxwright.optimizer.versions.api import convert_in_place
-
     owners: list[Any] = [model.graph, *model.functions.values()]
     versions = [owner.opset_imports.get("", version) for owner in owners]
     newest = max(version, *versions)

@@ -12,7 +12,32 @@ from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.unpacking import is_open, unpacked_into, wanted_outputs
 
 
-class Ops:
+class OpsBase:
+    """What the operators of an opset on a backend have beside the operators themselves.
+
+    Args:
+        backend: what runs or builds the operators.
+        opset: where the operators come from; the backend's own by default.
+    """
+
+    def __init__(self, backend: Backend[Any], opset: Opset | None = None) -> None:
+        self.backend = backend
+        self.opset = opset or backend.opset
+
+    @property
+    def version(self) -> int:
+        """The version of the opset."""
+        return self.opset.version
+
+    def constant(self, array: Any) -> Any:
+        """A value that holds an array."""
+        return self.backend.constant(array)
+
+    def __repr__(self) -> str:
+        return f"<operators of {self.opset!r}>"
+
+
+class Ops(OpsBase):
     """The operators of an opset on a backend, so that one body serves every mode.
 
     Args:
@@ -32,15 +57,6 @@ class Ops:
         (Tensor([3, 5], INT64[2]), 18)
     """
 
-    def __init__(self, backend: Backend[Any], opset: Opset | None = None) -> None:
-        self.backend = backend
-        self.opset = opset or backend.opset
-
-    @property
-    def version(self) -> int:
-        """The version of the opset."""
-        return self.opset.version
-
     def __getattr__(self, name: str) -> Callable[..., Any]:
         # Only reached for a name that has not been asked for: calls stay in __dict__.
         if name.startswith("__"):
@@ -59,10 +75,3 @@ class Ops:
 
         apply.__name__ = apply.__qualname__ = op.name
         return apply
-
-    def constant(self, array: Any) -> Any:
-        """A value that holds an array."""
-        return self.backend.constant(array)
-
-    def __repr__(self) -> str:
-        return f"<operators of {self.opset!r}>"

@@ -9,18 +9,11 @@ compiled code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from onnxwright.semantics.index_items import is_view_part
 from onnxwright.types.roles import BackendValue
-
-
-class Sharing(Protocol):
-    """A value that may share memory with others."""
-
-    _memory: WeakValueDictionary[int, Any]
-    _part_of: tuple[Any, Any]
 
 
 def as_views(made: Any, of: Any, index: Any = None) -> Any:

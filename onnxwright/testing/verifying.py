@@ -1,23 +1,73 @@
-"""Two models run on the same random inputs, at two sizes, without the runtime's optimizations."""
+"""Two models run on the same inputs, at several sizes, without the runtime's optimizations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.text import clean
 from onnxwright.errors import OnnxwrightError
-from onnxwright.ir.adapters import from_type_proto
 from onnxwright.ir.loading import open_light, open_model
+from onnxwright.testing.input_uses import Graph
 from onnxwright.testing.plain_sessions import PlainSession
-from onnxwright.types import dims
-from onnxwright.types.kinds import TensorType
+from onnxwright.testing.valid_inputs import drawn
 
 SIZES = (2, 5)
+_LARGER = (16, 64, 224)  # tried where the model takes none of the others
 _TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-6}
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """How far one output of two models is apart.
+
+    Fields:
+        name: the output.
+        largest: the largest absolute difference of all runs; None where it is not numbers.
+        relative: the same over the largest number of the output.
+        words: what differs, where that is more than rounding; else None.
+    """
+
+    name: str
+    largest: float | None = 0.0
+    relative: float | None = 0.0
+    words: str | None = None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What running two models on the same inputs gave.
+
+    Fields:
+        runs: the runs in which the first model ran, by what they are called.
+        outputs: for each output the largest difference.
+        trouble: why the second model could not be compared; else None.
+    """
+
+    runs: tuple[str, ...]
+    outputs: tuple[OutputDifference, ...]
+    trouble: str | None = None
+
+    @property
+    def difference(self) -> str | None:
+        """The first difference as text; None where there is none beyond rounding."""
+        if self.trouble is not None:
+            return self.trouble
+        return next((f"output `{o.name}` {o.words}" for o in self.outputs if o.words), None)
+
+    def table(self) -> str:
+        """The largest differences as a table."""
+        rows = [("output", "largest difference", "relative")]
+        rows += [(clean(o.name), _number(o.largest), _number(o.relative)) for o in self.outputs]
+        widths = [max(len(row[n]) for row in rows) for n in range(3)]
+        return "\n".join(
+            f"{a.ljust(widths[0])}  {b.rjust(widths[1])}  {c.rjust(widths[2])}" for a, b, c in rows
+        )
 
 
 def first_difference(
@@ -25,16 +75,17 @@ def first_difference(
     b: Any,
     *,
     exact: bool = False,
-    sizes: tuple[int, ...] = SIZES,
+    sizes: tuple[int, ...] | None = None,
     seed: int = 0,
     feeds: Sequence[Mapping[str, Any]] | None = None,
 ) -> str | None:
-    """What two models compute differently on random inputs.
+    """What two models compute differently on random inputs that the first one can take.
 
     Args:
         a, b: models of any kind; they take the same inputs, which may have other names in `b`.
         exact: compare bits; otherwise results may differ by their rounding.
-        sizes: the value of each named dimension, run by run.
+        sizes: the value of each named dimension, run by run; by default 2, 5, and a size of its
+            own for each name, or larger ones where the model takes none of these.
         seed: what the inputs are drawn from.
         feeds: arrays by the names of the inputs, run by run, instead of random ones.
 
@@ -53,32 +104,112 @@ def first_difference(
         >>> first_difference(one, onnx.parser.parse_model(text + "{ y = Abs(x) }"))
         'output `y` at size 2: 0.1257 instead of -0.1257 at [0]'
     """
+    return verify(a, b, exact=exact, sizes=sizes, seed=seed, feeds=feeds).difference
+
+
+def verify(
+    a: Any,
+    b: Any,
+    *,
+    exact: bool = False,
+    sizes: tuple[int, ...] | None = None,
+    seed: int = 0,
+    feeds: Sequence[Mapping[str, Any]] | None = None,
+) -> Verification:
+    """How far the outputs of two models are apart on random inputs that the first one can take.
+
+    Args:
+        a, b, exact, sizes, seed, feeds: as those of `first_difference`.
+
+    Returns:
+        The largest difference of each output.
+
+    Raises:
+        ValueError: an input is not a tensor that can be drawn, or `a` runs at none of the sizes.
+    """
     one = _interface(a)
-    runs: list[tuple[str, Mapping[str, Any]]]
-    if feeds is None:
-        runs = [(f"size {n}", drawn(one, n, np.random.default_rng(seed))) for n in sizes]
-    else:
-        runs = [(f"run {n}", given) for n, given in enumerate(feeds)]
     # One model after the other: a session may hold gigabytes of weights.
-    wanted = _outputs(a, [given for _, given in runs])
-    kept = [n for n, found in enumerate(wanted) if found is not None]
-    if not kept:
+    runs = _runs_of(a, one, sizes, seed, feeds)
+    if not runs:
         raise ValueError("the first model does not run on these inputs")
+    labels = tuple(label for label, _, _ in runs)
     mine, theirs = _inputs(one), _inputs(_interface(b))
     if len(mine) != len(theirs):
-        return f"the second model has {len(theirs)} inputs instead of {len(mine)}"
+        words = f"the second model has {len(theirs)} inputs instead of {len(mine)}"
+        return Verification(labels, (), words)
     names = dict(zip(mine, theirs, strict=True))
-    given = [{names.get(k, k): v for k, v in runs[n][1].items()} for n in kept]
-    got = _outputs(b, given)
-    for n, found in zip(kept, got, strict=True):
-        label, expected = runs[n][0], wanted[n]
+    got = _outputs(b, [{names.get(k, k): v for k, v in given.items()} for _, given, _ in runs])
+    outputs = {info.name: OutputDifference(info.name) for info in one.graph.output}
+    for (label, _, expected), found in zip(runs, got, strict=True):
         if found is None:
-            return f"the second model does not run at {label}"
-        for info, x, y in zip(one.graph.output, expected or (), found, strict=True):
-            different = _words(x, y, exact)
-            if different is not None:
-                return f"output `{info.name}` at {label}: {different}"
-    return None
+            return Verification(labels, (), f"the second model does not run at {label}")
+        for (name, before), x, y in zip(outputs.items(), expected, found, strict=True):
+            outputs[name] = _apart(before, x, y, label, exact)
+    return Verification(labels, tuple(outputs.values()))
+
+
+def _runs_of(
+    a: Any, one: onnx.ModelProto, sizes: tuple[int, ...] | None, seed: int,
+    feeds: Sequence[Mapping[str, Any]] | None,
+) -> list[tuple[str, Mapping[str, Any], list[Any]]]:  # fmt: skip
+    """The runs of the first model that work: what they are called, inputs and outputs."""
+    if feeds is not None:
+        return _working(a, [(f"run {n}", given) for n, given in enumerate(feeds)])
+    graph = Graph.of(one)
+    some = [(f"size {n}", drawn(graph, n, _rng(seed))) for n in sizes or SIZES]
+    if sizes is not None:
+        return _working(a, some)
+    some.append(("sizes apart", drawn(graph, 3, _rng(seed), apart=True)))
+    runs = _working(a, some)
+    for n in _LARGER:
+        runs = runs or _working(a, [(f"size {n}", drawn(graph, n, _rng(seed)))])
+    return runs
+
+
+def _working(
+    a: Any, some: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[tuple[str, Mapping[str, Any], list[Any]]]:
+    """Runs with their outputs, without those in which the model does not run."""
+    found = _outputs(a, [given for _, given in some])
+    return [(*run, got) for run, got in zip(some, found, strict=True) if got is not None]
+
+
+def _rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _apart(before: OutputDifference, x: Any, y: Any, label: str, exact: bool) -> OutputDifference:
+    """What is known of an output, with one more run."""
+    words = before.words
+    if words is None:
+        different = _words(x, y, exact)
+        words = None if different is None else f"at {label}: {different}"
+    largest, relative = _largest(x, y)
+    if largest is None or before.largest is None:
+        return OutputDifference(before.name, None, None, words)
+    assert relative is not None
+    assert before.relative is not None
+    most = max(before.largest, largest), max(before.relative, relative)
+    return OutputDifference(before.name, *most, words)
+
+
+def _largest(x: Any, y: Any) -> tuple[float | None, float | None]:
+    """The largest difference of two arrays of numbers, and that over the largest number."""
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or x.shape != y.shape:
+        return None, None
+    if x.dtype.kind not in "biufcV" or x.dtype != y.dtype:
+        return None, None
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        one, other = x.astype(wide), y.astype(wide)
+        gap = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, abs(one - other))
+        largest = float(np.nan_to_num(gap, nan=np.inf, posinf=np.inf).max(initial=0.0))
+        scale = float(abs(one[np.isfinite(one)]).max(initial=0.0))
+    return largest, largest / scale if scale else largest
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _interface(model: Any) -> onnx.ModelProto:
@@ -113,52 +244,6 @@ def _outputs(model: Any, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any] |
     return found
 
 
-def drawn(model: onnx.ModelProto, size: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Random inputs of a model.
-
-    Args:
-        model: the model.
-        size: the value of each named dimension.
-        rng: a numpy random generator.
-
-    Returns:
-        An array for each input that has no default.
-
-    Raises:
-        ValueError: an input is not a tensor that can be drawn.
-    """
-    held = {i.name for i in model.graph.initializer}
-    feeds: dict[str, Any] = {}
-    for info in model.graph.input:
-        if info.name in held:
-            continue
-        kind = from_type_proto(info.type)
-        if not isinstance(kind, TensorType) or kind.dtype is None or kind.shape is None:
-            raise ValueError(f"the input `{info.name}` is not a tensor of known type")
-        feeds[info.name] = _array(kind, size, rng)
-    return feeds
-
-
-def _array(kind: TensorType, size: int, rng: np.random.Generator) -> Any:
-    assert kind.shape is not None
-    assert kind.dtype is not None
-    shape = [_extent(d, size) for d in kind.shape]
-    dtype = kind.dtype.numpy
-    if dtype.kind == "b":
-        return np.ones(shape, dtype)
-    if dtype.kind in "iu":
-        return rng.integers(0, 2, size=shape).astype(dtype)
-    return rng.normal(size=shape).astype(dtype)
-
-
-def _extent(d: Any, size: int) -> int:
-    if isinstance(d, int):
-        return d
-    values: Mapping[str, int] = {} if d is None else dict.fromkeys(dims.names_in(d), size)
-    found = None if d is None else dims.evaluate(d, values)
-    return size if found is None else found
-
-
 def _words(a: Any, b: Any, exact: bool) -> str | None:
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
         return None if repr(a) == repr(b) else "another sequence"
@@ -179,4 +264,4 @@ def _words(a: Any, b: Any, exact: bool) -> str | None:
     return f"{b[place]:.4g} instead of {a[place]:.4g}" + (f" at {list(place)}" if place else "")
 
 
-__all__ = ["SIZES", "drawn", "first_difference"]
+__all__ = ["SIZES", "OutputDifference", "Verification", "drawn", "first_difference", "verify"]

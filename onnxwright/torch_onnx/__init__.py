@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 from onnxwright.errors import ExportError as OnnxExporterError
@@ -31,11 +33,20 @@ _OF_TORCH = (
     "InputObserver",
 )
 _MODULES = ("symbolic_helper", "testing", "utils", "verification")
-_SYMBOLIC = "lowerings are functions over `op`: see `custom_translation_table=`"
+_SYMBOLIC = (
+    "its functions build TorchScript; lowerings are functions over `op` here "
+    "(`custom_translation_table=`), the helpers are in `symbolic_helper`, and "
+    "`register_custom_op_symbolic` takes symbolic functions"
+)
 _REPLACED = {
     "JitScalarType": "`onnxwright.DType` holds the element types",
     "load": "`onnx.load(path)` reads a model",
 }
+
+
+def _replacement(name: str) -> str | None:
+    """What is used in place of a name of torch.onnx that is not here."""
+    return _SYMBOLIC if name.startswith("symbolic_") else _REPLACED.get(name)
 
 
 def __getattr__(name: str) -> Any:
@@ -43,11 +54,26 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _OF_TORCH:
         return of_torch(name)
-    if name.startswith("symbolic_"):
-        raise AttributeError(f"onnxwright.torch_onnx has no {name!r}: {_SYMBOLIC}")
-    if name in _REPLACED:
-        raise AttributeError(f"onnxwright.torch_onnx has no {name!r}: {_REPLACED[name]}")
+    instead = _replacement(name)
+    if instead is not None:
+        raise AttributeError(f"onnxwright.torch_onnx has no {name!r}: {instead}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _NotHere(MetaPathFinder):
+    """Says what is used in place of a module or name of torch.onnx that is imported from here."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002
+        """Refuse the names of torch.onnx that have a replacement; others are left to Python."""
+        package, _, name = fullname.rpartition(".")
+        instead = _replacement(name) if package == __name__ else None
+        if instead is not None:
+            message = f"onnxwright.torch_onnx has no {name!r}: {instead}"
+            raise ImportError(message, name=fullname)
+
+
+if not any(type(finder).__qualname__ == "_NotHere" for finder in sys.meta_path):
+    sys.meta_path.append(_NotHere())  # asked last: after the modules that there are
 
 
 __all__ = [

@@ -155,9 +155,6 @@ def show_annotation(annotation: object) -> str:
     Returns:
         The text.
 
-    Source:
-        DESIGN section 4: messages speak the words of the program.
-
     Example:
         >>> show_annotation(int), show_annotation(typing.Optional[int]), show_annotation("FLOAT")
         ('int', 'Optional[int]', 'FLOAT')
@@ -382,9 +379,6 @@ def parse_annotation(
 
     Raises:
         ScriptTypeError: it is not an ONNX type, or mixes attributes with values.
-
-    Source:
-        DESIGN section 3, type annotations and attribute parameters.
 
     Example:
         >>> str(parse_annotation(typing.Optional[int])), str(parse_annotation(Tensor["N", 3]))

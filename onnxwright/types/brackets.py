@@ -28,9 +28,6 @@ def read_shape(name: str, index: object) -> ShapeTuple | None:
     Raises:
         ScriptValueError: something is not a dimension.
 
-    Source:
-        DESIGN section 3, type annotations.
-
     Example:
         >>> read_shape("FLOAT", ("N", 3)), read_shape("FLOAT", ...), read_shape("FLOAT", ())
         (('N', 3), None, ())

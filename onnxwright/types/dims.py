@@ -64,9 +64,6 @@ def add(a: Dim, b: Dim) -> Dim:
     Returns:
         The sum, None where one is unknown.
 
-    Source:
-        DESIGN section 2: symbolic shapes.
-
     Example:
         >>> add("N", 1), add("N", "N"), add(2, 3), add("N", None)
         ('N + 1', '2*N', 5, None)

@@ -217,9 +217,6 @@ def fits(actual: OnnxType | None, wanted: OnnxType | None) -> bool:
         False only for a contradiction.  A value is accepted as an optional one, not
         the other way round.
 
-    Source:
-        DESIGN section 3, stage 6: contradictions are errors.
-
     Example:
         >>> fits(TensorType(DType.FLOAT), TensorType(DType.FLOAT, ("N", 3)))
         True
@@ -294,9 +291,6 @@ def refine_types(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
 
     Returns:
         The combined description.
-
-    Source:
-        DESIGN section 3, stage 6.
 
     Example:
         >>> str(refine_types(TensorType(DType.FLOAT), TensorType(None, ("N",))))

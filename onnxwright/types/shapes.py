@@ -141,9 +141,6 @@ def refine(a: MaybeShape, b: MaybeShape) -> MaybeShape:
         Numbers before names before unknowns.  Contradictions are not looked for: `a` wins
         (ask `compatible` first).
 
-    Source:
-        DESIGN section 3, stage 6.
-
     Example:
         >>> refine(("N", None, 4), (2, "M", 4)), refine(None, (2,))
         ((2, 'M', 4), (2,))
@@ -167,9 +164,6 @@ def compatible(a: MaybeShape, b: MaybeShape) -> bool:
 
     Returns:
         False only for different ranks or two different numbers in one place.
-
-    Source:
-        DESIGN section 3, stage 6.
 
     Example:
         >>> compatible(("N", 3), (2, 3)), compatible((2, 3), (2, 4)), compatible(None, (1,))
@@ -216,9 +210,6 @@ def show_shape(shape: Shape) -> str:
 
     Returns:
         The text.
-
-    Source:
-        DESIGN section 3, type annotations.
 
     Example:
         >>> show_shape(("N", 3, None)), show_shape(())

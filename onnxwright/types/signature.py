@@ -145,7 +145,7 @@ def signature_of(
         ScriptSyntaxError: a parameter that ONNX cannot have (`**kwargs`).
 
     Source:
-        DESIGN section 3; Python's scoping rules for annotations.
+        Python's scoping rules for annotations.
 
     Example:
         >>> def scale(x, factor: float = 2.0): ...

@@ -60,6 +60,7 @@ padding:10px}
 main{display:flex;flex:1 0 70vh;height:70vh;border-top:1px solid var(--line);
 border-bottom:1px solid var(--line)}
 #ow-svg{flex:1;min-width:0;height:100%;cursor:grab;touch-action:none}
+#ow-svg:focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
 aside{width:380px;overflow:auto;border-left:1px solid var(--line);padding:8px 14px;font-size:13px}
 aside td{padding-right:8px;overflow-wrap:anywhere}
 aside tr.bad td{color:var(--wrong);font-weight:bold}
@@ -82,7 +83,7 @@ user-select:none;fill:var(--text)}
 #ow-svg .toggle rect{fill:var(--ground);rx:2;ry:2;stroke:var(--fold-line)}
 #ow-svg .wire{fill:none;stroke:var(--wire)}
 #ow-svg .wire.lit{stroke:var(--accent);stroke-width:2.5}
-#ow-svg .chosen>rect{stroke:var(--accent);stroke-width:3}
+#ow-svg g.chosen.chosen>rect{stroke:var(--accent);stroke-width:3}
 """
 )
 _CANVAS = """\
@@ -90,7 +91,8 @@ _CANVAS = """\
 aria-label="Search"><span id="ow-count"></span><select id="ow-graph" aria-label="Graph"></select>
 <button id="ow-fold">Fold all</button><button id="ow-unfold">Unfold all</button>
 <button id="ow-fit">Whole graph</button></div>
-<main><svg id="ow-svg" role="img" aria-label="graph"><defs><marker id="ow-tip" viewBox="0 0 8 8"
+<main><svg id="ow-svg" role="application" aria-label="graph" tabindex="0"><defs>
+<marker id="ow-tip" viewBox="0 0 8 8"
 refX="8" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse"
 orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs><g id="ow-scene"></g></svg>
 <aside><div id="ow-found"></div><div id="ow-detail"></div></aside></main>

@@ -198,7 +198,7 @@ function toggle(e, around, x, y, sign) {
 }
 
 function drawBox(e, around) {
-  const g = make("g", { class: "box " + (e.group ? "fold" : e.css) }, around);
+  const g = make("g", { class: "box " + (e.group ? "fold" : e.css), role: "button", "aria-label": linesOf(e).join(", ") }, around);
   make("rect", { x: e.ax, y: e.ay, width: e.w, height: e.h }, g);
   const shift = e.group ? 7 : 0;
   linesOf(e).forEach((line, n) => make("text", { class: n ? "more" : "op", "text-anchor": "middle",
@@ -242,12 +242,15 @@ function center(e) {
   at.y = (e.h * at.k > r.height ? 40 : r.height / 2 - (e.h / 2) * at.k) - e.ay * at.k;
   move();
 }
-svg.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  const r = svg.getBoundingClientRect(), x = event.clientX - r.left, y = event.clientY - r.top;
-  const k = Math.min(4, Math.max(0.02, at.k * (event.deltaY < 0 ? 1.18 : 1 / 1.18)));
+function zoom(x, y, factor) { // a place of the picture stays where it is
+  const k = Math.min(4, Math.max(0.02, at.k * factor));
   at.x = x - (x - at.x) * (k / at.k); at.y = y - (y - at.y) * (k / at.k); at.k = k;
   move();
+}
+svg.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  const r = svg.getBoundingClientRect();
+  zoom(event.clientX - r.left, event.clientY - r.top, event.deltaY < 0 ? 1.18 : 1 / 1.18);
 }, { passive: false });
 let held = null;
 svg.addEventListener("pointerdown", (event) => { held = [event.clientX, event.clientY]; });
@@ -305,7 +308,7 @@ function link(e, around, text) {
 }
 function tell() {
   detail.textContent = "";
-  if (!selected) { put("p", detail, "Click a node to see its types, attributes and Python line.", "hint"); return; }
+  if (!selected) { hint(); return; }
   put("h2", detail, nameOf(selected) + (selected.group && selected.type ? ` (${selected.type})` : ""));
   if (selected.group) {
     const button = put("button", detail, selected.open ? "Fold" : "Unfold");
@@ -320,6 +323,14 @@ function tell() {
   }
   neighbours("comes from", selected.ins.map((e) => [e.from, e.text]));
   neighbours("goes to", selected.outs.map((e) => [e.to, e.text]));
+}
+function hint() {
+  put("p", detail, "Click a node to see its types, attributes and Python line.", "hint");
+  const table = put("table", detail);
+  for (const [keys, what] of [
+    ["arrows", "the next node"], ["Shift arrows", "move the picture"], ["Enter", "fold or unfold a group"],
+    ["+  \u2212  0", "zoom, whole graph"], ["/", "search"], ["n  N", "next and previous result"], ["Escape", "back here"],
+  ]) { const line = put("tr", table); put("td", line, keys); put("td", line, what); }
 }
 function neighbours(title, list) {
   if (!list.length) return;
@@ -349,11 +360,67 @@ function search() {
 }
 $("ow-search").addEventListener("input", search);
 $("ow-search").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && results.length) { current = (current + (event.shiftKey ? results.length - 1 : 1)) % results.length; reveal(results[current]); }
-  if (event.key === "Escape") { event.target.value = ""; search(); }
+  if (event.key === "Enter") result(event.shiftKey ? -1 : 1);
+  if (event.key === "Escape") { event.target.value = ""; search(); event.target.blur(); }
 });
+function result(by) { // the next one that the search has found
+  if (!results.length) return;
+  current = (Math.max(current, by < 0 ? 0 : -1) + by + results.length) % results.length;
+  reveal(results[current]);
+}
+// -- keys --------------------------------------------------------------------------------------------
+
+const boxes = () => { // what can be selected: folded groups, nodes, and frames of unfolded groups
+  const found = [];
+  const visit = (g) => { for (const c of g.children) { found.push(c); if (c.group && c.open) visit(c); } };
+  visit(graph.root);
+  return found;
+};
+const STEPS = { ArrowDown: [0, 1], ArrowUp: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+function neighbour(key) { // along an edge up or down, beside it left or right
+  const [x, y] = STEPS[key];
+  const far = (e) => { // how far away in this direction; what lies elsewhere is not reached
+    const dx = e.ax + e.w / 2 - selected.ax - selected.w / 2, dy = e.ay + e.h / 2 - selected.ay - selected.h / 2;
+    const along = x * dx + y * dy, across = Math.abs(x ? dy : dx);
+    return along > 1 && across <= (x ? Math.max(e.h, selected.h) : Infinity) ? along + 2 * across : Infinity;
+  };
+  let among = boxes().filter((e) => e !== selected && !isAround(e, selected) && !isAround(selected, e));
+  if (y) {
+    const joined = edgesShown.filter((e) => (y > 0 ? e.from : e.to) === selected).map((e) => (y > 0 ? e.to : e.from));
+    if (joined.length) among = joined;
+  }
+  const best = among.reduce((one, e) => (far(e) < far(one || e) || !one ? e : one), null);
+  return best && far(best) < Infinity ? best : null;
+}
+function step(key) {
+  const next = selected && selected.el && selected.el.isConnected ? neighbour(key) : boxes()[0];
+  if (next) { select(next); intoView(next); }
+}
+function intoView(e) {
+  const r = svg.getBoundingClientRect();
+  const x = at.x + e.ax * at.k, y = at.y + e.ay * at.k;
+  if (x < 0 || y < 0 || x + e.w * at.k > r.width || y + e.h * at.k > r.height) center(e);
+}
+function zoomBy(factor) {
+  const r = svg.getBoundingClientRect();
+  zoom(r.width / 2, r.height / 2, factor);
+}
+const KEYS = {
+  "+": () => zoomBy(1.18), "=": () => zoomBy(1.18), "-": () => zoomBy(1 / 1.18), "0": fit,
+  "/": () => $("ow-search").focus(),
+  n: () => result(1), N: () => result(-1),
+  Enter: () => { if (selected && selected.group) fold(selected, selected.open); },
+  Escape: () => select(null),
+};
 addEventListener("keydown", (event) => {
-  if (event.key === "/" && document.activeElement !== $("ow-search")) { event.preventDefault(); $("ow-search").focus(); }
+  const inField = /^(INPUT|SELECT|BUTTON|SUMMARY)$/.test(event.target.tagName);
+  if (inField || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (STEPS[event.key] && event.shiftKey) {
+    at.x -= 60 * STEPS[event.key][0]; at.y -= 60 * STEPS[event.key][1]; move();
+  } else if (STEPS[event.key]) step(event.key);
+  else if (KEYS[event.key]) KEYS[event.key]();
+  else return;
+  event.preventDefault();
 });
 $("ow-fold").addEventListener("click", () => foldAll(true));
 $("ow-unfold").addEventListener("click", () => foldAll(false));

@@ -13,8 +13,8 @@ from onnxwright.exporter.torch_types import dtype_of, to_numpy
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
-from onnxwright.testing import aten_runs
-from onnxwright.testing.tape import Call
+from onnxwright.sweep import aten_runs
+from onnxwright.sweep.tape import Call
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 

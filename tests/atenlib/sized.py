@@ -13,8 +13,8 @@ from onnxwright.exporter.torch_types import dtype_of, to_numpy
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
-from onnxwright.testing import aten_runs
-from onnxwright.testing.aten_runs import functional_name
+from onnxwright.sweep import aten_runs
+from onnxwright.sweep.aten_runs import functional_name
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 

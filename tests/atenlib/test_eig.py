@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is what is compared with")
 
-from onnxwright.testing.unique_parts import of_eig  # noqa: E402 - torch first, or skip
+from onnxwright.sweep.unique_parts import of_eig  # noqa: E402 - torch first, or skip
 from tests.atenlib.one_op import outcomes  # noqa: E402
 
 aten = torch.ops.aten

@@ -108,8 +108,8 @@ def test_element_types(opset: int, dtype: torch.dtype) -> None:
 
 def test_indices_of_a_grid_are_read_axis_by_axis() -> None:
     """No index tensor of the whole grid is built."""
-    from onnxwright.testing import aten_runs  # noqa: PLC0415 - beside its one use
-    from onnxwright.testing.tape import Call  # noqa: PLC0415
+    from onnxwright.sweep import aten_runs  # noqa: PLC0415 - beside its one use
+    from onnxwright.sweep.tape import Call  # noqa: PLC0415
 
     x, rows, columns = torch.randn(2, 5, 6), torch.tensor([[0], [3]]), torch.tensor([1, 5, 2])
     result = aten.index.Tensor(x, [None, rows, columns])

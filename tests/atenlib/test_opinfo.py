@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("torch", reason="the samples are torch's")
 pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
-from onnxwright.testing.sweep import MODES, STATUSES, Unit, run_unit, units  # noqa: E402
+from onnxwright.sweep.units import MODES, STATUSES, Unit, run_unit, units  # noqa: E402
 
 FEW = 2
 ALWAYS = ("float32", "int64", "bool")

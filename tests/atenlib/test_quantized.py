@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch", reason="PyTorch says what is right")
 
 import torch.ao.quantization.fx._decomposed  # noqa: E402 - registers quantized_decomposed
 
-from onnxwright.testing.aten_runs import leaves, run_as_graph, run_eagerly  # noqa: E402
-from onnxwright.testing.tape import record  # noqa: E402
+from onnxwright.sweep.aten_runs import leaves, run_as_graph, run_eagerly  # noqa: E402
+from onnxwright.sweep.tape import record  # noqa: E402
 from tests.atenlib.one_op import outcomes  # noqa: E402
 
 X = torch.linspace(-3.05, 3.05, 24).reshape(2, 3, 4)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from onnxwright.testing import aten_runs
-from onnxwright.testing.tape import Call
+from onnxwright.sweep import aten_runs
+from onnxwright.sweep.tape import Call
 from tests.atenlib.one_op import check, outcomes
 
 aten = torch.ops.aten

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="the schemas are torch's")
 from onnxwright.atenlib.load import functions  # noqa: E402 - torch first, or skip
 from onnxwright.atenlib.op import AtenFunction  # noqa: E402
 from onnxwright.atenlib.rules import like  # noqa: E402
-from onnxwright.testing.aten_schemas import count_returned, find_operator, problems  # noqa: E402
+from onnxwright.sweep.aten_schemas import count_returned, find_operator, problems  # noqa: E402
 
 ENTRIES = list(dict.fromkeys(functions().values()))
 # What torch always has; others come with packages of their own.

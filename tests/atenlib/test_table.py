@@ -101,7 +101,7 @@ def test_an_entry_says_what_it_means(entry: AtenFunction) -> None:
 def test_opinfos_exist_and_units_have_names() -> None:
     """No entry names an OpInfo that torch does not have; every unit has a name of its own."""
     pytest.importorskip("expecttest", reason="torch's OpInfos import it")
-    from onnxwright.testing.sweep import infos, units
+    from onnxwright.sweep.units import infos, units
 
     names = {test.name for entry in ENTRIES for test in entry.tests}
     assert names - set(infos()) == set()
@@ -123,7 +123,7 @@ def same(found: set[str], known: set[str]) -> None:
 @needs_torch
 def test_core_operators_are_there() -> None:
     """All of torch's core set that means something in inference."""
-    from onnxwright.testing.aten_schemas import core_operators, has_function, no_inference
+    from onnxwright.sweep.aten_schemas import core_operators, has_function, no_inference
 
     found = {n for n in core_operators() if not has_function(n) and not no_inference(n)}
     same(found, missing("core"))
@@ -132,7 +132,7 @@ def test_core_operators_are_there() -> None:
 @needs_torch
 def test_core_operators_without_a_meaning_in_inference() -> None:
     """What is left out of the core set is left out for what its schema says."""
-    from onnxwright.testing.aten_schemas import core_operators, no_inference
+    from onnxwright.sweep.aten_schemas import core_operators, no_inference
 
     reasons = {n: no_inference(n) for n in core_operators() if no_inference(n)}
     assert "aten::convolution_backward" in reasons
@@ -152,7 +152,7 @@ def test_names_of_the_other_library() -> None:
 def test_opinfos_that_torch_onnx_passes() -> None:
     """What torch.onnx exports right (float32, two samples each) is held to its samples here."""
     pytest.importorskip("expecttest", reason="torch's OpInfos import it")
-    from onnxwright.testing.sweep import units
+    from onnxwright.sweep.units import units
 
     theirs = set(json.loads((HERE / "torch_onnx_opinfos.json").read_text(encoding="utf-8")))
     tested = {u.test.name for u in units(None, ["float32"])}

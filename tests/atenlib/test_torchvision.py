@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch", reason="the formulas are written in it")
 
 from onnxwright.atenlib import find  # noqa: E402 - torch first, or skip
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend  # noqa: E402
-from onnxwright.builder.tracing import TracingBackend  # noqa: E402
 from onnxwright.ir.builder import Recorder  # noqa: E402
 from onnxwright.opset.opsets import Opset  # noqa: E402
+from onnxwright.tracing.backend import TracingBackend  # noqa: E402
 from onnxwright.types.dtypes import DType  # noqa: E402
 from onnxwright.types.kinds import TensorType  # noqa: E402
 from tests.atenlib.one_op import outcomes  # noqa: E402

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="it is what the functions are compar
 
 import onnxwright as ow  # noqa: E402 - torch first, or skip
 from onnxwright.atenlib.load import functions  # noqa: E402
-from onnxwright.testing.aten_schemas import find_operator  # noqa: E402
+from onnxwright.sweep.aten_schemas import find_operator  # noqa: E402
 from tests.atenlib.one_op import check  # noqa: E402
 
 aten = torch.ops.aten

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.inline import Replay
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.inline import Replay
 from onnxwright.types import dims
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 from tests.harness.node_cases import node_cases
 
 
@@ -37,7 +38,7 @@ def trace(case: Any, inputs: list[np.ndarray], how: str) -> list[Any]:
     """
     model = case.model
     version = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
-    b = TracingBackend(Recorder(), Opset("", version))
+    b = TracingBackend(Recorder(), Opset("", version), converted_call)
     graph = ir.from_proto(model.graph)
     env: dict[Any, Any] = {}
     for value, array in zip(graph.inputs, inputs):

@@ -7,19 +7,20 @@ import onnx
 import onnxruntime
 import pytest
 
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.eager.backend import EagerBackend
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import Recorder
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 from tests.builder.programs import OPSET, SHAPES, Program, inputs
 
 
 def tracer(**shapes):
-    backend = TracingBackend(Recorder(), OPSET)
+    backend = TracingBackend(Recorder(), OPSET, converted_call)
     values = [
         backend.input(name, TensorType(DType.INT64 if name == "ints" else DType.FLOAT, shape))
         for name, shape in shapes.items()

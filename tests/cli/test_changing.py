@@ -121,7 +121,7 @@ def test_convert_and_rename_verify(
     assert json.loads(capsys.readouterr().out)["verified"] is True
     wrong = onnx.load("m.onnx")
     wrong.graph.node[0].op_type = "Abs"
-    monkeypatch.setattr("onnxwright.optimizer.versions.convert_version", lambda *_, **__: wrong)
+    monkeypatch.setattr("onnxwright.versions.api.convert_version", lambda *_, **__: wrong)
     assert main("convert m.onnx --opset 18 -o e.onnx --verify".split()) == 1
     assert "differs: output `y` at size 2" in capsys.readouterr().out
 
@@ -134,3 +134,37 @@ def test_what_cannot_run_cannot_be_verified(
     onnx.save(parser.parse_model(head + "{ n = SequenceLength(s) }"), "s.onnx")
     assert main("convert s.onnx --opset 18 -o t.onnx --verify".split()) == 2
     assert "s.onnx cannot be verified: the input `s` is not a tensor" in capsys.readouterr().err
+
+
+GELU = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[N,4] x) => (float[N,4] y) {
+  half = Constant<value_float = 0.5>()  one = Constant<value_float = 1.0>()
+  root = Constant<value_float = 1.41421356>()
+  a = Div(x, root)  b = Erf(a)  c = Add(b, one)  d = Mul(x, c)  e = Mul(d, half)  y = Identity(e) }
+"""
+
+
+def test_explain_says_rule_by_rule_and_so_does_the_page_of_diff(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    onnx.save(parser.parse_model(GELU), "a.onnx")
+    assert main("optimize a.onnx --explain --verify".split()) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["gelu_erf", "1", "5", "1", "Mul", "2,", "Add,", "Div,", "Erf", "->", "Gelu"] in lines
+    assert ["the", "model", "9", "1", "all", "nodes"] in lines
+    assert lines[-1] == ["equal", "on", "random", "inputs"]
+    assert lines[-2][0] == "y"
+    assert 0 <= float(lines[-2][1]) < 1e-5
+    assert [p.name for p in folder.glob("*.onnx")] == ["a.onnx"]  # without -o nothing is written
+    assert main("optimize a.onnx -o b.onnx --explain --json".split()) == 0
+    steps = {s["name"]: s for s in json.loads(capsys.readouterr().out)["steps"]}
+    assert (steps["gelu_erf"]["before"], steps["gelu_erf"]["after"]) == (5, 1)
+    gone = sum(s["before"] - s["after"] for s in steps.values())
+    assert gone == 8
+    main("diff a.onnx b.onnx --html d.html".split())
+    page = Path("d.html").read_text(encoding="utf-8")
+    assert "<h2>rules</h2>" in page
+    assert "gelu_erf" in page
+    main("diff a.onnx a.onnx --html e.html".split())
+    assert "<h2>rules</h2>" not in Path("e.html").read_text(encoding="utf-8")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from onnxwright.cli.check import watching
+from onnxwright.cli.check.scripts import check_files
 from onnxwright.cli.main import main
 
 BAD = """from onnxwright import FLOAT, script
@@ -98,3 +100,116 @@ def test_the_hook_runs_a_command_that_there_is(
     assert (program, facts["id"], facts["language"]) == ("onnxwright", "onnxwright-check", "python")
     assert main([*arguments, "good.py", "bad.py"]) == 1
     assert "2 scripts, 2 with errors" in capsys.readouterr().out
+
+
+CALLS = """from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+
+
+@script()
+def operator(weight: FLOAT["N"]) -> FLOAT["N"]:
+    return op.Reluu(weight)
+
+
+@script()
+def attribute(weight: FLOAT["N"]) -> FLOAT["N"]:
+    return op.Softmax(
+        weight,
+        axes=-1,
+    )
+
+
+@script()
+def name(weight: FLOAT["N"]) -> FLOAT["N"]:
+    return op.Relu(wieght)
+
+
+@script()
+def nothing_near(weight: FLOAT["N"]) -> FLOAT["N"]:
+    return weight + xyzzy
+
+
+@script()
+def twice(axes: FLOAT["N"]) -> FLOAT["N"]:
+    return op.Softmax(axes, axes=-1)
+"""
+
+
+def test_fixes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the fixes replace is the misspelled word alone; an unsure one is not offered."""
+    Path("calls.py").write_text(CALLS)
+    _, text = said(capsys, "json", "calls.py")
+    found = [d["fixes"] for d in json.loads(text)["files"][0]["diagnostics"]]
+    assert [[f["title"] for f in fixes] for fixes in found] == [
+        ["replace `Reluu` by `Relu`"], ["replace `axes` by `axis`"],
+        ["replace `wieght` by `weight`"], [], [],
+    ]  # fmt: skip
+    lines = CALLS.splitlines()
+    for (fix,) in found[:3]:
+        span = fix["span"]
+        line = lines[span["line"] - 1]
+        lines[span["line"] - 1] = line[: span["col"]] + fix["text"] + line[span["end_col"] :]
+    Path("mended.py").write_text(
+        "\n".join(lines).replace("xyzzy", "1.0").split("@script()\ndef twice")[0]
+    )
+    assert said(capsys, "text", "mended.py")[0] == 0
+    _, text = said(capsys, "sarif", "calls.py")
+    results = json.loads(text)["runs"][0]["results"]
+    assert ["fixes" in r for r in results] == [True, True, True, False, False]
+    (change,) = results[0]["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"]["uri"] == "calls.py"
+    (replacement,) = change["replacements"]
+    assert replacement["insertedContent"] == {"text": "Relu"}
+    assert replacement["deletedRegion"] == {
+        "startLine": 7, "startColumn": 15, "endLine": 7, "endColumn": 20,
+    }  # fmt: skip
+
+
+def test_watching(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files and the modules they import are read again when they change, until Ctrl-C."""
+    Path("helping_watch.py").write_text("def twice(x):\n    return x + x\n")
+    body = GOOD.replace("return x + x", "return helping_watch.twice(x)")
+    Path("watched.py").write_text("import helping_watch\n" + body)
+    changes = [
+        lambda: None,
+        lambda: Path("watched.py").write_text("import helping_watch\n" + BAD),
+        lambda: None,
+        lambda: Path("watched.py").write_text("import helping_watch\n" + body),
+        lambda: Path("helping_watch.py").write_text("def twice(x):\n    return x + gone_now\n"),
+        lambda: Path("watched.py").unlink(),
+    ]
+    left = iter(changes)
+
+    def sleep(seconds: float) -> None:
+        assert seconds == watching.INTERVAL
+        change = next(left, None)
+        if change is None:
+            raise KeyboardInterrupt
+        change()
+
+    files = ["watched.py"]
+    status = watching.watch(files, lambda: check_files(files), sleep=sleep, say=lambda _: None)
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if line.startswith("watched.py: ")] == [
+        "watched.py: 2 scripts, 0 with errors",
+        "watched.py: 2 scripts, 2 with errors",
+        "watched.py: 2 scripts, 0 with errors",
+        "watched.py: 2 scripts, 1 with errors",
+    ]
+    assert "gone_now" in out
+    assert (status, "there is no file watched.py" in err) == (2, True)
+
+
+def test_watching_is_an_option_of_the_command(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def watch(files: list[str], check: Any) -> int:
+        asked.append(files)
+        return int(check())
+
+    monkeypatch.setattr(watching, "watch", watch)
+    assert main(["check", "bad.py", "--watch", "--output-format", "github"]) == 1
+    assert asked == [["bad.py"]]
+    assert capsys.readouterr().out.count("::error") == 2

@@ -43,7 +43,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
     assert set(commands()) == {
         "check", "compile", "run", "to-script", "show", "view", "diff", "compare", "explain",
         "migrate",
-        "gen-stubs", "sweep", "coverage", "completion", "convert", "extract", "compose",
+        "gen-stubs", "sweep", "test-op", "coverage", "completion", "convert", "extract", "compose",
         "set-shapes", "rename", "optimize", "fold", "inline", "remove-unused",
         "replace-functions", "quantize", "half", "decoder",
     }  # fmt: skip

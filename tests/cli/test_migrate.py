@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from onnxwright.cli.main import main
-from onnxwright.cli.migration import migrate
+from onnxwright.cli.migrate.migration import migrate, to_annotated, to_brackets
 
 REWRITTEN = {
     "from onnxscript import script, FLOAT\n": "from onnxwright import script, FLOAT\n",
@@ -186,3 +187,88 @@ def test_encoding_and_line_ends_stay(encoding: str, newline: str, tmp_path: Path
         "",
     ]
     assert path.read_bytes() == newline.join(wanted).encode(encoding)
+
+
+HEAD = "import onnxwright as ow\nfrom onnxwright import FLOAT, Tensor\n"
+# Short form -> long form; `Shape` where the words would not be read as dimensions.
+LONG_FORMS = {
+    'FLOAT["N", 3]': 'Annotated[FLOAT, "N", 3]',
+    "FLOAT[6]": "Annotated[FLOAT, 6]",
+    'ow.INT64["2*N + 1", None] | None': 'Annotated[ow.INT64, "2*N + 1", None] | None',
+    "list[tuple[FLOAT[1], Tensor[2]]]": "list[tuple[Annotated[FLOAT, 1], Annotated[Tensor, 2]]]",
+    "FLOAT[\n    'N',  # rows\n    3,\n]": "Annotated[FLOAT,\n    'N',  # rows\n    3,\n]",
+    "FLOAT[()]": "Annotated[FLOAT, Shape[()]]",
+    "FLOAT[SIZE, 3]": "Annotated[FLOAT, Shape[SIZE, 3]]",
+    'FLOAT["batch size"]': 'Annotated[FLOAT, Shape["batch size"]]',
+    "ow.FLOAT[()]": "Annotated[ow.FLOAT, ow.Shape[()]]",
+}
+
+
+@pytest.mark.parametrize("short", LONG_FORMS)
+@pytest.mark.parametrize(
+    "program", ["def f(x: {}): ...\n", "def f() -> {}: ...\n", "x: {} = y\n", "I = {}\nx: I\n"]
+)
+def test_annotations_are_written_in_the_long_form_and_back(short: str, program: str) -> None:
+    before = HEAD + program.format(short)
+    made = to_annotated(before)
+    assert program.format(LONG_FORMS[short]) in made.text
+    assert "from typing import Annotated\n" in made.text
+    assert ("from onnxwright import Shape" in made.text) is (" Shape[" in LONG_FORMS[short])
+    assert made.notes == ()
+    assert to_annotated(made.text).text == made.text
+    assert to_brackets(made.text).text == before
+
+
+def test_both_forms_mean_the_same() -> None:
+    from onnxwright.types.signature import signature_of
+
+    text = HEAD + "SIZE = 4\ndef f(" + "".join(f"p{n}: {k}, " for n, k in enumerate(LONG_FORMS))
+    text = text.replace('"batch size"', '"batch"') + ") -> None: ...\n"
+    spaces: list[dict[str, Any]] = [{}, {}]
+    for space, program in zip(spaces, (text, to_annotated(text).text), strict=True):
+        exec(program, space)
+    short, long = (str(signature_of(space["f"])) for space in spaces)
+    assert short == long
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("FLOAT[...]", "FLOAT"),
+        ('FLOAT[("N", 3)]', 't.Annotated[FLOAT, "N", 3]'),
+        ('t.Annotated[FLOAT["N"], "the rows"]', 't.Annotated[FLOAT, Shape["N"], "the rows"]'),
+    ],
+)
+def test_annotations_that_change_otherwise(short: str, long: str) -> None:
+    made = to_annotated(f"import typing as t\n{HEAD}def f(x: {short}): ...\n")
+    assert f"def f(x: {long}): ..." in made.text
+
+
+def test_what_is_no_annotation_stays() -> None:
+    text = HEAD + 'y = op.Cast(x, to=FLOAT["N"])\ng.input("x", FLOAT["N", 3])\n'
+    assert to_annotated(text).text == text
+    text = "from other import FLOAT\n" + 'def f(x: FLOAT["N"]): ...\n'
+    assert to_annotated(text).text == text
+
+
+def test_descriptions_and_quotes_have_a_note() -> None:
+    made = to_annotated(HEAD + "def f(x: \"FLOAT['N']\"): ...\n")
+    assert [(n.line, "in quotes" in n.text) for n in made.notes] == [(3, True)]
+    text = (
+        HEAD + "from typing import Annotated\n" + 'def f(x: Annotated[FLOAT, "N", "the rows"]): ...'
+    )
+    assert to_brackets(text).text == text
+    assert [n.line for n in to_brackets(text).notes] == [4]
+
+
+def test_the_command_writes_either_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.py"
+    before = HEAD + 'def f(x: FLOAT["N"]): ...\n'
+    path.write_text(before)
+    assert main(["migrate", str(path), "--annotated"]) == 1
+    assert main(["migrate", str(path), "--annotated", "--write"]) == 0
+    assert 'x: Annotated[FLOAT, "N"]' in path.read_text()
+    assert main(["migrate", str(path), "--brackets", "--write"]) == 0
+    assert path.read_text() == before
+    with pytest.raises(SystemExit):
+        main(["migrate", str(path), "--brackets", "--annotated"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.converter import hir
+from onnxwright.converter.frontend import hir
 
 _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",

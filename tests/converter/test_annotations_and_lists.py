@@ -9,8 +9,9 @@ import onnx
 import pytest
 
 import onnxwright as ow
-from onnxwright import FLOAT, INT64, Opset, graph, script
+from onnxwright import BOOL, FLOAT, INT64, Opset, graph, script
 from onnxwright import opset18 as op
+from onnxwright.ir.adapters import from_type_proto
 
 X = np.array([[1.0, -2.0, 3.0, -4.0]] * 3, np.float32)
 
@@ -134,3 +135,48 @@ def test_the_remainder_of_floats_is_announced() -> None:
         model = f.to_model_proto()
     (got,) = ow.run_model(model, {"x": X[0]})
     np.testing.assert_array_equal(got, X[0] % 3)
+
+
+custom = Opset("custom.ops", 1)
+
+
+@script()
+def declared_outputs(x: FLOAT["N"]):
+    y: INT64["M", 2]
+    z: FLOAT["N"]
+    y, z = custom.Both(x)
+    z = z + 1
+
+    def inner(t):
+        y = t * 2.0  # another `y`: the declaration is of the function around
+        return y
+
+    return y + 1, inner(z)
+
+
+@script()
+def declared_before_a_branch(x: FLOAT["N"], flag: BOOL[()]):
+    y: FLOAT["N"]
+    if flag:
+        y = custom.Left(x)
+    else:
+        y = custom.Right(x)
+    return op.Relu(y)
+
+
+@script()
+def declared_otherwise(x: FLOAT["N"]):
+    y: INT64["N"]
+    y = op.Relu(x)
+    return y
+
+
+def test_an_annotation_without_a_value_declares_what_a_name_holds() -> None:
+    graph = declared_outputs.to_model_proto().graph
+    kinds = {v.name: str(from_type_proto(v.type)) for v in (*graph.output, *graph.value_info)}
+    assert kinds["output_0"] == "INT64[M, 2]"
+    assert sorted(kinds.values()).count("FLOAT[N]") >= 1
+    graph = declared_before_a_branch.to_model_proto().graph
+    assert str(from_type_proto(graph.output[0].type)) == "FLOAT[N]"
+    with pytest.raises(ow.ScriptError, match=r"OW316.*`y` is annotated INT64\[N\]"):
+        declared_otherwise.to_model_proto()

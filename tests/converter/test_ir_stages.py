@@ -6,13 +6,13 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from onnxwright.converter.reconcile import reconcile
+from onnxwright.converter.lower.reconcile import reconcile
 from onnxwright.errors import InternalError, ScriptError
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.verify import verify
 from onnxwright.opset import Opset
-from onnxwright.optimizer.versions.one_call import converted_call
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 
@@ -68,7 +68,7 @@ RECONCILED = {
 def test_reconcile_makes_exactly_this(case: str) -> None:
     calls, version, expected, imported = RECONCILED[case]
     b, nodes = _built(*calls)
-    imports = reconcile(b, nodes, version, converted_call)
+    imports = reconcile(b, nodes, version)
     assert printed(nodes) == expected
     assert imports == {"": imported}
 
@@ -76,7 +76,7 @@ def test_reconcile_makes_exactly_this(case: str) -> None:
 def test_reconcile_refuses_what_cannot_be_converted() -> None:
     b, nodes = _built((10, "IsInf", {}))
     with pytest.raises(ScriptError, match="OW536"):
-        reconcile(b, nodes, 9, converted_call)
+        reconcile(b, nodes, 9)
 
 
 # -- verify ----------------------------------------------------------------------------------------

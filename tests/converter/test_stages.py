@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
-from onnxwright.converter.capture import SourceUnit
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend.capture import SourceUnit
+from onnxwright.converter.frontend.parse import parse
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.loop_exits import loop_exits
 from onnxwright.converter.normalize.single_exit import normalize, single_exit
 from onnxwright.converter.normalize.verbatim_exits import verbatim_exits
-from onnxwright.converter.parse import parse
 from onnxwright.diagnostics.diagnostic import Sink
 from tests.converter.hir_text import text
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from onnxwright.cli.migration import migrate
+from onnxwright.cli.migrate.migration import migrate
 
 SITES = Path(__file__).parent / "sites"
 

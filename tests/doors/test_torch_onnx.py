@@ -174,6 +174,25 @@ def test_names_of_torch_onnx_are_there() -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "from onnxwright.torch_onnx import symbolic_opset9",
+        "from onnxwright.torch_onnx.symbolic_opset11 import relu",
+        "import onnxwright.torch_onnx.symbolic_opset13 as sym",
+        "import onnxwright.torch_onnx.symbolic_registry",
+        "from onnxwright.torch_onnx import JitScalarType",
+    ],
+)
+def test_an_import_of_what_is_not_here_says_what_to_use(line: str) -> None:
+    with pytest.raises(ImportError, match=r"custom_translation_table|onnxwright\.DType"):
+        exec(line, {})
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        exec("import onnxwright.torch_onnx.no_such_module", {})
+    with pytest.raises(ImportError, match="cannot import name"):
+        exec("from onnxwright.torch_onnx import no_such_name", {})
+
+
+@pytest.mark.parametrize(
     "name", ["example_outputs", "enable_onnx_checker", "strip_doc_string", "export_raw_ir", "aten"]
 )
 def test_an_argument_that_torch_has_removed_is_answered(name: str) -> None:
@@ -209,6 +228,9 @@ def test_arguments_of_torch_onnx_are_answered_by_export(name: str) -> None:
 def test_an_argument_of_nobody_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'opsett'"):
         ow.export(Net().eval(), (X,), opsett=18)
+    for export in (ow.export, ow.torch_onnx.export):
+        with pytest.raises(TypeError, match="did you mean 'dynamic_shapes'"):
+            export(Net().eval(), (X,), dynamic_shape=None)
 
 
 def test_the_guide_has_every_argument() -> None:

@@ -244,3 +244,26 @@ def test_an_initializer_that_is_an_input_can_be_given_by_name() -> None:
         compiled(x, w=np.ones(3, np.float32))
     with pytest.raises(EagerError, match="it has no input `v`"):
         compiled(x, v=w)
+
+
+@pytest.mark.parametrize(
+    ("version", "call", "noted"),
+    [
+        (99, "Relu(x)", True),
+        (24, "my.Unknown(x)", False),
+        (23, "my.Unknown(x)", False),
+    ],
+)
+def test_a_refused_version_is_explained_with_the_words_of_the_guide(
+    version: int, call: str, noted: bool
+) -> None:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : {version}, "my" : 1]>'
+        f"g (float[2] x) => (float[2] y) {{ y = {call} }}"
+    )
+    with pytest.raises(EagerError, match="OW622") as error:
+        run_model(model, [np.ones(2, np.float32)])
+    text = str(error.value)
+    assert (f"the model has opset {version}" in text) == noted
+    assert ("the default opset is 23" in text) == noted
+    assert ("the latest opset is" in text) == noted

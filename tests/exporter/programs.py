@@ -237,9 +237,14 @@ def _hints(program: ONNXProgram) -> dict[str, int]:
             if isinstance(size, torch.SymInt):
                 environment = size.node.shape_env
                 for symbol in sorted(size.node.expr.free_symbols, key=str):
-                    hint = environment.backed_var_to_val.get(symbol)
+                    hint = _example_sizes(environment).get(symbol)
                     found.setdefault(str(symbol), 2 if hint is None else int(hint))
     return found
+
+
+def _example_sizes(environment: Any) -> Any:
+    """Symbol -> its size in the example; PyTorch calls it `var_to_val` before 2.11."""
+    return getattr(environment, "backed_var_to_val", None) or environment.var_to_val
 
 
 def operators(program: ONNXProgram) -> dict[str, int]:

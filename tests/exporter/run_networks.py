@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 
 import onnxwright as ow
-from onnxwright.testing.cluster import Cluster, Lost, run_tasks
+from onnxwright.sweep.cluster import Cluster, Lost, run_tasks
 from tests.exporter import networks_more  # noqa: F401 - registers its own
 from tests.exporter.networks import NETWORKS, made
 

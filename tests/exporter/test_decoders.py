@@ -17,7 +17,7 @@ from onnxwright.errors import ExportError, ExportValueError
 pytest.importorskip("transformers", reason="the models are of transformers")
 ort = pytest.importorskip("onnxruntime", reason="the folders run in it")
 
-from tests.exporter.decoder_models import MODELS, decoder  # noqa: E402 - needs transformers
+from tests.exporter.decoder_models import MODELS, STATES, decoder  # noqa: E402 - needs transformers
 
 # Prompts of one and of three rows, padded on the left with 0.
 ONE = [[7, 11, 13, 17]]
@@ -143,6 +143,51 @@ def test_tokens(name: str, tmp_path: Path) -> None:
     check_tokens(model, tmp_path / "out")
 
 
+def check_one_by_one(model: Any, folder: Path, steps: int = 6) -> None:
+    """Tokens of a model with states in ONNX Runtime: prompts are read one token at a time."""
+    session = ort.InferenceSession(str(folder / "model.onnx"))
+    inputs = {v.name: v for v in session.get_inputs()}
+    outputs = [v.name for v in session.get_outputs()]
+    past = [name for name in inputs if name.startswith("past_key_values")]
+    for ids in (ONE, THREE):
+        mask = MASKS[len(ids)]
+        expected = expected_of(model, ids, mask, steps)
+        sizes = {"batch": len(ids), "past": 0}
+        feeds = {
+            name: np.zeros([sizes.get(d, d) for d in inputs[name].shape], np.float32)
+            for name in past
+        }
+        text, seen = np.array(ids), np.array(mask)
+        for end in range(1, len(ids[0]) + steps):
+            feeds |= {"input_ids": text[:, end - 1 : end], "attention_mask": seen[:, :end]}
+            if "position_ids" in inputs:
+                feeds["position_ids"] = np.maximum(seen[:, :end].cumsum(1) - 1, 0)[:, -1:]
+            results = dict(zip(outputs, session.run(None, feeds), strict=True))
+            feeds = {n: results[n.replace("past_key_values", "present")] for n in past}
+            if end == text.shape[1]:
+                text = np.concatenate([text, results["logits"][:, -1].argmax(-1)[:, None]], 1)
+                seen = np.concatenate([seen, np.ones_like(seen[:, :1])], 1)
+        np.testing.assert_array_equal(text[:, len(ids[0]) :], expected)
+
+
+def test_tokens_of_a_model_with_states(tmp_path: Path) -> None:
+    model = decoder("MambaForCausalLM")
+    report = ow.export_decoder(model, tmp_path / "out")
+    assert report.tokens_equal, str(report)
+    assert report.files == ("model.onnx", "model.onnx.data")
+    assert "conv_states" in report.notes[0]
+    check_one_by_one(model, tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in STATES if n != "MambaForCausalLM"])
+def test_tokens_of_models_with_states(name: str, tmp_path: Path) -> None:
+    model = decoder(name)
+    report = ow.export_decoder(model, tmp_path / "out")
+    assert report.tokens_equal, str(report)
+    check_one_by_one(model, tmp_path / "out")
+
+
 class WithoutMask(torch.nn.Module):
     """A model that forgets the attention mask."""
 
@@ -178,7 +223,6 @@ def test_what_is_refused(tmp_path: Path) -> None:
         hub.T5Config(vocab_size=20, d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2)
     )
     for model, options, words in (
-        (both, {}, "an encoder and a decoder"),
         (torch.nn.ReLU(), {}, "is not a causal language model"),
         (str(tmp_path), {}, "is not a folder with a `config.json`"),
         (both, {"weights": "int2"}, "int2"),

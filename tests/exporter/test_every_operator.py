@@ -25,9 +25,9 @@ from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
 
 from onnxwright.atenlib import OpTest, XFail  # noqa: E402
 from onnxwright.exporter import export  # noqa: E402
-from onnxwright.testing import sweep_export  # noqa: E402
-from onnxwright.testing.sweep import Outcome, Unit, infos  # noqa: E402
-from onnxwright.testing.sweep_export_limits import KNOWN, Fails  # noqa: E402
+from onnxwright.sweep import export as sweep_export  # noqa: E402
+from onnxwright.sweep.export_limits import KNOWN, Fails  # noqa: E402
+from onnxwright.sweep.units import Outcome, Unit, infos  # noqa: E402
 
 THEIRS = Path(__file__).parent.parent / "atenlib" / "torch_onnx_opinfos.json"
 """What torch.onnx exports right: float32, two samples of each OpInfo."""

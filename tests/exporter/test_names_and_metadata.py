@@ -300,3 +300,29 @@ def test_a_wrong_weight_is_said() -> None:
     ):
         with pytest.raises(errors.ExportValueError, match=match):
             program.apply_weights(weights)
+
+
+def test_functions_of_modules_have_the_domain_and_name_that_are_given() -> None:
+    class Pair(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+            self.act, self.end = torch.nn.ReLU(), torch.nn.Tanh()
+
+        def forward(self, x: Any) -> Any:
+            return self.end(self.act(self.b(self.act(self.a(x)))))
+
+    model, x = Pair().eval(), torch.randn(2, 3)
+    names = {torch.nn.Linear: "my.domain::Dense", torch.nn.ReLU: ("acts", "Positive")}
+    program = ow.export(model, (x,), export_modules_as_functions={**names, torch.nn.Tanh: True})
+    proto = program.model_proto
+    assert sorted((f.domain, f.name) for f in proto.functions) == [
+        ("acts", "Positive"), ("my.domain", "Dense"), ("torch.nn.modules.activation", "Tanh")
+    ]  # fmt: skip
+    assert {"acts", "my.domain"} <= {o.domain for o in proto.opset_import}
+    torch.testing.assert_close(program(x), model(x))
+    for wrong in ("Dense", ("d",), ("d", 1), ("", "n"), None):
+        with pytest.raises(ow.ExportError, match=r"OW825.*is not the name of a function"):
+            ow.export(model, (x,), export_modules_as_functions={torch.nn.Linear: wrong})
+    with pytest.raises(ow.ExportError, match=r"OW825.*is not a class"):
+        ow.export(model, (x,), export_modules_as_functions={"Linear": "d::n"})

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 
 from torch import nn  # noqa: E402
 
-from onnxwright.exporter.capture.libraries.traced_loops import scan, while_loop  # noqa: E402
+from onnxwright.exporter.capture.replacements.traced_loops import scan, while_loop  # noqa: E402
 from tests.exporter.programs import check, operators  # noqa: E402
 from tests.harness.forked import TORCH  # noqa: E402
 

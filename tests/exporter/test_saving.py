@@ -94,6 +94,29 @@ def test_weights_beside_the_model(tmp_path: Path) -> None:
     agrees(path, model, x)
 
 
+def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
+    """As in every file that the package writes."""
+    layer = nn.Linear(100, 100)
+    model, x = nn.Sequential(layer, nn.ReLU(), nn.Linear(100, 100)), randn(1, 100)
+    model[2].load_state_dict(layer.state_dict())
+    path = ow.export(model, (x,)).save(tmp_path / "m.onnx", external_data=True)
+    (data,) = tmp_path.glob("*.data")
+    assert data.stat().st_size < 50_000
+    agrees(path, model, x)
+
+
+@pytest.mark.parametrize("external", [None, True])
+def test_the_ending_of_the_path_says_the_form(external: Any, tmp_path: Path) -> None:
+    """A form in text holds its weights, as `ow.save` writes it."""
+    model, x = large(), randn(1, 100)
+    program = ow.export(model, (x,))
+    path = program.save(tmp_path / "m.json", external_data=external)
+    assert files(tmp_path) == ["m.json"]
+    assert path.read_text(encoding="utf-8").startswith("{")
+    got = ow.CompiledModel(path)(x.numpy())
+    torch.testing.assert_close(torch.from_numpy(got), model(x).detach(), rtol=1e-4, atol=1e-5)
+
+
 def test_one_file_a_weight(tmp_path: Path) -> None:
     """In a folder."""
     model, x = large(), randn(1, 100)

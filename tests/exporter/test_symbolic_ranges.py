@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 
 from onnxwright.errors import ExportError  # noqa: E402
 from onnxwright.exporter import export  # noqa: E402
-from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange  # noqa: E402
+from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange  # noqa: E402
 from tests.exporter.programs import check  # noqa: E402
 
 

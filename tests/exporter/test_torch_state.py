@@ -15,7 +15,7 @@ from torch._subclasses import fake_impls  # noqa: E402
 from torch.fx.proxy import TracerBase  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.patches.fakes import FAKES, RULES  # noqa: E402
+from onnxwright.exporter.capture.replacements.fakes import FAKES, RULES  # noqa: E402
 
 
 def state() -> dict[str, Any]:

@@ -16,7 +16,8 @@ hub = pytest.importorskip("transformers", minversion="5.20", reason="it has the 
 from torch import nn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.libraries.vision_grids import grids_at_once  # noqa: E402
+from onnxwright.exporter.capture.replacements.changes import applied  # noqa: E402
+from onnxwright.exporter.capture.replacements.vision_grids import grids_at_once  # noqa: E402
 from tests.exporter.programs import check  # noqa: E402
 
 IMAGE, BEGIN, END = 40, 41, 42
@@ -145,7 +146,7 @@ def test_patches_at_once() -> None:
     beside = (5, "bilinear", False, 2)
     for grid in _grids():
         hidden_states = torch.zeros(int(grid.prod(1).sum()), 1)  # as in the callers
-        with grids_at_once():
+        with applied([grids_at_once]):
             places = module.get_vision_position_ids(grid, 2)
             order, ends = module.get_vision_window_index(grid, 2, 24, 4)
             table = third.get_vision_interpolation_indices_and_weights(
@@ -192,7 +193,7 @@ def test_words_and_images_at_once(name: str) -> None:
         # Reversed rows keep the sizes of their images in the order of the text.
         given = {"image_grid_thw": _in_order(kinds, sizes), "attention_mask": mask}
         wanted, deltas = self.get_rope_index(torch.zeros_like(kinds), kinds, **given)
-        with grids_at_once():
+        with applied([grids_at_once]):
             found, found_deltas = self.get_rope_index(torch.zeros_like(kinds), kinds, **given)
         assert torch.equal(found, wanted)
         assert torch.equal(found_deltas, deltas)
@@ -258,7 +259,7 @@ def test_words_and_videos_at_once(make: Any) -> None:
         seconds = {"second_per_grid_ts": torch.linspace(0.3, 2.5, len(sizes))}
         for more in ({}, seconds) if is_timed else ({},):
             wanted, deltas = model.get_rope_index(kinds, kinds, **given, **more)
-            with grids_at_once():
+            with applied([grids_at_once]):
                 found, found_deltas = model.get_rope_index(kinds, kinds, **given, **more)
             assert torch.equal(found, wanted)
             assert torch.equal(found_deltas, deltas)

@@ -14,7 +14,7 @@ import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset20 as op
 from onnxwright.cli.main import main
-from onnxwright.cli.values import as_data
+from onnxwright.cli.shared.values import as_data
 from onnxwright.errors import (
     ModelError,
     OnnxwrightError,

@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_KEYS = {
+    "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
+    "+": 187, "-": 189, "/": 191,
+}  # fmt: skip
 _OPTIONS = (
     "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-quic --hide-scrollbars "
@@ -107,11 +111,12 @@ class Page:
         self.run(f"document.querySelector({json.dumps(selector)}).focus()")
         self.send("Input.insertText", text=text)
 
-    def press(self, key: str) -> None:
+    def press(self, key: str, *, shift: bool = False) -> None:
         """Press and release a key."""
-        code = {"Enter": 13, "Escape": 27, "/": 191}[key]
-        for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+        code = _KEYS.get(key) or ord(key.upper())
+        facts = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
+        for kind in ("rawKeyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, **facts)
 
     def screenshot(self, file: Path) -> None:
         """Save what is seen as a PNG."""

@@ -27,9 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # What most commands load; not onnxruntime, whose threads a forked process would not have.
 LIGHT = (
     "numpy", "numpy.random", "onnx", "onnx_ir", "onnxwright", "onnxwright.cli.main",
-    "onnxwright.compare.assertions", "onnxwright.compare.diffing", "onnxwright.converter.lower",
-    "onnxwright.decompiler", "onnxwright.diagnostics.explain", "onnxwright.dsl.model",
-    "onnxwright.dsl.script", "onnxwright.dsl.verbatim", "onnxwright.eager", "onnxwright.optimizer",
+    "onnxwright.compare.assertions", "onnxwright.compare.diffing",
+    "onnxwright.converter.lower.functions", "onnxwright.decompiler",
+    "onnxwright.diagnostics.explain", "onnxwright.dsl.model", "onnxwright.dsl.script",
+    "onnxwright.dsl.verbatim", "onnxwright.eager", "onnxwright.optimizer",
     "onnxwright.viz.showing",
 )  # fmt: skip
 TORCH = (*LIGHT, "torch", "torch.export", "onnxwright.exporter")

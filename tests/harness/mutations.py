@@ -32,7 +32,7 @@ from typing import Any
 
 import onnxwright
 from onnxwright.errors import EagerError, InternalError, OnnxwrightError, ScriptError
-from onnxwright.testing.cluster import Cluster, Lost, run_tasks
+from onnxwright.sweep.cluster import Cluster, Lost, run_tasks
 from tests.harness.programs import make_program
 
 SECONDS = 20

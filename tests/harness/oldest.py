@@ -102,7 +102,7 @@ LIMITS = (
             "tests/converter/test_errors.py::test_generated_files_are_current",
             "tests/operators/test_versions.py::test_reasons_are_of_schemas_that_exist",
             "tests/operators/test_versions.py::test_same_meaning[ReduceLogSum-18-28",
-            "tests/optimizer/versions/test_decisions.py::test_no_decision_is_stale",
+            "tests/versions/test_decisions.py::test_no_decision_is_stale",
             "tests/types/test_dtypes.py::test_numbers_are_those_of_onnx",
             "tests/types/test_dtypes.py::test_numpy_twin_is_that_of_onnx[FLOAT6",
         ),
@@ -166,7 +166,7 @@ LIMITS = (
         "it has no kernel for Swish, and none for QuantizeLinear of opset 23",
         (
             "tests/optimizer/test_library.py::test_rule[swish]",
-            "tests/optimizer/versions/test_old_models.py::test_up_and_back[quantized]",
+            "tests/versions/test_old_models.py::test_up_and_back[quantized]",
         ),
     ),
     Limit(
@@ -191,7 +191,7 @@ LIMITS = (
         "onnxruntime",
         "1.28",
         "its TreeEnsembleClassifier of two classes with scores of one gives one label to all rows",
-        ("tests/optimizer/versions/test_trees.py::test_one_class_of_two[NONE",),
+        ("tests/versions/test_trees.py::test_one_class_of_two[NONE",),
     ),
     Limit(
         "onnxruntime",
@@ -212,7 +212,7 @@ LIMITS = (
         (
             "tests/cli/test_migrate.py::test_other_names_of_torch_onnx_without_a_counterpart",
             "tests/cli/test_migrate.py::test_torch_onnx_under_another_name",
-            "tests/test_doctests.py::test_docstring_examples[onnxwright.testing.unique_parts]",
+            "tests/test_doctests.py::test_docstring_examples[onnxwright.sweep.unique_parts]",
             "tests/test_examples.py::test_example_runs[export_decisions.py]",
             "tests/test_examples.py::test_example_runs[export_failing.py]",
             "tests/test_examples.py::test_example_runs[export_quantized.py]",

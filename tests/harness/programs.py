@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.eager.ort.compiled_models import CompiledModel
-from onnxwright.testing.cluster import Cluster, Lost, run_tasks
+from onnxwright.sweep.cluster import Cluster, Lost, run_tasks
 from tests.harness.numpy_ops import NumpyOps
 from tests.harness.program_expressions import Scope, Slot
 from tests.harness.program_statements import Statements
@@ -73,9 +73,6 @@ def make_program(seed: int) -> Program:
 
     Raises:
         RuntimeError: no try was any good, which does not happen.
-
-    Source:
-        DESIGN section 2.
 
     Example:
         >>> make_program(3).source == make_program(3).source
@@ -255,9 +252,6 @@ def run_program(program: Program) -> None:
         AssertionError: two ways differ, or one of them fails; the text has the source, the inputs
             and every value.
 
-    Source:
-        DESIGN section 2.
-
     Example:
         >>> run_program(make_program(1))
     """
@@ -414,9 +408,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 where all programs agree, else 1.
-
-    Source:
-        DESIGN section 2.
 
     Example:
         >>> main(["--count", "1", "--seed", "1"])

@@ -218,3 +218,37 @@ def test_functions_that_nothing_calls_are_removed_where_that_is_asked() -> None:
     pruned = ow.optimize(model, prune=True)
     assert [f.domain for f in pruned.functions] == ["used"]
     assert [o.domain for o in pruned.opset_import] == ["", "used"]
+
+
+def test_verify_runs_both_and_raises_where_they_differ() -> None:
+    @ow.rule
+    def squares(op, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return op.Sqrt(x * x)
+
+    @squares.to
+    def _(op, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return op.Identity(x)
+
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 20]> g (float[N] x) => (float[N] y) '
+        "{ a = Mul(x, x)  y = Sqrt(a) }"
+    )
+    _, report = ow.optimize(model, verify=True, report=True)
+    assert report.largest_differences == {"y": 0.0}
+    with pytest.raises(ow.ScriptError, match=r"OW859.*`y` at size 2.*\n(.*\n)*.*`squares`"):
+        ow.optimize(model, rules=squares, verify=True)
+    fine = [{"x": np.array([1, 2], np.float32)}]
+    assert ow.optimize(model, rules=squares, verify=fine).graph.node[0].op_type == "Identity"
+    with pytest.raises(ow.ScriptError, match="at run 1"):
+        ow.optimize(model, rules=squares, verify=[*fine, {"x": -fine[0]["x"]}])
+
+
+def test_steps_add_up_to_the_nodes_that_are_gone() -> None:
+    from tests.optimizer.corpus.stored import names, stored
+
+    for name in names()[:6]:
+        _, report = ow.optimize(stored(name).model, report=True)
+        gone = sum(s.before - s.after for s in report.steps)
+        assert gone == report.nodes[0] - report.nodes[1], name
+        used = {s.name: s.times for s in report.steps if s.name in report.rules}
+        assert set(used) == set(report.rules), name

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper
 
 import onnxwright as ow
 from onnxwright.errors import ConversionError, ModelError, OnnxwrightWarning
-from tests.optimizer.versions.backend_cases import run, same
-from tests.optimizer.versions.test_trees import X, trees
-from tests.optimizer.versions.test_trees import model as tree_model
+from tests.versions.backend_cases import run, same
+from tests.versions.test_trees import X, trees
+from tests.versions.test_trees import model as tree_model
 
 TEXT = (Path(__file__).parent / "unusual_models.txt").read_text("utf-8")
 CASES: dict[str, tuple[str, set[str]]] = {}

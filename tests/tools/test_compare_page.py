@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import compare_page
+from tools import compare_names, compare_page
 from tools.compare_cases import PEERS, Case
 
 PAGE = compare_page.PAGE.read_text(encoding="utf-8")
@@ -56,3 +56,25 @@ def test_every_peer_is_told_where_it_is_better() -> None:
     assert all(len(peer.better) > 40 for peer in PEERS)
     assert all(f"\n## {peer.name}" in PAGE for peer in PEERS)
     assert Path(compare_page.ROOT / "docs" / "index.md").read_text().count("compare.md") >= 2
+
+
+SLOW = {"Names of torch.onnx": pytest.mark.slow}  # eight exports
+TABLES = [
+    pytest.param(table, id=table.title, marks=SLOW.get(table.title, ()))
+    for table in compare_names.TABLES
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_each_name_gives_what_its_row_shows(table: compare_names.Table, tmp_path: Path) -> None:
+    if "import torch" in table.program:
+        pytest.importorskip("torch", reason="the rows export PyTorch modules")
+    shown = PAGE[PAGE.index(compare_names.START) : PAGE.index(compare_names.END)]
+    assert f"```py\n{table.program}\n```" in shown
+    lines = [
+        f"| {row.there} | {row.here} | `{row.run}` | `{given}` |"
+        for row, given in compare_names.results(table, tmp_path)
+    ]
+    lacking = [line for line in lines if line not in shown]
+    assert not lacking, "run `python -m tools.compare_page --names`"
+    assert shown.count("\n| ") == sum(len(one.rows) + 1 for one in compare_names.TABLES)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from onnxwright.cli.main import main
-from tools.matrix import floors, requirements
+from tools.matrix import ROOT as OF_TOOLS
+from tools.matrix import TORCH_TESTS, floors, requirements, torch_requirements
 from tools.matrix_installed import COMMANDS, data_files, first_example
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,3 +40,19 @@ def test_the_first_example_and_commands_run_in_an_empty_folder(
         except SystemExit as ended:
             status = ended.code
         assert status in (0, None), (line, capsys.readouterr().err)
+
+
+def test_the_oldest_pytorch_is_the_one_that_exports_ask_for() -> None:
+    pytest.importorskip("torch")
+    from onnxwright.exporter.torch_version import OLDEST, check
+
+    oldest, models = torch_requirements("oldest")
+    assert oldest == f"torch=={'.'.join(map(str, OLDEST))}.0"
+    assert models.startswith("transformers>=")
+    assert torch_requirements("2.14.1")[0] == "torch==2.14.1"
+    assert torch_requirements("newest")[0] == "torch"
+    assert all((OF_TOOLS / file).is_file() for file in TORCH_TESTS)
+    for version in ("2.10.0", "2.13.0+cpu", "3.0.0a1", "development"):
+        check(version)
+    with pytest.raises(ImportError, match=r"PyTorch 2\.9\.1 .* need PyTorch 2\.10 or newer"):
+        check("2.9.1")

@@ -223,6 +223,10 @@ def test_a_click_shows_a_node_and_leads_to_its_neighbours(shown: Page, tmp_path:
     assert "y = op.Softplus(x)" in text_of(shown, "#ow-detail")
     shown.click("#ow-detail .link")
     assert text_of(shown, "#ow-detail h2") == "x"
+    shown.click(".frame.flow .head")  # a frame that is chosen has the colour of what is chosen
+    stroke = "getComputedStyle(document.querySelector('.chosen>rect')).stroke"
+    lit = "getComputedStyle(document.querySelector('.wire.lit')).stroke"
+    assert shown.run(stroke) == shown.run(lit)
     assert shown.run("document.querySelectorAll('.wire.lit').length") > 0
     assert shown.errors == []
 
@@ -326,3 +330,88 @@ def test_the_page_fills_the_window(shown: Page, tmp_path: Path, height: int) -> 
     assert json.loads(box)["height"] > 0.68 * height
     end = shown.run("document.querySelector('section').getBoundingClientRect().bottom")
     assert end >= height - 1
+
+
+def _transform(page: Page) -> list[float]:
+    text = page.run("document.querySelector('#ow-scene').getAttribute('transform')")
+    return list(map(float, re.findall(r"-?[\d.]+", text)))
+
+
+def _chosen(page: Page) -> str:
+    found: str = page.run("(document.querySelector('#ow-detail h2') || {}).textContent || ''")
+    return found
+
+
+def test_the_keyboard_walks_folds_zooms_and_searches(shown: Page, tmp_path: Path) -> None:
+    opened(shown, tmp_path, layers(3, parts=4))
+    shown.click("#ow-fold")
+    shown.run("document.activeElement.blur()")
+    assert "Shift arrows" in text_of(shown, "#ow-detail")  # which keys there are
+    shown.press("ArrowDown")
+    walked = [_chosen(shown)]
+    for _ in range(4):
+        shown.press("ArrowDown")
+        walked.append(_chosen(shown))
+    assert walked == ["x", "layers.0 (Layer)", "layers.1 (Layer)", "layers.2 (Layer)", "Relu"]
+    shown.press("ArrowUp")
+    assert _chosen(shown) == "layers.2 (Layer)"
+    count = boxes(shown)
+    shown.press("Enter")  # the module unfolds, and stays selected
+    assert (boxes(shown), _chosen(shown)) == (count + 1, "layers.2 (Layer)")
+    shown.press("Enter")
+    assert boxes(shown) == count
+    before = _transform(shown)
+    shown.press("+")
+    assert _transform(shown)[2] == pytest.approx(before[2] * 1.18)
+    shown.press("-")
+    assert _transform(shown) == pytest.approx(before)
+    shown.press("ArrowLeft", shift=True)
+    assert np.subtract(_transform(shown), before) == pytest.approx([60, 0, 0])
+    shown.press("0")
+    assert _transform(shown) == pytest.approx(before)
+    shown.press("Escape")
+    assert (_chosen(shown), shown.run("document.querySelector('.chosen')")) == ("", None)
+    shown.press("/")
+    assert shown.run("document.activeElement.id") == "ow-search"
+    shown.type("#ow-search", "_attn_2")
+    shown.press("Enter")
+    first = text_of(shown, "#ow-detail")
+    shown.run("document.activeElement.blur()")
+    shown.press("n")
+    second = text_of(shown, "#ow-detail")
+    assert "l0_attn_2" in first
+    assert second != first
+    shown.press("N", shift=True)
+    assert text_of(shown, "#ow-detail") == first
+    assert shown.errors == []
+
+
+def test_arrows_reach_what_stands_beside(shown: Page, tmp_path: Path) -> None:
+    @script()
+    def f(x: FLOAT["N"]) -> FLOAT["N"]:
+        return op.Add(op.Sin(x), op.Cos(x))
+
+    opened(shown, tmp_path, f)
+    shown.run("document.activeElement.blur()")
+    shown.press("ArrowDown")
+    shown.press("ArrowDown")
+    one = _chosen(shown)
+    shown.press("ArrowRight" if one == "Sin" else "ArrowLeft")
+    assert {one, _chosen(shown)} == {"Sin", "Cos"}
+    shown.press("ArrowDown")
+    assert _chosen(shown) == "Add"
+    assert shown.errors == []
+
+
+def test_keys_of_fields_are_those_of_the_field(shown: Page, tmp_path: Path) -> None:
+    """A letter or an arrow in the search moves nothing in the picture."""
+    opened(shown, tmp_path, nested)
+    before = _transform(shown)
+    shown.type("#ow-search", "n")
+    for key in ("n", "0", "ArrowDown", "+"):
+        shown.press(key)
+    assert _transform(shown) == before
+    assert _chosen(shown) == ""
+    shown.press("Escape")
+    assert shown.run("document.activeElement.id") != "ow-search"
+    assert shown.errors == []

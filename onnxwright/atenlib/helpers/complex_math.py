@@ -52,11 +52,6 @@ def subtract(op: Op, a: Complex, b: Complex) -> Complex:
     return Complex(op.Sub(a.real, b.real), op.Sub(a.imag, b.imag))
 
 
-def negate(op: Op, z: Complex) -> Complex:
-    """The number with the other sign."""
-    return Complex(op.Neg(z.real), op.Neg(z.imag))
-
-
 def conjugate(op: Op, z: Complex) -> Complex:
     """The complex conjugate."""
     return Complex(z.real, op.Neg(z.imag))

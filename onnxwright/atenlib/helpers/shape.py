@@ -59,11 +59,6 @@ def flat(op: Op, x: Value) -> Value:
     return x if x.rank == 1 else op.Reshape(x, op.constant(np.array([-1], np.int64)))
 
 
-def at_least_1d(op: Op, x: Value) -> Value:
-    """A value without dimensions as one with a dimension of one element."""
-    return op.Unsqueeze(x, [0]) if x.rank == 0 else x
-
-
 def expand_to(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
     """A value broadcast to a shape of at least its rank.
 

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.constants import scalar
 from onnxwright.atenlib.protocols import Op, Size, Value, is_value
 from onnxwright.atenlib.unsupported import unsupported
 from onnxwright.types.dtypes import DType
@@ -174,8 +174,3 @@ _ON_INTS: dict[str, Callable[[int, int], int]] = {
     "Min": min,
     "Max": max,
 }
-
-
-def as_number(op: Op, n: Size, dtype: DType) -> Size:
-    """A size as a number of a type: a Python number, or a cast value of rank 0."""
-    return cast(op, n, dtype) if is_value(n) else n

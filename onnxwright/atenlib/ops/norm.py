@@ -18,7 +18,6 @@ from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
-from onnxwright.types.shapes import Shape
 
 _HALF = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
 
@@ -267,10 +266,6 @@ def _grouped(
     dtype = dtype if given is None else given.onnx_dtype
     mean, inverse = (cast(op, op.Squeeze(v, [2]), dtype) for v in (mean, inverse))
     return result, mean, inverse
-
-
-def _all_known(shape: Sequence[Size] | Shape) -> bool:
-    return all(isinstance(n, int) for n in shape)
 
 
 def norm_over(op: Op, x: Value, p: float, axes: Sequence[int]) -> Value:

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Union
 
-from onnxwright.converter import hir
-from onnxwright.converter.analyze import names
+from onnxwright.converter.frontend import hir, names
 
 _Loop = Union[hir.For, hir.While]
 

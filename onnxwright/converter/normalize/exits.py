@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from onnxwright.converter import hir
+from onnxwright.converter.frontend import hir
 from onnxwright.diagnostics.span import Span
 
 # How many statements of repeated code are accepted before a flag is used instead.

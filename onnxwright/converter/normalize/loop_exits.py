@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Union
 
-from onnxwright.converter import hir
+from onnxwright.converter.frontend import hir
 from onnxwright.converter.normalize.exits import FlagNames, contains, set_flag, thread, unless
 
 _Loop = Union[hir.For, hir.While]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from onnxwright.converter import hir
+from onnxwright.converter.frontend import hir
 from onnxwright.converter.normalize.exits import FlagNames, thread
 from onnxwright.converter.normalize.loop_exits import loop_exits
 

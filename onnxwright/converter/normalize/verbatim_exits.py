@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from onnxwright.converter import hir
+from onnxwright.converter.frontend import hir
 from onnxwright.converter.normalize.exits import contains
 
 

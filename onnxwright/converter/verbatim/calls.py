@@ -10,14 +10,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.converter import calls as usual_calls
-from onnxwright.converter.bodies import body_graph
-from onnxwright.converter.call_results import call_result
-from onnxwright.converter.context import Script, VerbatimPlan
-from onnxwright.converter.frame import Closure
-from onnxwright.converter.scripts import generic_error, remember_callee
-from onnxwright.converter.state import Lowering
-from onnxwright.converter.values import AttributeRef
+from onnxwright.converter.lower.calls import lowering as usual_calls
+from onnxwright.converter.lower.calls.bodies import body_graph
+from onnxwright.converter.lower.calls.call_results import call_result
+from onnxwright.converter.lower.calls.scripts import generic_error, remember_callee
+from onnxwright.converter.lower.context import Script, VerbatimPlan
+from onnxwright.converter.lower.frame import Closure
+from onnxwright.converter.lower.state import Lowering
+from onnxwright.converter.lower.values import AttributeRef
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -28,7 +28,7 @@ from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 
 _RESERVED = ("_outputs", "_name")
@@ -112,7 +112,9 @@ def _kinds(
         return [None] * count
     try:
         if graphs:
-            return low.b._subgraph_types(op, node, graphs)
+            return low.b.subgraph_types(
+                op, len(node.inputs), len(node.outputs), graphs, node.attributes.values()
+            )
         found = infer(signature, node, types, known, op.version)
         if op.name == "Constant" and "value" in node.attributes:
             tensor = node.attributes["value"]

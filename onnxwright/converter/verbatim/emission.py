@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, VerbatimPlan
-from onnxwright.converter.emission import Usual
+from onnxwright.converter.lower.context import Context, Script, VerbatimPlan
+from onnxwright.converter.lower.emission import Usual
+from onnxwright.converter.lower.state import Handlers, Lowering
 from onnxwright.converter.pipeline import Front, front
-from onnxwright.converter.state import Handlers, Lowering
 from onnxwright.converter.verbatim.tables import VERBATIM
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
-from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.kinds import OnnxType
 
 
@@ -38,7 +39,11 @@ class Verbatim(Usual):
         """Nothing: the given model may have inputs without types."""
 
     def name_outputs(
-        self, low: Lowering, outputs: Sequence[ir.Value], sources: Sequence[GraphValue]
+        self,
+        low: Lowering,
+        outputs: Sequence[ir.Value],
+        sources: Sequence[GraphValue],
+        returned: Sequence[str | None],
     ) -> None:
         """Nothing: the names of the given model are set afterwards."""
 

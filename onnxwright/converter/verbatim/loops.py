@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.converter import hir
-from onnxwright.converter.analyze.names import target_names
-from onnxwright.converter.binding import bind_target
-from onnxwright.converter.carried import AnyLoop
-from onnxwright.converter.loops import for_loop, while_loop
-from onnxwright.converter.state import Lowering
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend.names import target_names
+from onnxwright.converter.lower.loops.carried import AnyLoop
+from onnxwright.converter.lower.loops.lowering import for_loop, while_loop
+from onnxwright.converter.lower.state import Lowering
+from onnxwright.converter.lower.statements.binding import bind_target
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

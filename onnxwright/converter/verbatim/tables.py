@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
-from onnxwright.converter import hir
-from onnxwright.converter.bodies import name_of
-from onnxwright.converter.tables import USUAL
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.lower.calls.bodies import name_of
+from onnxwright.converter.lower.tables import USUAL
 from onnxwright.converter.verbatim.calls import call_op, call_script
 from onnxwright.converter.verbatim.loops import execute_for, execute_while
 from onnxwright.ir.builder import Recorder

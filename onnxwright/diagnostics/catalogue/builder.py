@@ -145,3 +145,43 @@ class AttributeOfModel(Diagnostic):
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptError
     name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrangeModule(Diagnostic):
+    """A module or parameter that is no attribute of the model is used while the model is built."""
+
+    code: ClassVar[str] = "OW551"
+    title: ClassVar[str] = "{what} is not a part of `{root}`, so it has no name"
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = (
+        "set it as an attribute in `__init__`; a list of modules is an `nn.ModuleList`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    what: str
+    root: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateMismatch(Diagnostic):
+    """Numbers that are given to parameters do not fit: their names, shapes or element types."""
+
+    code: ClassVar[str] = "OW552"
+    title: ClassVar[str] = "{what}"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = "{advice}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    what: str
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionsInGraph(Diagnostic):
+    """A graph of onnx_ir is built by code that calls a function, which only a model can hold."""
+
+    code: ClassVar[str] = "OW553"
+    title: ClassVar[str] = "a graph cannot hold the function `{name}`; only a model can"
+    label: ClassVar[str] = "built here"
+    help: ClassVar[str] = "put its nodes in the graph instead: `op.builder.call(f, x, inline=True)`"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    name: str

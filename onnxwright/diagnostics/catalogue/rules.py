@@ -86,9 +86,6 @@ class RuleNotUsed(Diagnostic):
     reason: str
 
 
-__all__ = ["BadOptimizerOption", "BadReplacement", "NotAPattern", "TooManyOrders"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReplacementFailed(Diagnostic):
     """A replacement raised an error where its pattern was found."""
@@ -118,3 +115,22 @@ class WrongResults(Diagnostic):
     rule: str
     given: str
     wanted: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizedModelDiffers(Diagnostic):
+    """With `verify`, the optimized model computes something else than the one that was given."""
+
+    code: ClassVar[str] = "OW859"
+    title: ClassVar[str] = "the optimized model computes something else: {difference}"
+    label: ClassVar[str] = "verified here"
+    help: ClassVar[str] = "{advice}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    difference: str
+    advice: str
+
+
+__all__ = [
+    "BadOptimizerOption", "BadReplacement", "NotAPattern", "OptimizedModelDiffers",
+    "ReplacementFailed", "RuleNotUsed", "TooManyOrders", "WrongResults",
+]  # fmt: skip

@@ -74,6 +74,8 @@ class OrtEvaluator:
         custom_op_libraries: paths of compiled custom-op libraries.
         max_sessions: how many sessions are kept.
         max_bytes: how much memory the kept sessions may take, as far as it is known.
+        ignore_unknown_function_kwargs: whether calls of scripts drop keywords that the script does
+            not have; else such a call is an error (OW606).
         arena: keep freed memory for the next call, as ONNX Runtime does: the process stays at its
             peak, and large results are fast.  False gives it back to the system at once.
 
@@ -97,9 +99,11 @@ class OrtEvaluator:
         custom_op_libraries: Sequence[str] = (),
         max_sessions: int = 1024,
         max_bytes: int = 512 * 1024 * 1024,
+        ignore_unknown_function_kwargs: bool = False,
         arena: bool = True,
     ) -> None:
         self.arena = arena
+        self.ignore_unknown_function_kwargs = ignore_unknown_function_kwargs
         if providers is not None:
             sessions.check_providers(providers)
         self.providers = None if providers is None else list(providers)

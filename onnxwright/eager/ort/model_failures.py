@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from onnx.defs import onnx_opset_version
+
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.origins import Sources, span_of_origin
 from onnxwright.diagnostics.span import Span
@@ -18,6 +20,7 @@ from onnxwright.eager.values import Value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.ir.validation.functions import check_steps
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 
 if TYPE_CHECKING:
     import onnx
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
 
 ORIGIN = "onnxwright.origin"
 _NODE_NAME = re.compile(r"node\.? ?(?:with name )?(?:Name:)?\s*[('\"]([^'\")]+)['\")]")
+# How the runtime says that it does not know a version, or has no kernel for an operator of one.
+_TOO_NEW = re.compile(
+    r"Opset (\d+) is under development|Could not find an implementation for \w+\((\d+)\)"
+    r"|ai\.onnx:\w+\((\d+)\) is not a registered"
+    r"|No Op registered for \w+ with domain_version of (\d+)"
+)
 _RUNNING = re.compile(r"running (\S+) node\. Name:'([^']*)'")
 
 
@@ -53,9 +62,29 @@ def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoRet
             where = "this line made the node"
     diagnostic = messages.ModelFailed(
         evaluator=who, verb=verb, reason=reason, where=where, advice=advice,
-        span=span or user_span(),
+        span=span or user_span(), notes=_about_versions(model, text),
     )  # fmt: skip
     raise diagnostic.error(diagnostic) from error
+
+
+def _about_versions(model: Any, text: str) -> tuple[str, ...]:
+    """What there is to know of opset versions, where the runtime is too old for that of a model."""
+    told = _TOO_NEW.search(text)
+    if model is None or told is None:
+        return ()
+    if max(int(number) for number in told.groups() if number) <= DEFAULT_OPSET_VERSION:
+        return ()
+    imported = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    version = max(imported, default=0)
+    if version <= DEFAULT_OPSET_VERSION:
+        return ()
+    default = DEFAULT_OPSET_VERSION
+    note = (
+        f"the model has opset {version}; the latest opset is {onnx_opset_version()}, for which a "
+        f"runtime need not have kernels; the default opset is {default}, which runtimes in use "
+        f"load: `ow.convert_version(model, {default})`"
+    )
+    return (note,)
 
 
 def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> None:

@@ -16,7 +16,6 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.registry import newest
-from onnxwright.types.dtypes import DType
 
 E = TypeVar("E", bound="Entry")
 
@@ -278,17 +277,3 @@ class SessionCache(Generic[E]):
         with self._lock:
             self._entries.clear()
             self.nbytes = 0
-
-
-def dtype_of_ort_name(name: str) -> DType | None:
-    """The element type of an input or output as the runtime names it.
-
-    Args:
-        name: for instance `tensor(float)`.
-
-    Returns:
-        The element type; None for sequences, maps and optionals.
-    """
-    if not name.startswith("tensor("):
-        return None
-    return DType.from_onnx_name(name)

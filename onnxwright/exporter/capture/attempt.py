@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,9 +29,9 @@ from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.inputs.captured_sizes import fixed_axes
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
-from onnxwright.exporter.capture.patches import torch_func
-from onnxwright.exporter.capture.patches.torch_state import torch_patched
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
+from onnxwright.exporter.capture.replacements import torch_func
+from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.source.number_texts import Texts, texts_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Source, non_strict, strict
@@ -188,7 +189,9 @@ def _captured(found: Attempt, module: Any) -> tuple[Any, Exception | None]:
         recorded = nullcontext() if way.strategy is draft else decisions_recorded(found.decisions)
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
         kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
-        with torch_patched(), recorded, kept:
+        with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), recorded, kept:
+            # Recurrent modules remember their own weights in attributes.
+            warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

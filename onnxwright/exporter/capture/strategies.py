@@ -11,33 +11,17 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.libraries.attention_masks import empty_masks_skipped
-from onnxwright.exporter.capture.libraries.flex_attention import flex_attention_written_out
-from onnxwright.exporter.capture.libraries.ode_solvers import solvers_written_out
-from onnxwright.exporter.capture.libraries.packed_sequences import sequences_padded
-from onnxwright.exporter.capture.libraries.recurrences import recurrences_scanned
-from onnxwright.exporter.capture.libraries.vision_grids import grids_at_once
-from onnxwright.exporter.capture.patches import torch_func
-from onnxwright.exporter.capture.patches.extremes import extremes_symbolic
-from onnxwright.exporter.capture.patches.fakes import (
-    Substitutes,
-    causal_flags_decided,
-    skip_noop_module_casts,
-)
-from onnxwright.exporter.capture.patches.forward_derivatives import zero_tangents_symbolic
-from onnxwright.exporter.capture.patches.identity import truths_compared
-from onnxwright.exporter.capture.patches.joined_parts import lengths_open
-from onnxwright.exporter.capture.patches.opaque_sizes import OpaqueSizes, poolers_scaled
-from onnxwright.exporter.capture.patches.seeded_draws import seeded_draws_constant
-from onnxwright.exporter.capture.patches.size_tensors import SizeTensors
-from onnxwright.exporter.capture.patches.sparse_products import sparse_products_sized
-from onnxwright.exporter.capture.patches.symbolic_ranges import ranges_symbolic
-from onnxwright.exporter.capture.patches.torch_state import in_onnx_export_for_dynamo
 from onnxwright.exporter.capture.quantized.modules import (
     raise_quantized,
     readable,
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
+from onnxwright.exporter.capture.replacements import torch_func
+from onnxwright.exporter.capture.replacements.entries import changed
+from onnxwright.exporter.capture.replacements.fakes import Substitutes
+from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes, poolers_scaled
+from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
+from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import hooks_decided
 from onnxwright.exporter.capture.source.module_results import results_checked
@@ -45,51 +29,35 @@ from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.torch_output import capture_torch_output
-from onnxwright.exporter.capture.torchscript.graphs import scripts_readable
+from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
 
 def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch traces the Python of the model, with what it cannot trace by itself written out."""
-    with (
-        scripts_readable(model),
-        skip_noop_module_casts(),
-        causal_flags_decided(),
-        sequences_padded(),
-        flex_attention_written_out(),
-        solvers_written_out(),
-        recurrences_scanned(),
-        torch_func.chunks_joined(),
-        seeded_draws_constant(),
-        sparse_products_sized(),
-        extremes_symbolic(),
-        SizeTensors(model if isinstance(model, torch.nn.Module) else None),
-        empty_masks_skipped(),
-    ):
+    scripts = scripts_readable(model) if has_scripts(model) else nullcontext()
+    sizes = SizeTensors(model if isinstance(model, torch.nn.Module) else None)
+    with scripts, changed("non-strict", model), sizes:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
 def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch compiles the bytecode of the model."""
-    with in_onnx_export_for_dynamo(), truths_compared():
+    with changed("strict", model):
+        replace_attributes(of_users=True)
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
 def substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Functions that decide are replaced by equivalents that do not."""
-    with (
-        Substitutes(),
-        lengths_open(),
-        ranges_symbolic(model),
-        grids_at_once(),
-    ):
+    with Substitutes(), changed("substitutes", model):
         return non_strict(model, args, kwargs, dims)
 
 
 def with_torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """The transformations of `torch.func` are removed before tracing."""
-    with zero_tangents_symbolic():
+    with changed("torch.func", model):
         return non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,12 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.decoders.model_caches import cache_of, named_cache
+from onnxwright.exporter.decoders.one_token import OneToken, states_of
 
 _BATCH, _PAST, _LENGTH = 2, 5, 3
 # Other sizes, that tell which axes of the cache are which.
 _OTHER_BATCH, _OTHER_PAST = 3, 7
+_NAMES = {(_BATCH, _OTHER_BATCH): "batch", (_PAST, _OTHER_PAST): "past"}
 
 
 @dataclass(frozen=True)
@@ -22,18 +25,20 @@ class DecoderExample:
     """What a decoder is exported with.
 
     Fields:
+        module: what is exported: the model, or a module that calls it.
         kwargs: example inputs by name.
         dynamic_shapes: for each input, the names of its dynamic axes.
-        cache: the name of the argument that takes the cache.
     """
 
+    module: Any
     kwargs: dict[str, Any]
     dynamic_shapes: dict[str, Any]
-    cache: str
 
 
 def decoder_example(model: Any) -> DecoderExample:
     """Example inputs of a decoder: tokens, mask, positions where it takes them, and its cache.
+
+    Where the cache has states, there is one token: models read several only without a state.
 
     Args:
         model: a causal language model of transformers.
@@ -54,19 +59,26 @@ def decoder_example(model: Any) -> DecoderExample:
             f"`forward` of {type(model).__name__} has no parameter `{missing[0]}`",
             "give a causal language model of transformers",
         )
-    ids = torch.arange(1, 1 + _BATCH * _LENGTH, device=device).reshape(_BATCH, _LENGTH)
-    mask = torch.ones(_BATCH, _PAST + _LENGTH, dtype=torch.long, device=device)
+    cache, other = cache_of(model, _BATCH, _PAST), cache_of(model, _OTHER_BATCH, _OTHER_PAST)
+    states = states_of(cache, other, (_BATCH, _OTHER_BATCH))
+    length = 1 if any(states) else _LENGTH
+    ids = torch.arange(1, 1 + _BATCH * length, device=device).reshape(_BATCH, length)
+    mask = torch.ones(_BATCH, _PAST + length, dtype=torch.long, device=device)
     mask[0, 0] = 0  # a row with padding: no mask is left out because it is all ones
-    cache = cache_of(model, _BATCH, _PAST)
     tokens, whole = {0: "batch", 1: "length"}, {0: "batch", 1: "past + length"}
+    if any(states):
+        tokens, whole = {0: "batch"}, {0: "batch", 1: "total" if all(states) else "past + 1"}
     kwargs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
     shapes: dict[str, Any] = {"input_ids": tokens, "attention_mask": whole}
     if "position_ids" in parameters:
-        kwargs["position_ids"] = positions(mask)[:, -_LENGTH:].contiguous()
+        kwargs["position_ids"] = positions(mask)[:, -length:].contiguous()
         shapes["position_ids"] = tokens
+    axes = cache_shapes(cache, other, _NAMES)
+    if any(states):
+        kwargs, shapes = kwargs | {"past_key_values": cache}, shapes | {"past_key_values": axes}
+        return DecoderExample(OneToken(model, name, states).eval(), kwargs, shapes)
     kwargs |= {name: cache, "use_cache": True}
-    shapes |= {name: _cache_shapes(cache, cache_of(model, _OTHER_BATCH, _OTHER_PAST))}
-    return DecoderExample(kwargs, shapes | {"use_cache": None}, name)
+    return DecoderExample(model, kwargs, shapes | {name: axes, "use_cache": None})
 
 
 def positions(mask: Any) -> Any:
@@ -81,14 +93,26 @@ def positions(mask: Any) -> Any:
     return (mask.cumsum(-1) - 1).clamp(min=0)
 
 
-def _cache_shapes(cache: Any, other: Any) -> Any:
-    """The dynamic axes of a cache: those that follow the batch and the number of tokens."""
+def cache_shapes(cache: Any, other: Any, names: Mapping[tuple[int, int], str]) -> Any:
+    """The dynamic axes of a cache: those that follow the batch and the number of tokens.
+
+    Args:
+        cache: the cache.
+        other: one of the same model with other sizes.
+        names: the sizes of an axis in both, with its name.
+
+    Returns:
+        Nested as the cache: for each tensor, the names of its dynamic axes.
+
+    Raises:
+        ExportValueError: an axis differs otherwise (OW825).
+    """
     others = iter(pytree.tree_leaves(other))
 
     def visit(value: Any) -> Any:
         node = pytree.SUPPORTED_NODES.get(type(value))
         if node is None:
-            return _axes(value, next(others))
+            return _axes(value, next(others), names)
         parts, context = node.flatten_fn(value)
         made = [visit(part) for part in parts]
         return dict(zip(context, made, strict=True)) if type(value) is dict else made
@@ -96,16 +120,14 @@ def _cache_shapes(cache: Any, other: Any) -> Any:
     return visit(cache)
 
 
-def _axes(value: Any, other: Any) -> dict[int, str] | None:
+def _axes(value: Any, other: Any, names: Mapping[tuple[int, int], str]) -> dict[int, str] | None:
     if not isinstance(value, torch.Tensor):
         return None
     found = {}
     for axis, pair in enumerate(zip(value.shape, other.shape, strict=True)):
-        if pair == (_BATCH, _OTHER_BATCH):
-            found[axis] = "batch"
-        elif pair == (_PAST, _OTHER_PAST):
-            found[axis] = "past"
-        elif pair[0] != pair[1]:
+        if pair[0] == pair[1]:
+            continue
+        if pair not in names:
             checks.raise_bad_argument(
                 "model",
                 f"a tensor of its cache has the shapes {list(value.shape)} and "
@@ -113,7 +135,8 @@ def _axes(value: Any, other: Any) -> dict[int, str] | None:
                 "of tokens",
                 "export it with `ow.export` and dynamic shapes of your own",
             )
+        found[axis] = names[pair]
     return found
 
 
-__all__ = ["DecoderExample", "decoder_example", "positions"]
+__all__ = ["DecoderExample", "cache_shapes", "decoder_example", "positions"]

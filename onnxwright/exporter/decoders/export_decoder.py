@@ -1,36 +1,27 @@
-"""`export_decoder`: a causal language model of transformers as a folder for runtimes."""
+"""`export_decoder`: a language model of transformers as a folder for runtimes."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from onnxwright.exporter import checks
-from onnxwright.exporter.api import export
-from onnxwright.exporter.capture.inputs.cache_names import PRESENT
-from onnxwright.exporter.decoders.example import decoder_example
+from onnxwright.exporter import checks, progress
+from onnxwright.exporter.decoders.files import CONFIG, exported
 from onnxwright.exporter.decoders.folder import copy_files, written_whole
-from onnxwright.exporter.decoders.genai import genai_config, why_not
 from onnxwright.exporter.decoders.greedy import Decoder, Expected, raise_differs
 from onnxwright.exporter.decoders.report import DecoderReport, TokenCheck
 from onnxwright.exporter.shown import shown
-from onnxwright.quantize import quantize_weights, to_half
 
-if TYPE_CHECKING:
-    from onnxwright.exporter.program.onnx_program import ONNXProgram
-
-_MODEL, _DATA, _CONFIG = "model.onnx", "model.onnx.data", "genai_config.json"
 _WEIGHTS = ("float32", "float16", "int8", "int4")
 # Of logits in ONNX Runtime and in PyTorch, as a part of the largest one.
 _LARGEST_ERROR = 1e-2
-_BITS = {"int8": 8, "int4": 4}
 
 
 def export_decoder(
@@ -41,17 +32,25 @@ def export_decoder(
     target: str = "any",
     verify: bool = True,
     files: str | Path | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> DecoderReport:
-    """Export a causal language model of transformers as a folder that runtimes generate text with.
+    """Export a language model of transformers as a folder that runtimes generate text with.
 
     The folder gets `model.onnx` with its weights in `model.onnx.data`, and `genai_config.json` for
     onnxruntime-genai.  The model takes `input_ids` and `position_ids` `[batch, length]`,
     `attention_mask` `[batch, past + length]` (0 for padding, which is on the left) and the cache
     `past_key_values.0.key` ...; it returns `logits` and the longer cache, `present.0.key` ... .
 
+    A model with an encoder and a decoder (`config.is_encoder_decoder`) is written as two files.
+    `encoder.onnx` returns `encoder_hidden_states` and the keys and values that the decoder reads of
+    them, `present.0.encoder.key` ...; `decoder.onnx` takes these as `past_key_values.0.encoder.key`
+    ... beside `input_ids` and its own cache, `past_key_values.0.decoder.key` ..., which is empty
+    for the first call.  The configuration is `decoder_config.json` where onnxruntime-genai has no
+    type for the model.
+
     Args:
         model: a module such as `LlamaForCausalLM`, or the path of a folder of transformers, which
-            is read with `AutoModelForCausalLM.from_pretrained(..., local_files_only=True)`.
+            is read with `from_pretrained(..., local_files_only=True)`.
         folder: where to write; files of the same names are replaced, others stay.
         weights: "float32"; "float16" (`to_half`, the cache and logits too); "int8" or "int4"
             (`quantize_weights`).
@@ -60,6 +59,8 @@ def export_decoder(
             transformers, for one row and for three rows with padding.
         files: a folder of which the tokenizer's files and the generation configuration are copied;
             that of the model, if it is a path.
+        inputs: an example of the main input of an encoder, `{"input_features": tensor}`, with one
+            row or more; needed where the configuration does not say its size.
 
     Returns:
         The report; printed, it is a table.  `report.tokens_equal` says whether the tokens of the
@@ -95,12 +96,14 @@ def export_decoder(
         files = model if files is None else files
         with _timed(seconds, "load"):
             model = _loaded(Path(model))
+    example = _example(model, inputs)
     folder, source = Path(folder), None if files is None else Path(files)
     _check(model, folder, source)
     training = model.training
     model.eval()
     try:
-        return _written(model, folder, weights, target, verify, source, seconds)
+        with progress.step("decoder"):
+            return _written(model, folder, weights, target, verify, source, seconds, example)
     finally:
         model.train(training)
 
@@ -112,13 +115,6 @@ def _check(model: Any, folder: Path, source: Path | None) -> None:
             "model",
             f"an object of type {type(model).__name__} is not a causal language model",
             "give a model of transformers such as `LlamaForCausalLM(config)`, or its folder",
-        )
-    if getattr(config, "is_encoder_decoder", False):
-        checks.raise_bad_argument(
-            "model",
-            f"{type(model).__name__} has an encoder and a decoder, which are two models",
-            "export the encoder and the decoder with `ow.export`; `ow.cache_of(model)` makes the "
-            "cache",
         )
     if folder.exists() and not folder.is_dir():
         checks.raise_bad_argument("folder", f"{folder} is a file", "give the path of a folder")
@@ -137,9 +133,26 @@ def _loaded(folder: Path) -> Any:
             "give a folder that `save_pretrained` wrote",
         )
     hub = importlib.import_module("transformers")
-    return hub.AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, dtype=torch.float32
-    )
+    config = hub.AutoConfig.from_pretrained(folder, local_files_only=True)
+    loader = hub.AutoModelForCausalLM
+    if getattr(config, "is_encoder_decoder", False):
+        # Which class reads it: that which wrote it, as there is one for text and others for sound.
+        named = getattr(hub, str((getattr(config, "architectures", None) or [""])[0]), None)
+        is_model = isinstance(named, type) and issubclass(named, hub.PreTrainedModel)
+        loader = named if is_model else hub.AutoModelForSeq2SeqLM
+    return loader.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+
+
+def _example(model: Any, inputs: Mapping[str, Any] | None) -> Any:
+    """The example of the main input of an encoder, where one is given."""
+    if inputs is None:
+        return None
+    name = str(getattr(model, "main_input_name", "input_ids"))
+    if not isinstance(inputs, Mapping) or not isinstance(inputs.get(name), torch.Tensor):
+        checks.raise_bad_argument(
+            "inputs", f"it has no tensor `{name}`", f"give {{{name!r}: tensor}}"
+        )
+    return inputs[name]
 
 
 def _written(
@@ -150,73 +163,47 @@ def _written(
     verify: bool,
     source: Path | None,
     seconds: dict[str, float],
+    inputs: Any,
 ) -> DecoderReport:
     with _timed(seconds, "export"):
-        program = _exported(model)
+        programs = exported(model, inputs)
     expected: Expected | None = None
     if verify:
         with _timed(seconds, "transformers"):
-            expected = Expected(model)
+            expected = Expected(model, programs.source)
     found: tuple[TokenCheck, ...] = ()
-    notes: list[str] = []
     with written_whole(folder) as new:
-        path = new / _MODEL
         if expected is not None or weights == "float32":
-            program.save(path, external_data=True, location=_DATA)
+            programs.save(new)
         if expected is not None:
             with _timed(seconds, "verify"):
-                found = _verified(expected, path)
+                found = _verified(expected, programs.runner(new))
         if weights != "float32":
             for file in new.iterdir():
                 file.unlink()
             with _timed(seconds, weights):
-                program = _smaller(program, weights, target)
-                program.save(path, external_data=True, location=_DATA)
+                programs = programs.smaller(weights, target)
+                programs.save(new)
             if expected is not None:
                 with _timed(seconds, f"verify {weights}"):
-                    found = expected.compare(Decoder(path))
+                    found = expected.compare(programs.runner(new))
         size = sum(file.stat().st_size for file in new.iterdir())
-        reason = why_not(program.model)
-        kind = ""
-        if reason:
-            notes.append(f"no {_CONFIG}: {reason}")
-        else:
-            generation = getattr(model, "generation_config", None)
-            config = genai_config(model.config, generation, program.model, _MODEL)
-            kind = config["model"]["type"]
-            (new / _CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        name, config, note = programs.config(model)
+        if config:
+            (new / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         if source is not None:
             copy_files(source, new)
         names = tuple(sorted(file.name for file in new.iterdir()))
-    nodes = sum(1 for _ in program.model.graph.all_nodes())
+    nodes = sum(1 for each in programs.models for _ in each.graph.all_nodes())
+    kind = config["model"]["type"] if config and name == CONFIG else ""
     return DecoderReport(
-        folder, names, weights, target, kind, nodes, size, seconds, found, tuple(notes)
+        folder, names, weights, target, kind, nodes, size, seconds, found, (note,) * bool(note)
     )
 
 
-def _exported(model: Any) -> ONNXProgram:
-    """The program of a decoder, with the names that runtimes expect."""
-    example = decoder_example(model)
-    program = export(
-        model, kwargs=example.kwargs, dynamic_shapes=example.dynamic_shapes, metadata="short"
-    )
-    others = [v for v in program.model.graph.outputs if not str(v.name).startswith(f"{PRESENT}.")]
-    others[0].name = "logits"
-    return program
-
-
-def _smaller(program: ONNXProgram, weights: str, target: str) -> ONNXProgram:
-    made: ONNXProgram
-    if weights in _BITS:
-        made = quantize_weights(program, _BITS[weights], target=target)
-    else:
-        made = to_half(program, "float16", io="half")
-    return made
-
-
-def _verified(expected: Expected, path: Path) -> tuple[TokenCheck, ...]:
+def _verified(expected: Expected, runner: Decoder) -> tuple[TokenCheck, ...]:
     """The tokens of a model that is not rounded, which are those of transformers."""
-    found = expected.compare(Decoder(path))
+    found = expected.compare(runner)
     wrong = [check for check in found if not check.ok or check.error > _LARGEST_ERROR]
     for check in wrong:
         what = f"tokens of batch {check.batch} that are those of transformers: {check}"
@@ -233,7 +220,8 @@ def _verified(expected: Expected, path: Path) -> tuple[TokenCheck, ...]:
 def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     begun = time.perf_counter()
     try:
-        yield
+        with progress.step(step):
+            yield
     finally:
         seconds[step] = time.perf_counter() - begun
 

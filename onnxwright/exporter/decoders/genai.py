@@ -29,6 +29,8 @@ _TYPES = {
     "qwen3": "qwen3",
     "smollm3": "smollm3",
 }
+# Types with an encoder and a decoder, and the name of the input of the encoder.
+_ENCODER_TYPES = {"whisper": "audio_features"}
 # Where a model has no limit (ALiBi), this many tokens.
 _CONTEXT = 2048
 
@@ -57,6 +59,15 @@ def why_not(model: ir.Model) -> str:
     return ""
 
 
+def knows_encoder(config: Any) -> bool:
+    """Whether onnxruntime-genai has a type for a model with an encoder and a decoder.
+
+    Args:
+        config: the configuration of the model.
+    """
+    return str(getattr(config, "model_type", "")) in _ENCODER_TYPES
+
+
 def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -> dict[str, Any]:
     """The content of `genai_config.json`.
 
@@ -72,24 +83,10 @@ def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -
     Source:
         onnxruntime-genai, "Config reference".
     """
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    text = _text(config)
     names = [str(v.name) for v in model.graph.inputs]
-    keys = [v for v in model.graph.inputs if str(v.name).endswith(".key")]
-    shape: list[Any] = list(keys[0].shape or ())
-    heads, size = int(shape[1]), int(shape[-1])
-    context = getattr(text, "max_position_embeddings", None) or getattr(text, "seq_length", None)
-    context = int(context or _CONTEXT)
-    eos = _token(config, generation, "eos_token_id")
-    pad = _token(config, generation, "pad_token_id")
-    first = eos[0] if isinstance(eos, list) and eos else eos
-    if pad is None:
-        pad = first if first is not None else 0
     plain = ("input_ids", "attention_mask", "position_ids")
-    decoder = {
-        "session_options": {"log_id": "onnxruntime-genai", "provider_options": []},
-        "filename": filename,
-        "head_size": size,
-        "hidden_size": int(text.hidden_size),
+    decoder = _part(text, model.graph.inputs, f"{PAST}.", filename) | {
         "inputs": {name: name for name in plain if name in names}
         | {"past_key_names": f"{PAST}.%d.key", "past_value_names": f"{PAST}.%d.value"},
         "outputs": {
@@ -97,21 +94,99 @@ def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -
             "present_key_names": f"{PRESENT}.%d.key",
             "present_value_names": f"{PRESENT}.%d.value",
         },
+    }
+    kind = _TYPES.get(str(getattr(text, "model_type", "")), "decoder")
+    return _whole(config, generation, kind, {"decoder": decoder})
+
+
+def encoder_decoder_config(
+    config: Any, generation: Any, encoder: ir.Model, decoder: ir.Model, start: int
+) -> dict[str, Any]:
+    """The same for an encoder and a decoder, in `encoder.onnx` and `decoder.onnx`.
+
+    Args:
+        config: the configuration of a model of transformers.
+        generation: its generation configuration, or None.
+        encoder, decoder: the exported models.
+        start: the token that the decoder begins with.
+
+    Returns:
+        What is written as JSON; where onnxruntime-genai has no type for it, the type is that of
+        transformers.
+    """
+    text = _text(config)
+    kind = str(getattr(config, "model_type", ""))
+    names = [str(v.name) for v in encoder.graph.inputs]
+    inputs = {name: name for name in names}
+    if kind in _ENCODER_TYPES:
+        inputs = {_ENCODER_TYPES[kind]: names[0]} | {name: name for name in names[1:]}
+    plain = [n for v in decoder.graph.inputs if not (n := str(v.name)).startswith(f"{PAST}.")]
+    parts = {
+        "encoder": _part(text, encoder.graph.outputs, f"{PRESENT}.", "encoder.onnx")
+        | {
+            "inputs": inputs,
+            "outputs": {"encoder_hidden_states": "encoder_hidden_states"}
+            | _cache_names("cross_present", f"{PRESENT}.%d.encoder"),
+        },
+        "decoder": _part(text, decoder.graph.inputs, f"{PAST}.", "decoder.onnx")
+        | {
+            "inputs": {name: name for name in plain}
+            | _cache_names("past", f"{PAST}.%d.decoder")
+            | _cache_names("cross_past", f"{PAST}.%d.encoder"),
+            "outputs": {"logits": "logits"} | _cache_names("present", f"{PRESENT}.%d.decoder"),
+        },
+    }
+    return _whole(config, generation, kind, parts | {"decoder_start_token_id": start})
+
+
+def _cache_names(word: str, name: str) -> dict[str, str]:
+    return {f"{word}_{part}_names": f"{name}.{part}" for part in ("key", "value")}
+
+
+def _text(config: Any) -> Any:
+    """The configuration of the part that reads and writes text."""
+    if hasattr(getattr(config, "decoder", None), "vocab_size"):
+        return config.decoder
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+
+def _part(text: Any, values: Any, word: str, filename: str) -> dict[str, Any]:
+    """Sizes of one file: those of the keys of a cache among its values."""
+    keys = [v for v in values if str(v.name).startswith(word) and str(v.name).endswith(".key")]
+    layers = {str(v.name).split(".")[1] for v in keys}
+    shape: list[Any] = list(keys[0].shape or ())
+    heads, size = int(shape[1]), int(shape[-1])
+    return {
+        "session_options": {"log_id": "onnxruntime-genai", "provider_options": []},
+        "filename": filename,
+        "head_size": size,
+        "hidden_size": int(text.hidden_size),
         "num_attention_heads": int(getattr(text, "num_attention_heads", None) or heads),
-        "num_hidden_layers": len(keys),
+        "num_hidden_layers": len(layers),
         "num_key_value_heads": heads,
     }
+
+
+def _whole(config: Any, generation: Any, kind: str, parts: dict[str, Any]) -> dict[str, Any]:
+    """The file: special tokens, lengths, how tokens are chosen, and its parts."""
+    text = _text(config)
+    limits = ("max_target_positions", "max_position_embeddings", "seq_length", "n_positions")
+    context = int(next(filter(None, (getattr(text, name, None) for name in limits)), _CONTEXT))
+    eos = _token(config, generation, "eos_token_id")
+    pad = _token(config, generation, "pad_token_id")
+    first = eos[0] if isinstance(eos, list) and eos else eos
+    if pad is None:
+        pad = first if first is not None else 0
     bos = _token(config, generation, "bos_token_id")
-    kind = str(getattr(text, "model_type", ""))
     return {
         "model": {
-            "type": _TYPES.get(kind, "decoder"),
+            "type": kind,
             "bos_token_id": bos if bos is not None else (first or 0),
             "eos_token_id": eos if eos is not None else pad,
             "pad_token_id": pad,
             "vocab_size": int(text.vocab_size),
             "context_length": context,
-            "decoder": decoder,
+            **parts,
         },
         "search": _search(generation, context),
     }
@@ -119,7 +194,7 @@ def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -
 
 def _token(config: Any, generation: Any, name: str) -> Any:
     """The id of a special token, or a list of them; None where there is none."""
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    text = _text(config)
     for place in (generation, text, config):
         found = getattr(place, name, None)
         if found is not None:
@@ -149,4 +224,4 @@ def _search(generation: Any, context: int) -> dict[str, Any]:
     return found | {"max_length": context, "past_present_share_buffer": False}
 
 
-__all__ = ["genai_config", "why_not"]
+__all__ = ["encoder_decoder_config", "genai_config", "knows_encoder", "why_not"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,12 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.ort.sessions import model_options, new_session
 from onnxwright.exporter.capture.inputs.cache_names import PAST, PRESENT
 from onnxwright.exporter.decoders.report import TokenCheck
+from onnxwright.exporter.decoders.source_inputs import SourceInputs
 
 Array = np.ndarray[Any, Any]
 _STEPS = 12
+# An id that no token has.
+_NO_TOKEN = 1 << 40
 # Lengths of the prompts of each check; shorter ones are padded on the left.
 _PROMPTS = ((6,), (6, 3, 5))
 # Two logits are a tie where their distance is this part of the largest one.
@@ -25,8 +31,8 @@ _TIE = 1e-4
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64}
 
 
-class Decoder:
-    """A decoder in a file, in ONNX Runtime on the CPU.
+class Session:
+    """A model in a file, in ONNX Runtime on the CPU.
 
     Args:
         path: the file.
@@ -34,15 +40,38 @@ class Decoder:
 
     def __init__(self, path: Path) -> None:
         self._session = new_session(str(path), model_options(), None)
-        self._inputs = self._session.get_inputs()
+        self.inputs = self._session.get_inputs()
         self._outputs = [v.name for v in self._session.get_outputs()]
 
-    def tokens(self, ids: Array, mask: Array, steps: int) -> tuple[Array, Array]:
+    def run(self, given: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs by name; of what is given, the inputs are taken, in the types they have."""
+        feeds = {}
+        for value in self.inputs:
+            array = given[value.name]
+            floats = array.dtype.kind == "f"
+            feeds[value.name] = array.astype(_TYPES[value.type]) if floats else array
+        return dict(zip(self._outputs, self._session.run(None, feeds), strict=True))
+
+
+class Decoder:
+    """A decoder in a file, and the encoder that it reads of, if there is one.
+
+    Args:
+        path: the file of the decoder.
+        encoder: that of the encoder.
+    """
+
+    def __init__(self, path: Path, encoder: Path | None = None) -> None:
+        self._decoder = Session(path)
+        self._encoder = None if encoder is None else Session(encoder)
+        (tokens,) = (v for v in self._decoder.inputs if v.name == "input_ids")
+        self._one_token = tokens.shape[1] == 1
+
+    def tokens(self, prompt: Prompt, steps: int) -> tuple[Array, Array]:
         """The greedy tokens after a prompt.
 
         Args:
-            ids: INT64, `[batch, length]`, padded on the left.
-            mask: the same shape, 0 for padding.
+            prompt: the first tokens, and what the encoder reads.
             steps: how many tokens.
 
         Returns:
@@ -51,22 +80,41 @@ class Decoder:
         Raises:
             ExportError: a logit is not finite (OW828).
         """
-        past = {v.name: self._empty(v, len(ids)) for v in self._inputs if v.name.startswith(PAST)}
-        found, chosen_by = [], []
-        for _ in range(steps):
-            places = np.maximum(mask.cumsum(-1) - 1, 0)[:, -ids.shape[1] :]
-            given = {"input_ids": ids, "attention_mask": mask, "position_ids": places, **past}
-            feeds = {v.name: given[v.name] for v in self._inputs}
-            results = dict(zip(self._outputs, self._session.run(None, feeds), strict=True))
+        ids, mask, read = prompt.ids, prompt.mask, 0
+        fixed = self._encoded(prompt.source)
+        past = {
+            v.name: self._empty(v, len(ids))
+            for v in self._decoder.inputs
+            if v.name.startswith(PAST) and v.name not in fixed
+        }
+        chosen_by: list[Array] = []
+        while len(chosen_by) < steps:
+            end = read + 1 if self._one_token else ids.shape[1]
+            places = np.maximum(mask[:, :end].cumsum(-1) - 1, 0)[:, read:]
+            given = {"input_ids": ids[:, read:end], "attention_mask": mask[:, :end]}
+            results = self._decoder.run({**given, "position_ids": places, **fixed, **past})
+            past = {name: results[PRESENT + name[len(PAST) :]] for name in past}
+            read = end
+            if read < ids.shape[1]:
+                continue
             logits = results["logits"][:, -1]
             if not np.isfinite(logits).all():
                 raise_differs("its logits are not finite numbers")
-            ids = logits.argmax(-1).astype(np.int64)[:, None]
-            found.append(ids)
+            token = logits.argmax(-1).astype(np.int64)[:, None]
             chosen_by.append(logits.astype(np.float32))
-            mask = np.concatenate([mask, np.ones_like(ids)], 1)
-            past = {name: results[PRESENT + name[len(PAST) :]] for name in past}
-        return np.concatenate(found, 1), np.stack(chosen_by, 1)
+            ids = np.concatenate([ids, token], 1)
+            mask = np.concatenate([mask, np.ones_like(token)], 1)
+        return ids[:, prompt.ids.shape[1] :], np.stack(chosen_by, 1)
+
+    def _encoded(self, source: Mapping[str, Array]) -> dict[str, Array]:
+        """What the encoder gives the decoder, by names of inputs of the decoder."""
+        if self._encoder is None:
+            return {}
+        given = {f"encoder_{name}": array for name, array in source.items()}
+        for name, array in self._encoder.run(source).items():
+            word, dot, rest = name.partition(".")
+            given[f"{PAST}.{rest}" if word == PRESENT and dot else name] = array
+        return given
 
     @staticmethod
     def _empty(value: Any, batch: int) -> Array:
@@ -76,20 +124,40 @@ class Decoder:
         return np.zeros(shape, _TYPES[value.type])
 
 
+@dataclass(frozen=True)
+class Prompt:
+    """What tokens are generated after.
+
+    Fields:
+        ids: INT64, `[batch, length]`, padded on the left.
+        mask: the same shape, 0 for padding.
+        source: what the encoder reads, by name; empty where there is no encoder.
+    """
+
+    ids: Array
+    mask: Array
+    source: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def padded(self) -> bool:
+        """Whether there is padding, in the prompt or in what the encoder reads."""
+        masks = [self.mask, self.source.get("attention_mask", self.mask)]
+        return not all(mask.all() for mask in masks)
+
+
 class Expected:
     """Prompts with the tokens that transformers generates.
 
     Args:
-        model: a causal language model.
+        model: a model that generates text.
+        source: what its encoder reads, where it has one.
     """
 
-    def __init__(self, model: Any) -> None:
-        self.prompts: list[tuple[Array, Array, Array, Array]] = []
-        vocabulary = int(model.config.get_text_config().vocab_size)
+    def __init__(self, model: Any, source: SourceInputs | None = None) -> None:
+        self.prompts: list[tuple[Prompt, Array, Array]] = []
         for lengths in _PROMPTS:
-            ids, mask = _prompt(lengths, vocabulary)
-            tokens, logits = _generated(model, ids, mask, vocabulary)
-            self.prompts.append((ids, mask, tokens, logits))
+            prompt = _prompt(model, lengths, source)
+            self.prompts.append((prompt, *_generated(model, prompt)))
 
     def compare(self, decoder: Decoder) -> tuple[TokenCheck, ...]:
         """Compare a decoder with transformers.
@@ -103,10 +171,8 @@ class Expected:
         return tuple(self._compared(decoder, *prompt) for prompt in self.prompts)
 
     @staticmethod
-    def _compared(
-        decoder: Decoder, ids: Array, mask: Array, tokens: Array, logits: Array
-    ) -> TokenCheck:
-        found, own = decoder.tokens(ids, mask, tokens.shape[1])
+    def _compared(decoder: Decoder, prompt: Prompt, tokens: Array, logits: Array) -> TokenCheck:
+        found, own = decoder.tokens(prompt, tokens.shape[1])
         equal = ties = wrong = 0
         error = 0.0
         for row, (here, there) in enumerate(zip(found, tokens, strict=True)):
@@ -120,7 +186,7 @@ class Expected:
                 distance = logits[row, step, there[step]] - logits[row, step, here[step]]
                 tie = bool(distance <= _TIE * scale)
                 ties, wrong = ties + tie, wrong + (not tie)
-        return TokenCheck(len(ids), not mask.all(), equal, tokens.size, ties, wrong, error)
+        return TokenCheck(len(prompt.ids), prompt.padded, equal, tokens.size, ties, wrong, error)
 
 
 def raise_differs(what: str, notes: tuple[str, ...] = ()) -> None:
@@ -136,17 +202,41 @@ def raise_differs(what: str, notes: tuple[str, ...] = ()) -> None:
     fail(messages.VerifyFailed(summary=what, notes=notes, span=user_span()))
 
 
-def _prompt(lengths: tuple[int, ...], vocabulary: int) -> tuple[Array, Array]:
+def _prompt(model: Any, lengths: tuple[int, ...], source: SourceInputs | None) -> Prompt:
     """Tokens without meaning, the same in each run."""
-    longest = max(lengths)
+    if source is not None:
+        arrays = {}
+        for name, tensor in source.padded(lengths).items():
+            numbers = tensor.float() if tensor.is_floating_point() else tensor
+            arrays[name] = numbers.cpu().numpy()
+        start = np.full((len(lengths), 1), start_token(model), np.int64)
+        return Prompt(start, np.ones_like(start), arrays)
+    longest, vocabulary = max(lengths), int(model.config.get_text_config().vocab_size)
     ids = np.random.default_rng(0).integers(0, vocabulary, (len(lengths), longest))
     mask = np.array([[0] * (longest - n) + [1] * n for n in lengths])
-    return ids.astype(np.int64), mask.astype(np.int64)
+    return Prompt(ids.astype(np.int64), mask.astype(np.int64))
 
 
-def _generated(model: Any, ids: Array, mask: Array, vocabulary: int) -> tuple[Array, Array]:
+def start_token(model: Any) -> int:
+    """The token that the decoder of an encoder-decoder begins with.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Its id: the configuration has it, or that of the beginning of a text; else 0.
+    """
+    for name in ("decoder_start_token_id", "bos_token_id"):
+        for config in (model.generation_config, model.config, getattr(model.config, "decoder", 0)):
+            found = getattr(config, name, None)
+            if found is not None:
+                return int(found[0] if isinstance(found, list) else found)
+    return 0
+
+
+def _generated(model: Any, prompt: Prompt) -> tuple[Array, Array]:
     """The tokens that transformers generates, and the logits that it chooses them by."""
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    parameter = next(model.parameters(), torch.zeros(1))
     hub = sys.modules["transformers"]
     how = hub.GenerationConfig(
         max_new_tokens=_STEPS,
@@ -155,18 +245,29 @@ def _generated(model: Any, ids: Array, mask: Array, vocabulary: int) -> tuple[Ar
         repetition_penalty=1.0,
         no_repeat_ngram_size=0,
         pad_token_id=0,
-        eos_token_id=vocabulary,  # no token has this id: generation goes on to the end
+        eos_token_id=_NO_TOKEN,  # generation goes on to the end
+        decoder_start_token_id=int(prompt.ids[0, 0]),
         return_dict_in_generate=True,
         output_logits=True,
     )
-    with torch.no_grad():
-        made = model.generate(
-            torch.from_numpy(ids).to(device),
-            attention_mask=torch.from_numpy(mask).to(device),
-            generation_config=how,
-        )
-    tokens = made.sequences[:, ids.shape[1] :].cpu().numpy()
-    return tokens, torch.stack(made.logits, 1).float().cpu().numpy()
+    arrays = prompt.source or {"input_ids": prompt.ids, "attention_mask": prompt.mask}
+    given = {}
+    for name, array in arrays.items():
+        tensor = torch.from_numpy(array).to(parameter.device)
+        given[name] = tensor.to(parameter.dtype) if tensor.is_floating_point() else tensor
+    # The general method: that of a model for sound cuts it, and chooses tokens by rules of its own.
+    generate = model.generate
+    if prompt.source:
+        generate = functools.partial(hub.GenerationMixin.generate, model)
+    own = model.generation_config
+    model.generation_config = hub.GenerationConfig()  # no tokens that are forced or suppressed
+    try:
+        with torch.no_grad():
+            made = generate(**given, generation_config=how)
+    finally:
+        model.generation_config = own
+    logits = torch.stack(made.logits, 1).float()
+    return made.sequences[:, -_STEPS:].cpu().numpy(), logits.cpu().numpy()
 
 
-__all__ = ["Decoder", "Expected", "raise_differs"]
+__all__ = ["Decoder", "Expected", "Prompt", "raise_differs", "start_token"]

@@ -9,6 +9,7 @@ import torch
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.decoders.source_inputs import source_inputs
 from onnxwright.exporter.shown import shown
 
 # Layers that keep the keys and values of every token, and those that drop the oldest ones.
@@ -29,7 +30,8 @@ def cache_of(model: Any, batch: int = 2, past: int = 5, *, source: int = 7) -> A
         model: a module of transformers that takes `input_ids` and `use_cache`.
         batch: the number of rows, 1 or more.
         past: the number of tokens in the cache, 1 or more.
-        source: the number of tokens that the encoder of an encoder-decoder reads.
+        source: the number of tokens that the encoder of an encoder-decoder reads; sound and
+            pictures have the size that the configuration says.
 
     Returns:
         A `DynamicCache` or `EncoderDecoderCache` with tensors of these sizes, of the element type
@@ -115,7 +117,9 @@ def _inputs(model: Any, batch: int, past: int, source: int) -> dict[str, Any]:
         return torch.ones(batch, length, dtype=torch.long, device=device)
 
     if getattr(getattr(model, "config", None), "is_encoder_decoder", False):
-        return {"input_ids": tokens(source), "decoder_input_ids": tokens(past)}
+        if getattr(model, "main_input_name", "input_ids") == "input_ids":
+            return {"input_ids": tokens(source), "decoder_input_ids": tokens(past)}
+        return {**source_inputs(model).inputs(batch), "decoder_input_ids": tokens(past)}
     return {"input_ids": tokens(past)}
 
 

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from onnxwright.exporter.capture.patches.torch_state import in_onnx_export
+from onnxwright.exporter.capture.replacements.changes import applied
+from onnxwright.exporter.capture.replacements.torch_state import in_onnx_export
 
 
 @contextmanager
@@ -30,6 +31,12 @@ def _exporting() -> Iterator[None]:
         torch.compiler._is_exporting_flag = before
 
 
+@contextmanager
+def _in_onnx_export() -> Iterator[None]:
+    with applied([in_onnx_export]):
+        yield
+
+
 # The state in which a module is run again, and what it means if its results are the model's then.
 _SWITCHED = "the module computes something else where `{}` is true, and the model is equal to that"
 CAUSES: tuple[tuple[Callable[[], AbstractContextManager[None]], str], ...] = (
@@ -41,7 +48,7 @@ CAUSES: tuple[tuple[Callable[[], AbstractContextManager[None]], str], ...] = (
             "`torch.backends.mha.set_fastpath_enabled(False)`"
         ),
     ),
-    (in_onnx_export, _SWITCHED.format("torch.onnx.is_in_onnx_export()")),
+    (_in_onnx_export, _SWITCHED.format("torch.onnx.is_in_onnx_export()")),
     (_exporting, _SWITCHED.format("torch.compiler.is_exporting()")),
 )
 

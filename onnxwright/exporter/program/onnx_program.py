@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import onnx_ir as ir
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -36,6 +36,7 @@ from onnxwright.quantize.product_sums import write_sums
 if TYPE_CHECKING:
     import onnx
 
+    from onnxwright.decompiler.api import ScriptTextOptions
     from onnxwright.exporter.report.export_report import Report
     from onnxwright.viz.showing import Shown
 
@@ -305,7 +306,7 @@ class ONNXProgram(RunnableProgram):
         model = hollow(self.model)[0] if self._missing_weights() else self.model
         return show(model, dims=dims)
 
-    def to_script(self, **options: Any) -> str:
+    def to_script(self, **options: Unpack[ScriptTextOptions]) -> str:
         """The model as Python that compiles to it again.
 
         Args:

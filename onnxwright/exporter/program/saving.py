@@ -12,12 +12,13 @@ import onnx_ir as ir
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.shown import shown
+from onnxwright.ir.reading import form_of
+from onnxwright.ir.saving import in_form, point_to, write_tensor, write_weights
+from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.writing import Save, data_of
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
 FILE_LIMIT = 1_500_000_000
-# Tensors begin at multiples of this, so that they can be mapped into memory.
-_ALIGNMENT = 4096
 _ONE_AT_A_TIME = threading.RLock()
 _CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
 
@@ -113,7 +114,8 @@ def save(
 
     Args:
         model: the model; it is the same afterwards.
-        path: where to.
+        path: where to; `.json`, `.textproto` and `.onnxtxt` are forms in text, which hold their
+            weights.
         external_data: where weights go.
         location: the path of their file below the model's folder; it replaces a file of that name.
         threshold: weights of fewer bytes stay in the model.
@@ -141,7 +143,10 @@ def save(
             hint,
         )
     _check_location(location, external_data)
-    if location is not None:
+    form = form_of(path)
+    if form != "protobuf":
+        external_data = False  # a form in text holds its weights
+    elif location is not None:
         external_data = True
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
@@ -163,7 +168,7 @@ def save(
                 _write_weights(model, threshold, external_data == "per_tensor", files, location)
             if keep_initializers_as_inputs:
                 model.graph.inputs.extend(model.graph.initializers.values())
-            data = ir.to_proto(model).SerializeToString()
+            data = in_form(to_proto(model), form)
         finally:
             _restore(model, kept, inputs)
         files.commit(data, keep=data_of(tensor for _, tensor in kept))
@@ -198,16 +203,7 @@ def _write_weights(
     if per_tensor:
         _one_file_each(large, files)
         return
-    file, offsets = files.data_file(), []
-    for value in large:
-        offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
-        file.truncate(offset)
-        file.seek(offset)
-        _write(value.const_value, file)
-        offsets.append(offset)
-    location = files.location(file, name)
-    for value, offset in zip(large, offsets, strict=True):
-        value.const_value = _pointer(value.const_value, location, offset, files.target)
+    write_weights(large, files, name)
 
 
 def _goes_out(tensor: Any, threshold: int) -> bool:
@@ -222,28 +218,8 @@ def _one_file_each(large: list[Any], files: Save) -> None:
         safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value.name))
         name = f"{n:05d}_{safe.encode()[:100].decode(errors='ignore')}.bin"
         with (folder / name).open("wb") as file:
-            _write(value.const_value, file)
+            write_tensor(value.const_value, file)
         names.append(name)
     location = files.location(folder)
     for value, name in zip(large, names, strict=True):
-        value.const_value = _pointer(value.const_value, f"{location}/{name}", 0, files.target)
-
-
-def _write(tensor: Any, file: Any) -> None:
-    write = getattr(tensor, "tofile", None)
-    if write is not None:
-        write(file)
-    else:
-        file.write(tensor.tobytes())
-
-
-def _pointer(tensor: Any, location: str, offset: int, path: Path) -> ir.ExternalTensor:
-    return ir.ExternalTensor(
-        location,
-        offset,
-        tensor.nbytes,
-        tensor.dtype,
-        shape=tensor.shape,
-        name=tensor.name,
-        base_dir=str(path.parent),
-    )
+        point_to(value, f"{location}/{name}", 0, files)

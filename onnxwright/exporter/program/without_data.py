@@ -17,8 +17,8 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.program import renaming
 from onnxwright.exporter.translate.building import build
 from onnxwright.ir.nested import all_nodes
-from onnxwright.optimizer.versions.api import convert_in_place
 from onnxwright.optimizer.weight_sources import is_derived
+from onnxwright.versions.api import convert_in_place
 
 _SHOWN = 4
 

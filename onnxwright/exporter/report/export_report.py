@@ -25,13 +25,13 @@ class Report:
         seconds: seconds of each step.
         covered: decisions by sizes of which one side is right at all sizes, as
             `covering.CoveredDecision`.
-        captures: what became of each way to capture, as `capture.Outcome`.
+        captures: what became of each way to capture, as `capture.outcomes.Outcome`.
         torch_ops: torch operator -> how often.
         onnx_ops: ONNX operator -> how often.
         ways: torch operator -> what translated it.
         fallbacks: operators translated by the fallback -> how often.
-        fallen: the nodes that the fallback translated, as `failures.NodeNote`.
-        failures: the nodes that could not be translated, as `failures.NodeNote`.
+        fallen: the nodes that the fallback translated, as `node_facts.NodeNote`.
+        failures: the nodes that could not be translated, as `node_facts.NodeNote`.
         inputs, outputs: those of the model, as text.
         mutations: what the program writes to -> the output with the new value; empty if dropped.
         warnings: warnings given to the user, and notes.

@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.models import CompilerBug
 from onnxwright.errors import InternalError, OnnxwrightError, OnnxwrightWarning
+from onnxwright.exporter import progress
 from onnxwright.exporter.places import operator_text
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, Report
 from onnxwright.exporter.signature import MUTATIONS, ProgramOutput
@@ -145,6 +146,7 @@ def timed(report: Report, step: str) -> Iterator[None]:
     """
     begun = time.perf_counter()
     try:
-        yield
+        with progress.step(step):
+            yield
     finally:
         report.seconds[step] = time.perf_counter() - begun

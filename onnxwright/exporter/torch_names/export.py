@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from typing_extensions import Never
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -57,7 +58,7 @@ def export(
     fallback: bool = False,
     export_modules_as_functions: Any = False,
     autograd_inlining: bool = True,
-    **removed: Any,
+    **removed: Never,  # for type checkers: there is no other argument
 ) -> TorchONNXProgram:
     """Export a PyTorch model, called as `torch.onnx.export` is.
 
@@ -115,7 +116,7 @@ def export(
         >>> program.model.graph.inputs[0].shape
         Shape([SymbolicDim('batch'), 3])
     """
-    instead = removed_arguments(removed)
+    instead = removed_arguments(removed, inspect.signature(export).parameters)
     external_data = instead.get("external_data", external_data)
     dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
     opset_version = opset_version or instead.get("opset_version")

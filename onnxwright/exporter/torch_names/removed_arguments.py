@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter.checks import unknown_keyword
 
 _ONE_FILE = "a model is one file; see `external_data=` for its weights"
 # Arguments of older versions of torch.onnx.export: why they have no effect here.
@@ -30,11 +31,12 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 
-def removed_arguments(given: dict[str, Any]) -> dict[str, Any]:
+def removed_arguments(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
     """Answer arguments that torch.onnx.export had once.
 
     Args:
         given: arguments that `export` has no parameter for.
+        known: its parameters.
 
     Returns:
         Arguments of `export` that say the same.
@@ -55,7 +57,7 @@ def removed_arguments(given: dict[str, Any]) -> dict[str, Any]:
         elif name in ARGUMENTS:
             warn(messages.NoEffectHere(argument=name, reason=ARGUMENTS[name], span=user_span()))
         else:
-            raise TypeError(f"export() got an unexpected keyword argument {name!r}")
+            raise unknown_keyword("export", name, known)
     return instead
 
 

@@ -17,7 +17,9 @@ from onnxwright.exporter.places import target_name
 from onnxwright.exporter.translate import errors
 from onnxwright.exporter.translate.lowerings import Found
 
-Translator = Any  # `exporter.translate.Translator`, which reads the table of `higher_order`
+Translator = (
+    Any  # `exporter.translate.translator.Translator`, which reads the table of `higher_order`
+)
 
 
 def auto_functionalized(

@@ -44,7 +44,7 @@ from onnxwright.exporter.translate.outlining import (
 from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
 from onnxwright.exporter.weights.wrappers import all_inner_tensors, is_wrapper
 from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 
 # An FX node, and for each of its values the name of the output (None for a plain number) and
 # whether it is a complex pair.

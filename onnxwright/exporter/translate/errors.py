@@ -20,7 +20,7 @@ from onnxwright.exporter.places import module_of, operator_text, span_of, span_o
 from onnxwright.exporter.report.export_report import Report
 from onnxwright.exporter.translate.lowerings import OWN, Found, Lowerings
 from onnxwright.exporter.translate.node_facts import inputs_of, note_of, type_of
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 
 _TABLE = "`custom_translation_table`"
 

@@ -19,7 +19,7 @@ from onnxwright.exporter.translate.lowerings import traced
 from onnxwright.exporter.translate.strided import strided
 from onnxwright.exporter.translate.symbolic_ops import onnx_operator, symbolic
 
-Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
+Translator = Any  # `exporter.translate.translator.Translator`, which reads the table of this module
 Handler = Callable[[Translator, Node, list[Any], dict[str, Any]], Any]
 
 

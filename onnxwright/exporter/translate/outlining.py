@@ -9,6 +9,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from onnxwright.exporter.checks import function_name
+
 
 @dataclass(frozen=True)
 class Group:
@@ -295,11 +297,16 @@ def outline_modules(
         model: the model; it is changed.
         stacks: the module calls each node is in.
         weights: the names of the initializers that functions are given.
-        classes: True for every module, else the classes (or their full names).
+        classes: True for every module, else the classes (or their full names), or a dict from them
+            to the domain and name of the function, or True.
     """
-    chosen = None
+    chosen: dict[str, tuple[str, str] | None] | None = None
     if classes is not True:
-        chosen = {c if isinstance(c, str) else _class_name(c) for c in classes}
+        given = classes if isinstance(classes, Mapping) else dict.fromkeys(classes, True)
+        chosen = {
+            c if isinstance(c, str) else _class_name(c): function_name(name)
+            for c, name in given.items()
+        }
     outliner = Outliner(model, weights)
     known = {node: stack for node, stack in stacks.items() if node.graph is model.graph}
     for depth in range(max((len(s) for s in known.values()), default=0), 1, -1):
@@ -312,6 +319,7 @@ def outline_modules(
             if chosen is not None and kind not in chosen:
                 continue
             domain, _, name = kind.rpartition(".")
+            domain, name = (chosen or {}).get(kind) or (domain, name)
             call = outliner.outline(Group(domain or "module", name, tuple(nodes)))
             if call is not None:
                 for node in nodes:

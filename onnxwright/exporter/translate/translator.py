@@ -15,7 +15,6 @@ from torch.fx import GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
-from onnxwright.builder.tracing import TracingBackend
 from onnxwright.errors import ExportError
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
@@ -39,10 +38,12 @@ from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrap
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
+from onnxwright.versions.one_call import converted_call
 
 # Targets that hand their first argument on.
 _ALIASES = frozenset(
@@ -106,7 +107,7 @@ class Translator:
         self.report = report if report is not None else Report()
         self.report.dimensions = dimensions
         backend = AtenTracingBackend if target == TARGETS[0] else TracingBackend
-        self.backend = backend(self.recorder, Opset("", opset_version))
+        self.backend = backend(self.recorder, Opset("", opset_version), converted_call)
         self.op = AtenOps(self.backend)
         self.lowerings = lowerings
         self.dimensions = dimensions

@@ -129,7 +129,7 @@ class Files:
             Damage: the location leads out of the folder, or names something else.
 
         Source:
-            onnx.proto (`external_data`), onnx `docs/ExternalData.md`.
+            onnx.proto (`external_data`), the page ExternalData of onnx.
         """
         check_location(location, where)
         path, shown = self.folder / location, quoted(location)

@@ -8,6 +8,7 @@ import onnx
 
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.operators.contrib import is_of_runtime
 from onnxwright.opset.registry import is_known_domain, signature
 
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
@@ -103,7 +104,7 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None
     if not is_known_domain(domain):
         return
     sig = signature(domain, node.op_type, version)
-    if sig is None:
+    if sig is None and (domain or not is_of_runtime(node.op_type, version)):
         raise Damage("structure", where, f"version {version} of its opset has no such operator")
 
 

@@ -42,10 +42,6 @@ def _clip(op: Op, x: Any, low: float | None, high: float | None) -> Any:
     return modern(op).Clip(x, bound(low), bound(high))
 
 
-def _most(a: float | None, b: float | None) -> float | None:
-    return b if a is None else a if b is None else max(a, b)
-
-
 @rule(since=6, cases=_bounds)
 def clip_of_clip(
     op: Op,

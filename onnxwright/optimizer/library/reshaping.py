@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import kind_of
 from onnxwright.optimizer.building import runs
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import number, numbers
@@ -15,6 +14,7 @@ from onnxwright.optimizer.patterns import Attr, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.value_facts import facts
+from onnxwright.tracing.carrying import kind_of
 from onnxwright.types.kinds import TensorType
 
 

@@ -25,7 +25,7 @@ from torch.utils import _pytree as pytree
 from onnxwright import exporter
 from onnxwright.diagnostics.span import register_source
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
-from onnxwright.testing.cluster import Cluster, Lost, run_tasks
+from onnxwright.sweep.cluster import Cluster, Lost, run_tasks
 
 RESULT = "return x, y, s, k, self.count, self.last, seen, held"
 _DIMS = ({0: torch.export.Dim.DYNAMIC},)

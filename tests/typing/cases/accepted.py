@@ -146,8 +146,57 @@ def runs(model: onnx.ModelProto) -> bool:
 
 
 def builder() -> onnx.ModelProto:
-    """ATen functions take the operators of a builder."""
-    g = ow.GraphBuilder(opset=18)
+    """ATen functions and scripts take the operators and values of a builder."""
+    g = ow.GraphBuilder(opset=18, name="m")
     x = g.input("x", FLOAT["N", 8])
-    g.output(ow.atenlib.find("aten::softmax.int")(g.op, x, -1), "y")
+    w = g.initializer(np.ones((8, 8), np.float32), "w")
+    h = g.op.MatMul(x, w, name="fc", outputs=["hidden"]) + 1
+    h = g.op.Softmax(g.op.Relu(h * 2), axis=-1)
+    h = g.op.MatMul("hidden", h)
+    values, indices = g.op.TopK(h, [3], axis=-1)
+    first, second = g.op.Split(values, num_outputs=2)
+    with g.subgraph("then") as then:
+        then.output(g.op.Neg(first))
+    z = g.op.If(g.op.Cast(second[0], to=BOOL), then_branch=then.graph, else_branch=lambda: first)
+    z = g.op.Where(True, z, g.op.Constant(value=np.zeros(1)), name=None)
+    z = g.opset("com.microsoft").BiasGelu(scaled(z, 3), w)
+    g.output(ow.atenlib.find("aten::softmax.int")(g.op, z + indices[0], -1), "y")
     return g.to_model_proto()
+
+
+def builders(version: int, model: onnx.ModelProto) -> list[ow.GraphBuilder]:
+    """A builder of any version is a `GraphBuilder`; one of an unknown version has any operator."""
+    made = [ow.GraphBuilder(opset=version), ow.GraphBuilder(opset={"": 20, "my": 1})]
+    made += [ow.GraphBuilder(opset=opset13), ow.GraphBuilder(), ow.GraphBuilder.from_model(model)]
+    made[0].op.AnyOperator(1)
+    ow.GraphBuilder().op.Gelu(1.0)
+    ow.GraphBuilder(opset=opset13).op.Unsqueeze([1.0], [0])
+    return made
+
+
+@script(producer_name="me", model_version=2)
+def pooled(
+    x: FLOAT, low: FLOAT | None = None, axis: int = 1, mode: str = "max", *, factor: float = 1.0
+) -> FLOAT:
+    return op.Clip(x, low) * factor
+
+
+def attributes(g: ow.GraphBuilder, x: FLOAT, row: list[float]) -> float:
+    """Attributes have their types, and tensors are arrays, by position or by name."""
+    y = pooled(np.ones(3), axis=1) + pooled(row, None, 2, mode="min", factor=2)
+    pooled(x, x, axis=0, mode="min")
+    pooled(np.ones(3), np.float32(1), axis=0)
+    pooled(x=np.ones(3), low=np.ones(3))
+    pooled(np.ones(3), low=np.ones(3))
+    pooled(g.op.Relu(g.value("x")), axis=3)
+    run = pooled.compile(attributes={"axis": 2}, providers=["CPUExecutionProvider"])
+    return float(y[0]) + len(run.__name__)
+
+
+@ow.rule(level="fast", since=13)
+def pattern(op: Any, x: Any) -> Any:
+    return op.Neg(op.Neg(x))
+
+
+def comparison(a: onnx.ModelProto) -> None:
+    ow.testing.assert_isomorphic(a, a, doc_strings=False)

@@ -163,6 +163,23 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
         name: of the method.
         wrapper: the function in its place.
     """
+    undo = sym_node_changed(name, wrapper)
+    try:
+        yield
+    finally:
+        undo()
+
+
+def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], None]:
+    """Give torch's symbolic numbers another method.
+
+    Args:
+        name: of the method.
+        wrapper: the function in its place.
+
+    Returns:
+        What undoes it.
+    """
     before = getattr(SymNode, name)
     # Torch names the line of a guard by the first frame that is of no file of its own.
     file = inspect.getfile(wrapper)
@@ -171,12 +188,13 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
     known = file in skipped
     skipped.add(file)
     setattr(SymNode, name, wrapper)
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         setattr(SymNode, name, before)
         if not known:
             skipped.discard(file)
+
+    return undo
 
 
 def _is_between(frame: FrameType) -> bool:

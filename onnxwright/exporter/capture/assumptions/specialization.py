@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -185,14 +185,24 @@ def _needed(program: ExportedProgram) -> set[torch.fx.Node]:
 @contextmanager
 def forward_ad_unwound() -> Iterator[None]:
     """Leave no level of torch.func behind, where one fails in the middle of a capture."""
-    before, dual = _level(), forward_ad._current_level
+    rewind = forward_ad_rewound()
     try:
         yield
     finally:
+        rewind()
+
+
+def forward_ad_rewound() -> Callable[[], None]:
+    """What leaves the levels of torch.func that are entered from now on."""
+    before, dual = _level(), forward_ad._current_level
+
+    def rewind() -> None:
         while _level() > before:
             torch._C._functorch.pop_dynamic_layer_stack()
         if dual < 0:
             _leave_forward_ad()
+
+    return rewind
 
 
 def _leave_forward_ad() -> None:

@@ -36,6 +36,7 @@ from onnxwright.exporter.capture.control.places import (
     is_container,
 )
 from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
 from onnxwright.exporter.places import is_of_user
 
 # By which PyTorch calls the `forward` of such a function.
@@ -59,11 +60,12 @@ def bound(f: Any) -> Any:
         return f
     kind = type(f)
     if kind is BuiltinFunctionType:
-        return _of_builtin(store, f)
+        return _replaced(store, f) or _of_builtin(store, f)
     if kind is FunctionType:
-        return _of_function(store, f)
+        return _replaced(store, f) or _of_function(store, f)
     if kind is MethodType:
-        return _of_method(store, f)
+        instead = _replaced(store, f.__func__)
+        return _of_method(store, f) if instead is None else MethodType(instead, f.__self__)
     if isinstance(f, torch.nn.Module):
         return f
     if isinstance(f, type):
@@ -81,6 +83,18 @@ def _is_users(f: Any) -> bool:
         return _is_users(f.func)
     inner = f.__func__ if type(f) is MethodType else f
     return type(inner) is FunctionType and is_convertible(inner)
+
+
+def _replaced(store: Store, f: Any) -> Callable[..., Any] | None:
+    """What the table of replacements has for a function; None for nothing."""
+    found = replaced(f)
+    if found is None:
+        return None
+    entry, instead = found
+    if not isinstance(entry.function, FunctionType):
+        return instead
+    own = _of_function(store, f) if isinstance(f, FunctionType) else f
+    return functools.partial(_of_function(store, entry.function), Own(f) if own is f else own)
 
 
 def _of_function(store: Store, f: FunctionType) -> Any:
@@ -139,6 +153,7 @@ def _without_source(store: Store, f: FunctionType) -> Any:
         OpaqueCallError: a side of a decision calls it, and it writes somewhere.
     """
     store.ran(f)
+    replace_attributes()
     written = writing.written(f)
     if store.depth and (written.places or (written.is_any and is_convertible(f))):
         raise OpaqueCallError(f.__qualname__, "function")

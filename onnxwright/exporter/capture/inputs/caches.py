@@ -12,7 +12,7 @@ from torch.fx import _pytree as fx_pytree
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.patches.static_caches import count_of, set_count
+from onnxwright.exporter.capture.replacements.static_caches import count_of, set_count
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -184,7 +184,8 @@ def _apart(layer: Any) -> tuple[dict[str, Any], list[Any]]:
             rest[name] = {k: None if f"{name}.{k}" in here else v for k, v in value.items()}
         elif name not in _DERIVED:
             rest[name] = value
-    return tensors, [type(layer).__name__, rest]
+    # In the order of names, which is the same for a layer that was put together again.
+    return {name: tensors[name] for name in sorted(tensors)}, [type(layer).__name__, rest]
 
 
 def _together(tensors: dict[str, Any], described: list[Any]) -> Any:

@@ -13,9 +13,9 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
-from onnxwright.exporter.capture.patches.extremes import is_of_sizes
-from onnxwright.exporter.capture.patches.joined_parts import Lengths
-from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
+from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths
+from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError

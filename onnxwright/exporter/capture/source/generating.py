@@ -7,8 +7,8 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from onnxwright.converter import hir
-from onnxwright.converter.analyze import names as hir_names
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (

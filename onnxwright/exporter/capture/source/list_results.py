@@ -15,7 +15,7 @@ import torch
 from torch._subclasses.fake_tensor import is_fake
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture.patches.joined_parts import Lengths, Parts
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths, Parts
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.tuple_lists import Record, TupleList, tuple_like

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.patches.joined_parts import Lengths
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Grown, as_row
 from onnxwright.exporter.capture.source.one_of import checked_place

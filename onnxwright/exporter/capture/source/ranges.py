@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.patches.joined_parts import Lengths, NumberRows, Parts
-from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, places_of_range
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths, NumberRows, Parts
+from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
     Left,

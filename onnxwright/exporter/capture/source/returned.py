@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from onnxwright.converter.hir import INTERNAL, RESULT
+from onnxwright.converter.frontend.hir import INTERNAL, RESULT
 from onnxwright.converter.normalize.loop_exits import VALUE
 from onnxwright.exporter.capture.source.structure import python_name
 

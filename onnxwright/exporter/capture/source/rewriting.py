@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any, Union, cast
 
 from onnxwright.converter.analyze.liveness import liveness
-from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
+from onnxwright.converter.frontend.hir import RESULT, Assign, Literal, NameTarget
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source

@@ -12,11 +12,11 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnxwright.converter import hir
-from onnxwright.converter.match_statements import UnsupportedPatternError, as_ifs
+from onnxwright.converter.frontend import hir
+from onnxwright.converter.frontend.match_statements import UnsupportedPatternError, as_ifs
+from onnxwright.converter.frontend.unpacking import unpacking_target
 from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, set_flag, thread
 from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
-from onnxwright.converter.unpacking import unpacking_target
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.tries import decides_outside_body, without_decisions

@@ -10,7 +10,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.patches.integer_arguments import is_dynamic
+from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, as_place, misused

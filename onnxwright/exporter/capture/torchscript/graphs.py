@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from onnxwright.exporter.capture.patches.torch_func import untraced
+from onnxwright.exporter.capture.replacements.torch_func import untraced
 
 _NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -70,6 +70,15 @@ def is_scripted(model: Any) -> bool:
         Whether it is a scripted or traced module or function.
     """
     return isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction))
+
+
+def has_scripts(model: torch.nn.Module) -> bool:
+    """Whether something in a module is of TorchScript.
+
+    Args:
+        model: the module.
+    """
+    return any(is_scripted(child) for child in model.modules())
 
 
 @contextmanager

@@ -1,0 +1,103 @@
+"""`quantize` and `half`: smaller weights, and half precision."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.cli.change.changing import add_model, add_output, model_of, write_result
+from onnxwright.cli.shared.console import OK
+from onnxwright.cli.shared.grammar import command
+from onnxwright.diagnostics.text import as_utf8
+
+if TYPE_CHECKING:
+    from onnxwright.cli.shared.grammar import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the commands to the parser."""
+    made = command(
+        commands,
+        "quantize",
+        "weights of products in four or eight bits",
+        [
+            "onnxwright quantize model.onnx -o small.onnx --bits 4 --report",
+            "onnxwright quantize model.onnx -o small.onnx --bits 8 --dynamic",
+            "onnxwright quantize model.onnx -o small.onnx --skip 'lm_head*' --target onnxruntime",
+        ],
+        _quantize,
+    )
+    add_model(made)
+    made.add_argument("--bits", type=int, choices=(4, 8), default=4)
+    made.add_argument("--block", type=int, metavar="N", default=32,
+                      help="elements that share a scale; 0 for a whole column")  # fmt: skip
+    made.add_argument("--asymmetric", action="store_true", help="write zero points")
+    made.add_argument("--skip", action="append", metavar="NAME", default=[],
+                      help="a node or weight that stays, or a pattern")  # fmt: skip
+    made.add_argument("--embeddings", action="store_true", help="tables that Gather reads, too")
+    made.add_argument("--target", choices=("any", "onnxruntime"), default="any",
+                      help="onnxruntime: its own operators are used")  # fmt: skip
+    made.add_argument("--accuracy-level", type=int, metavar="N", help="of MatMulNBits: 0 to 4")
+    made.add_argument("--dynamic", action="store_true",
+                      help="round activations to eight bits in each run")  # fmt: skip
+    made.add_argument("--report", action="store_true", help="say what was done")
+    add_output(made)
+    made = command(
+        commands,
+        "half",
+        "a model that computes in half precision",
+        [
+            "onnxwright half model.onnx -o half.onnx --report",
+            "onnxwright half model.onnx -o half.onnx --dtype bfloat16 --keep 'Softmax'",
+        ],
+        _half,
+    )
+    add_model(made)
+    made.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16")
+    made.add_argument("--keep", action="append", metavar="NAME", default=[],
+                      help="a node, operator or weight to leave, or a pattern")  # fmt: skip
+    made.add_argument("--io", choices=("keep", "half"), default="keep",
+                      help="half: inputs and outputs change too")  # fmt: skip
+    made.add_argument("--report", action="store_true", help="say what was done")
+    add_output(made)
+
+
+def _quantize(given: Namespace) -> int:
+    from onnxwright.quantize import quantize_weights
+
+    model, report = quantize_weights(
+        model_of(given.model), given.bits, block=given.block or None,
+        symmetric=not given.asymmetric, skip=[as_utf8(name) for name in given.skip],
+        embeddings=given.embeddings, target=given.target, accuracy_level=given.accuracy_level,
+        dynamic=given.dynamic, report=True,
+    )  # fmt: skip
+    weights = [
+        {"name": w.name, "nodes": list(w.nodes), "shape": list(w.shape), "bits": w.bits,
+         "block": w.block, "bytes": list(w.bytes), "error": w.error}
+        for w in report.weights
+    ]  # fmt: skip
+    skipped = [{"name": s.name, "node": s.node, "reason": s.reason} for s in report.skipped]
+    data = {"bytes": list(report.bytes), "weights": weights, "skipped": skipped}
+    return _written(given, model, report, data)
+
+
+def _half(given: Namespace) -> int:
+    from onnxwright.quantize import to_half
+
+    model, report = to_half(
+        model_of(given.model), given.dtype, keep=[as_utf8(name) for name in given.keep],
+        io=given.io, report=True,
+    )  # fmt: skip
+    data = {"bytes": list(report.bytes), "converted": report.converted, "kept": report.kept}
+    return _written(given, model, report, data)
+
+
+def _written(given: Namespace, model: Any, report: object, data: Mapping[str, Any]) -> int:
+    write_result(given, model, {"report": data} if given.report else {})
+    if given.report and given.output != "-" and not given.json:
+        print(report)
+    return OK
+
+
+__all__ = ["add"]

@@ -1,0 +1,1 @@
+"""Commands that check scripts, models and the ATen library."""

@@ -1,0 +1,297 @@
+"""`sweep`: every ATen function against PyTorch's own samples."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from argparse import Namespace
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.cli.shared.console import DIFFERS, OK, Bar, CliError
+from onnxwright.cli.shared.files import write
+from onnxwright.cli.shared.grammar import command
+from onnxwright.cli.shared.programs import module_of
+
+if TYPE_CHECKING:
+    from onnxwright.cli.shared.grammar import Commands
+
+
+# How many units that no journal has are listed.
+_SHOWN = 10
+
+
+def add(commands: Commands) -> None:
+    """Add the command to the parser."""
+    made = command(
+        commands,
+        "sweep",
+        "run PyTorch's OpInfo samples through the ATen functions and compare with torch",
+        [
+            "onnxwright sweep --op clamp --op aten::add.Tensor --dtype float32",
+            "onnxwright sweep -n auto --journal sweep.jsonl --resume --html sweep.html",
+            "onnxwright sweep --mode export --dtype float32 --limit 2",
+            "onnxwright sweep --table my_ops.py --dtype float32",
+            "onnxwright sweep --shard 1/4 --journal part1.jsonl",
+            "onnxwright sweep merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl",
+        ],
+        _sweep,
+    )
+    made.add_argument(
+        "merge", nargs="*", metavar="merge FILE",
+        help="the word merge and journals of parts of a sweep: report them as one, run nothing",
+    )  # fmt: skip
+    made.add_argument("--op", action="append", metavar="NAME", help="an operator or OpInfo")
+    made.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
+    made.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
+    made.add_argument(
+        "--table", metavar="FILE.py",
+        help="run the functions that this file registers with @aten, in this process",
+    )  # fmt: skip
+    made.add_argument(
+        "--mode", choices=("eager", "graph", "dynamic", "both", "all", "export"), default="both",
+        help="eager, graph, both (the default), dynamic (symbolic sizes), all three, or export "
+        "(every OpInfo exported as a module of one operator)",
+    )  # fmt: skip
+    made.add_argument("-n", default="auto", metavar="N", help="processes; auto, or 0 for this one")
+    made.add_argument("--limit", type=int, metavar="N", help="N samples of each OpInfo and dtype")
+    made.add_argument("--opset", type=int, metavar="N", help="the version of the opset")
+    made.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds a unit")
+    made.add_argument("--journal", metavar="FILE", help="write finished units here")
+    made.add_argument("--resume", action="store_true", help="run what the journal does not have")
+    made.add_argument("--shard", metavar="I/N", help="run part I of N, for several machines")
+    made.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on this dask scheduler, tcp://host:8786"
+    )
+    made.add_argument("--memory", metavar="SIZE", help="limit of each process, such as 4GB")
+    made.add_argument("--dashboard", metavar="ADDRESS", help="serve dask's dashboard here (:8787)")
+    made.add_argument("--json", metavar="FILE", help="write the report as JSON")
+    made.add_argument("--html", metavar="FILE", help="write the report as a page")
+
+
+def need_torch(what: str) -> None:
+    """End a command that needs PyTorch where there is none.
+
+    Args:
+        what: the command.
+
+    Raises:
+        CliError: torch, or what its test samples need, is not installed.
+    """
+    from importlib.util import find_spec
+
+    lacking = [name for name in ("torch", "expecttest") if find_spec(name) is None]
+    if lacking:
+        raise CliError(
+            f"`{what}` compares with PyTorch, and {' and '.join(lacking)} is not installed: "
+            "pip install 'onnxwright[sweep]'"
+        )
+
+
+def _sweep(given: Namespace) -> int:
+    need_torch("sweep")
+    from onnxwright.sweep import units as sweeping
+    from onnxwright.sweep.journal import Journal, merge
+    from onnxwright.sweep.report import Report
+    from onnxwright.sweep.results import Settings, UnitResult
+    from onnxwright.sweep.run import sweep
+
+    if given.merge:
+        if given.merge[0] != "merge" or len(given.merge) < 2:
+            raise CliError(
+                "sweep takes options, or `merge` and journals: sweep merge a.jsonl b.jsonl"
+            )
+        try:
+            settings, head, results = merge([Path(file) for file in given.merge[1:]])
+        except ValueError as error:
+            raise CliError(str(error)) from error
+        todo = _chosen(given, settings.modes)
+        lacking = {unit.key for unit in todo} - {result.key for result in results}
+        seconds = sum(result.seconds for result in results)
+        return _report(
+            given, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
+        )
+    _check_numbers(given)
+    if given.table:
+        return _sweep_table(given)
+    if given.resume and not given.journal:
+        raise CliError("--resume needs the journal to resume from: --journal FILE")
+    modes = _modes(given)
+    settings = Settings(modes, given.limit, given.opset or sweeping.OPSET)
+    todo = _shard(_chosen(given, modes), given.shard)
+    journal = None
+    if given.journal:
+        try:
+            journal = Journal(Path(given.journal), settings, resume=given.resume)
+        except ValueError as error:
+            raise CliError(f"{error}; leave --resume out to start again") from error
+    bar = Bar(len(todo), "sweep")
+    wrong: Counter[str] = Counter()
+
+    def each(result: UnitResult) -> None:
+        wrong["n"] += sum(o.is_wrong for o in result.outcomes)
+        bar.label = f"sweep, {wrong['n']} wrong" if wrong["n"] else "sweep"
+        bar.step()
+
+    begun = time.perf_counter()
+    try:
+        results = sweep(todo, settings, cluster=_cluster(given), journal=journal, each=each)
+    finally:
+        bar.close()
+    asked = {"op": given.op, "dtype": given.dtype, "module": given.module, "workers": given.n}
+    asked["shard"] = given.shard
+    seconds = time.perf_counter() - begun
+    return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+
+
+def _sweep_table(given: Namespace) -> int:
+    """The functions of a user's file, each with its OpInfos."""
+    from onnxwright.atenlib.load import functions
+    from onnxwright.sweep import units as sweeping
+    from onnxwright.sweep.report import Report
+    from onnxwright.sweep.results import Settings
+    from onnxwright.sweep.run import measure
+    from onnxwright.sweep.user_tables import in_use, table_of, without_others
+
+    _check_table_options(given)
+    functions()  # the library's own come first, so that a name that is taken is the file's error
+    try:
+        table = table_of(module_of(Path(given.table)), given.dtype)
+    except ValueError as error:
+        raise CliError(str(error)) from error
+    if not table.entries:
+        raise CliError(f"{given.table} registers no function with @aten")
+    todo = [unit for unit in table.units if not given.op or _named(unit, given.op)]
+    settings = Settings(_modes(given), given.limit, given.opset or sweeping.OPSET)
+    bar = Bar(len(todo), "sweep")
+    results, begun = [], time.perf_counter()
+    try:
+        with in_use(table):
+            for unit in todo:
+                results.append(without_others(measure(unit, settings), table))
+                bar.step()
+    finally:
+        bar.close()
+    seconds = time.perf_counter() - begun
+    asked = {"table": given.table, "op": given.op, "dtype": given.dtype}
+    status = _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+    for name, why in table.untested.items():
+        print(f"not tested: {name}: {why}")
+    if not any(o.status == "passed" for result in results for o in result.outcomes):
+        print("no sample ran one of the functions")
+        return DIFFERS
+    return status
+
+
+def _check_table_options(given: Namespace) -> None:
+    for name in ("module", "journal", "resume", "shard", "scheduler"):
+        if getattr(given, name):
+            raise CliError(f"--table and --{name} do not go together")
+    if given.n not in ("auto", "0"):
+        raise CliError("--table runs in this process: leave -n out")
+    if given.mode == "export":
+        raise CliError("--mode export runs OpInfos, not functions: leave it or --table out")
+    for dtype in given.dtype or ():
+        _check_dtype(dtype)
+
+
+def _named(unit: Any, ops: list[str]) -> bool:
+    short = {n.split("::")[-1] for n in unit.function.names}
+    return bool({*unit.function.names, *short, unit.test.name} & set(ops))
+
+
+def _modes(given: Namespace) -> tuple[str, ...]:
+    return {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
+        given.mode, (given.mode,)
+    )
+
+
+def _check_dtype(dtype: str) -> None:
+    from onnxwright.sweep import units as sweeping
+
+    if dtype not in sweeping.DTYPES:
+        raise CliError(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
+
+
+def _check_numbers(given: Namespace) -> None:
+    """Refuse numbers that no sweep can use, before any sample is drawn."""
+    from onnxwright.opset.history import newest
+
+    for name in ("limit", "timeout"):
+        number = getattr(given, name)
+        if number is not None and number <= 0:
+            raise CliError(f"--{name} takes a number above 0, not {number}")
+    if given.opset is not None and not 1 <= given.opset <= newest():
+        raise CliError(f"--opset is one of 1 to {newest()}, not {given.opset}")
+    if given.memory and not re.fullmatch(r"\d+(\.\d+)? *([kKMGT]i?)?B?", given.memory):
+        raise CliError(f"--memory takes a size such as 4GB or 500MB, not {given.memory}")
+    port = (given.scheduler or ":1").rpartition(":")[2]
+    if not port.isdigit():
+        wanted = "an address such as tcp://host:8786"
+        raise CliError(f"--scheduler takes {wanted}, not {given.scheduler}")
+
+
+def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
+    """The units that the options name."""
+    from onnxwright.sweep import export as sweep_export
+    from onnxwright.sweep import units as sweeping
+
+    for dtype in given.dtype or ():
+        _check_dtype(dtype)
+    exported = sweep_export.EXPORT in modes
+    if exported and given.module:
+        raise CliError("--module names functions; --mode export runs OpInfos: name them with --op")
+    todo = (sweep_export.export_units if exported else sweeping.units)(given.op, given.dtype)
+    if given.module:
+        todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in given.module]
+    if not todo:
+        raise CliError("no function with tests has such a name in such a dtype")
+    return list(todo)
+
+
+def _shard(todo: list[Any], text: str | None) -> list[Any]:
+    """Every N-th unit, so that the parts take about as long."""
+    if text is None:
+        return todo
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise CliError(f"--shard takes I/N with I from 1 to N, such as 1/4, not {text}")
+    return todo[int(part) - 1 :: int(parts)]
+
+
+def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
+    if given.json:
+        write(given.json, json.dumps(report.data(), indent=1))
+    if given.html:
+        write(given.html, report.html())
+    print(report.text())
+    for key in sorted(lacking)[:_SHOWN]:
+        print(f"not run: {key}")
+    if lacking:
+        print(
+            f"{len(lacking)} units are in none of the journals (parts of a sweep with --op, "
+            "--module or --dtype are merged with the same options)"
+        )
+    return DIFFERS if report.wrong or lacking else OK
+
+
+def _cluster(given: Namespace) -> Any:
+    from importlib.util import find_spec
+
+    from onnxwright.sweep.cluster import Cluster
+    from onnxwright.sweep.run import processors
+
+    if given.n != "auto" and not given.n.isdigit():
+        raise CliError(f"-n takes a number of processes or auto, not {given.n}")
+    workers = processors() if given.n == "auto" else int(given.n)
+    if (workers or given.scheduler) and find_spec("distributed") is None:
+        raise CliError(
+            "several processes need dask's `distributed`: pip install 'onnxwright[sweep]', or "
+            "run in this process with -n 0"
+        )
+    return Cluster(workers, given.scheduler, given.timeout, given.memory, given.dashboard)
+
+
+__all__ = ["add", "need_torch"]

@@ -1,0 +1,1 @@
+"""Commands that write a model from Python, or Python from a model."""

@@ -1,0 +1,166 @@
+"""`onnxwright compile FILE.py:fn -o model.onnx`: a script as a model file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.cli.shared.console import OK, CliError, print_json
+from onnxwright.cli.shared.files import is_too_large, write_model
+from onnxwright.cli.shared.grammar import add_json, command
+from onnxwright.cli.shared.programs import MAKER, find_program, split_target
+from onnxwright.diagnostics.text import as_utf8
+from onnxwright.errors import OnnxwrightError
+
+if TYPE_CHECKING:
+    from onnxwright.cli.shared.grammar import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the command to the parser."""
+    made = command(
+        commands,
+        "compile",
+        "compile a script to a model",
+        [
+            "onnxwright compile model.py:fn -o model.onnx",
+            'onnxwright compile model.py:fn --type "x=FLOAT[N, 3]" --attribute axis=1',
+            "onnxwright compile model.py:fn -o - | onnxwright run - --random",
+            "onnxwright to-script model.onnx -o m.py && onnxwright compile m.py -o again.onnx",
+        ],
+        _run,
+    )
+    made.add_argument(
+        "script",
+        metavar="FILE.py:fn",
+        help="the name may be left out if only one, or after to-script",
+    )
+    made.add_argument("-o", "--output", metavar="FILE", help="fn.onnx if not given; - for a pipe")
+    made.add_argument(
+        "--type", action="append", metavar="NAME=TYPE", help="the type of an input, FLOAT[N, 3]"
+    )
+    made.add_argument(
+        "--attribute", action="append", metavar="NAME=VALUE", help="the value of an attribute"
+    )
+    made.add_argument("--opset", type=int, metavar="N", help="the ai.onnx version of the model")
+    made.add_argument("--ir-version", type=int, metavar="N")
+    made.add_argument(
+        "--functions", choices=("all", "none"), help="keep called scripts as functions, or inline"
+    )
+    made.add_argument(
+        "--check", action="store_true", help="have onnx.checker look at the model first"
+    )
+    add_json(made)
+
+
+def _run(given: Namespace) -> int:
+    target = split_target(given.script)
+    if target is None:
+        raise CliError(f"a script is named as FILE.py:fn, not {given.script}")
+    if given.output == "-" and sys.stdout.isatty():
+        raise CliError("the result is binary; redirect it, or name a file with -o")
+    model, name = _compiled(given, *target)
+    if given.check:
+        import onnx
+
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except Exception as error:
+            words = str(error).strip()
+            raise CliError(f"onnx.checker refuses the model: {words}", status=1) from error
+    output = given.output or f"{name}.onnx"
+    write_model(output, model)
+    if output != "-":
+        nodes = len(model.graph.node)
+        if given.json:
+            functions = [f.name for f in model.functions]
+            print_json({"path": output, "nodes": nodes, "functions": functions})
+        else:
+            size = Path(output).stat().st_size
+            print(f"{output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
+    return OK
+
+
+def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
+    """The model, and what it is called."""
+    found = find_program(path, name)
+    if not hasattr(found, "to_model_proto"):
+        changes = (given.type, given.attribute, given.opset, given.ir_version, given.functions)
+        if any(change is not None for change in changes):
+            raise CliError(
+                f"`{MAKER}` of {path} gives the model as it is; name a script to change it"
+            )
+        return found, path.stem
+    try:
+        made = found.to_model_proto(
+            input_types=_types(given.type),
+            attributes=dict(map(_attribute, given.attribute or ())),
+            opset_version=given.opset,
+            ir_version=given.ir_version,
+            functions=given.functions,
+        )
+    except OnnxwrightError:
+        raise
+    except Exception as error:
+        if not is_too_large(error):
+            raise
+        message = f"{found.name} holds over 2 GB of constants; make them inputs, or `External`"
+        raise CliError(message, status=1) from error
+    return made, found.name
+
+
+def _types(texts: list[str] | None) -> dict[str, Any] | None:
+    if not texts:
+        return None
+    from onnxwright.ir.adapters import type_proto
+
+    return {name: type_proto(kind) for name, kind in map(read_type, texts)}
+
+
+def read_type(text: str) -> tuple[str, Any]:
+    """`x=FLOAT[N, 3]` as a name and an annotation.
+
+    Args:
+        text: as the user wrote it.
+
+    Returns:
+        The name and the type.
+
+    Raises:
+        CliError: it is not such a pair.
+
+    Example:
+        >>> name, kind = read_type("x=FLOAT[N, 3]")
+        >>> name, str(kind)
+        ('x', 'FLOAT[N, 3]')
+    """
+    from onnxwright.types.dtypes import DType
+    from onnxwright.types.kinds import TensorType
+
+    match = re.fullmatch(r"([^=]+)=\s*(\w+)\s*(?:\[(.*)\])?", as_utf8(text).strip())
+    if match is None or match[2] not in DType.__members__:
+        raise CliError(f"--type takes NAME=TYPE, such as x=FLOAT[N, 3], not {text}")
+    shape: tuple[int | str | None, ...] | None = None
+    if match[3] is not None and match[3].strip() != "...":
+        words = [w.strip().strip("\"'") for w in match[3].strip().strip("()").split(",")]
+        shape = tuple(
+            int(w) if w.isdigit() else None if w in ("None", "?") else w for w in words if w
+        )
+    return match[1], TensorType(DType[match[2]], shape)
+
+
+def _attribute(text: str) -> tuple[str, Any]:
+    name, equals, value = as_utf8(text).partition("=")
+    if not equals:
+        raise CliError(f"--attribute takes NAME=VALUE, such as axis=1, not {text}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+__all__ = ["add", "read_type"]

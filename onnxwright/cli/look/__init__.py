@@ -1,0 +1,1 @@
+"""Commands that show a model, compare two, or explain an error."""

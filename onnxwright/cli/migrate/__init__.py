@@ -1,0 +1,1 @@
+"""The command that rewrites files written for onnxscript or torch.onnx."""

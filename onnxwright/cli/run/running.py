@@ -1,0 +1,218 @@
+"""`onnxwright run MODEL`: a model on given or random inputs, whole or node by node."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.cli.shared import values
+from onnxwright.cli.shared.console import OK, Bar, CliError, print_json
+from onnxwright.cli.shared.files import check_weights, load, write
+from onnxwright.cli.shared.grammar import add_dims, add_json, add_sources, command, sizes
+from onnxwright.ir.text import clean
+
+if TYPE_CHECKING:
+    import argparse
+
+    from onnxwright.cli.shared.files import Loaded
+    from onnxwright.cli.shared.grammar import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the command to the parser."""
+    made = command(
+        commands,
+        "run",
+        "run a model",
+        [
+            "onnxwright run model.onnx --random --dim N=4",
+            "onnxwright run model.onnx --inputs x=x.npy 'scale=[1, 2]' -o results.npz",
+            "onnxwright run model.py:fn --random --trace",
+        ],
+        _run,
+    )
+    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+    add_inputs(made)
+    made.add_argument("--trace", action="store_true", help="run node by node, show every value")
+    made.add_argument(
+        "--stop-on", choices=("nan", "inf", "bad"), help="with --trace: stop at the first such"
+    )
+    add_sources(made)
+    made.add_argument("-o", "--output", metavar="FILE.npz", help="save the outputs; - for a pipe")
+    add_json(made)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Give a command what says which inputs and which evaluator to run with."""
+    parser.add_argument(
+        "--inputs", nargs="+", metavar="INPUT",
+        help="file.npz, name=file.npy, name=[1, 2] or tensor.pb; a sequence is a list of its "
+        'elements, a map is {"key": 1}, an absent optional is null',
+    )  # fmt: skip
+    parser.add_argument("--random", action="store_true", help="draw what is not given")
+    parser.add_argument("--seed", type=int, default=0, help="for --random (0)")
+    add_dims(parser)
+    parser.add_argument(
+        "--evaluator", choices=("ort", "reference"), default="ort",
+        help="ONNX Runtime (the default), or the reference evaluator of onnx",
+    )  # fmt: skip
+    parser.add_argument(
+        "--provider", action="append", metavar="NAME",
+        help="an execution provider of ONNX Runtime, such as CUDAExecutionProvider; the CPU",
+    )  # fmt: skip
+
+
+def check_provider(given: Namespace) -> None:
+    """Refuse a provider that is not there, or beside an evaluator that has none."""
+    if not given.provider:
+        return
+    if given.evaluator != "ort":
+        raise CliError("--provider is for ONNX Runtime: leave --evaluator reference out")
+    from onnxwright.eager.ort.sessions import runtime
+
+    there = runtime().get_available_providers()
+    for name in given.provider:
+        if name not in there:
+            raise CliError(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
+
+
+def gather(loaded: Loaded, given: Namespace) -> dict[str, Any]:
+    """The inputs that the options ask for."""
+    return values.gather(
+        loaded.proto, given.inputs, random=given.random, seed=given.seed, dims=sizes(given.dim)
+    )
+
+
+def outputs_of(
+    loaded: Loaded, inputs: dict[str, Any], evaluator: str, providers: list[str] | None = None
+) -> dict[str, Any]:
+    """Run a model as a whole.
+
+    Args:
+        loaded: the model.
+        inputs: name -> value.
+        evaluator: "ort" or "reference".
+        providers: execution providers of ONNX Runtime; the CPU if None.
+
+    Returns:
+        The outputs by name.
+
+    Raises:
+        EagerError: it cannot be run, or fails.
+    """
+    check_weights(loaded)
+    if evaluator == "reference":
+        from onnxwright.eager import debug
+        from onnxwright.eager import evaluator as using
+
+        with using("reference"):
+            return dict(debug(loaded.source, inputs, keep="none").outputs)
+    from onnxwright.eager import CompiledModel
+
+    source: Any = str(loaded.path) if loaded.path is not None and _binary(loaded) else loaded.proto
+    made = CompiledModel(source, providers=providers)
+    # By place: an input may be called `self`.
+    bound = [inputs.get(name) for name in made.input_names]
+    more = {name: value for name, value in inputs.items() if name not in made.input_names}
+    if more:  # initializers that are inputs, too: their default is not used
+        results = made.run({**dict(zip(made.input_names, bound, strict=True)), **more})
+        return dict(zip(made.output_names, results, strict=True))
+    results = made(*bound)
+    many = results if len(made.output_names) != 1 else (results,)
+    return dict(zip(made.output_names, map(_plain, many), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """A tensor of eager mode as its array."""
+    from onnxwright.eager import Tensor
+
+    return value.value if isinstance(value, Tensor) else value
+
+
+def _binary(loaded: Loaded) -> bool:
+    return loaded.path is not None and loaded.path.suffix in (".onnx", ".ort", "")
+
+
+def _run(given: Namespace) -> int:
+    if given.stop_on and not given.trace:
+        raise CliError("--stop-on needs --trace")
+    check_provider(given)
+    loaded = load(given.model)
+    inputs = gather(loaded, given)
+    start = time.perf_counter()
+    table = None
+    if given.trace:
+        table = traced(loaded, inputs, given)
+        outputs = dict(table.outputs)
+    else:
+        outputs = outputs_of(loaded, inputs, given.evaluator, given.provider)
+    seconds = time.perf_counter() - start
+    if given.output:
+        write(given.output, _archive(outputs))
+    if given.output == "-":
+        return OK
+    if given.json:
+        data: dict[str, Any] = {
+            "seconds": seconds,
+            "outputs": {name: values.as_data(value) for name, value in outputs.items()},
+        }
+        if table is not None:
+            data["trace"] = table.as_dicts()
+        print_json(data)
+        return OK
+    if table is not None:
+        print("\n".join(map(clean, str(table).splitlines())))
+        print()
+    for name, value in outputs.items():
+        print(values.as_text(name, value))
+    return OK
+
+
+def traced(loaded: Loaded, inputs: dict[str, Any], given: Namespace, keep: str = "none") -> Any:
+    """Run a model node by node, with a bar; `keep` says which values stay, as for `debug`."""
+    check_weights(loaded)
+    from onnxwright.eager import OrtEvaluator, debug, evaluator
+
+    chosen = given.evaluator if given.provider is None else OrtEvaluator(given.provider)
+    bar = Bar(sum(len(node.output) for node in loaded.proto.graph.node), "running")
+    try:
+        with evaluator(chosen):
+            return debug(
+                loaded.source,
+                inputs,
+                keep=keep,
+                stop_on=getattr(given, "stop_on", None),
+                on_value=lambda _record, _value: bar.step(),
+                sources=given.sources,
+            )
+    finally:
+        bar.close()
+
+
+def _archive(outputs: dict[str, Any]) -> bytes:
+    import numpy as np
+
+    made = io.BytesIO()
+    arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
+    odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
+    if odd:
+        raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+    # NOTE: not savez(**arrays): an output may be called `file`.
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, array in arrays.items():
+            held = io.BytesIO()
+            np.lib.format.write_array(held, np.asarray(array), allow_pickle=False)
+            archive.writestr(f"{_safe(name)}.npy", held.getvalue())
+    return made.getvalue()
+
+
+def _safe(name: str) -> str:
+    """A name inside an archive: no folders, whatever the model calls its output."""
+    return name.replace("\\", "_").replace("/", "_") if Path(name).name != name else name
+
+
+__all__ = ["add", "add_inputs", "gather", "outputs_of"]

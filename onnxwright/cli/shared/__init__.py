@@ -1,0 +1,1 @@
+"""What the commands share: files, values, programs, the console, the parsers' grammar."""

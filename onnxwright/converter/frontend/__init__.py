@@ -1,0 +1,1 @@
+"""Python source to the HIR: a function's text, its syntax tree, its statements and expressions."""

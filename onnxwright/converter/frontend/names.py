@@ -1,0 +1,180 @@
+"""Names that expressions and statements read and bind, in order of evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onnxwright.converter.frontend import hir
+
+
+def target_names(target: hir.Target) -> list[str]:
+    """The names a target binds, in order."""
+    if isinstance(target, hir.TupleTarget):
+        return [name for item in target.items for name in target_names(item)]
+    return [target.id]
+
+
+def bound_in(block: Iterable[hir.Statement]) -> list[str]:
+    """Every name the statements may bind or delete, in order of first binding."""
+    found: dict[str, None] = {}
+    for s in block:
+        for name in _bound_by(s):
+            found.setdefault(name)
+    return list(found)
+
+
+def _bound_by(s: hir.Statement) -> list[str]:
+    names: list[str] = []
+    if isinstance(s, hir.Assign):
+        names += walrus_names(s.value)
+        for target in s.targets:
+            names += target_names(target)
+    elif isinstance(s, hir.If):
+        names += walrus_names(s.test) + bound_in(s.then) + bound_in(s.orelse)
+    elif isinstance(s, hir.For):
+        names += walrus_names(s.iterable) + target_names(s.target) + bound_in(s.body)
+    elif isinstance(s, hir.While):
+        names += walrus_names(s.test) + bound_in(s.body)
+    elif isinstance(s, hir.Define):
+        names.append(s.function.name)
+    elif isinstance(s, hir.Delete):
+        names.append(s.id)
+    elif isinstance(s, hir.Evaluate):
+        names += walrus_names(s.value)
+    return names
+
+
+def walrus_names(node: object) -> list[str]:
+    """Names bound by `:=` inside an expression."""
+    if isinstance(node, hir.LocalFunction):
+        return []
+    if isinstance(node, hir.Verbatim):
+        return list(node.bound)
+    names = [node.name] if isinstance(node, hir.Walrus) else []
+    for child in hir.children(node):
+        names += walrus_names(child)
+    return names
+
+
+def reads(node: object, bound: set[str] | None = None) -> list[str]:
+    """Names an expression reads before it binds them itself, in order of evaluation.
+
+    `bound` collects the names it binds for certain.
+    """
+    bound = set() if bound is None else bound
+    found: dict[str, None] = {}
+    _reads(node, bound, found)
+    return list(found)
+
+
+def _reads(node: object, bound: set[str], found: dict[str, None]) -> None:
+    if node is None:
+        return
+    if isinstance(node, hir.Name):
+        if node.id not in bound:
+            found.setdefault(node.id)
+    elif isinstance(node, hir.Verbatim):
+        found.update(dict.fromkeys(name for name in node.read if name not in bound))
+        bound |= set(node.bound)
+    elif isinstance(node, hir.Walrus):
+        _reads(node.value, bound, found)
+        bound.add(node.name)
+    elif isinstance(node, hir.Logic):
+        _reads(node.operands[0], bound, found)
+        maybe = set(bound)
+        for operand in node.operands[1:]:
+            _reads(operand, maybe, found)
+    elif isinstance(node, hir.Conditional):
+        _reads(node.test, bound, found)
+        then, orelse = set(bound), set(bound)
+        _reads(node.then, then, found)
+        _reads(node.orelse, orelse, found)
+        bound |= then & orelse
+    elif isinstance(node, hir.Comprehension):
+        _comprehension_reads(node, bound, found)
+    elif isinstance(node, hir.LocalFunction):
+        found.update(dict.fromkeys(name for name in free_names(node) if name not in bound))
+    else:
+        for child in hir.children(node):
+            _reads(child, bound, found)
+
+
+def _comprehension_reads(node: hir.Comprehension, bound: set[str], found: dict[str, None]) -> None:
+    inner = set(bound)
+    for clause in node.clauses:
+        _reads(clause.iterable, inner, found)
+        inner |= set(target_names(clause.target))
+        for test in clause.tests:
+            _reads(test, inner, found)
+    _reads(node.element, inner, found)
+    _reads(node.value, inner, found)
+
+
+def free_names(function: hir.LocalFunction) -> list[str]:
+    """Names a nested function takes from around it."""
+    found: dict[str, None] = {}
+    own = {p.name for p in function.params} | set(bound_in(function.body))
+    for p in function.params:
+        _reads(p.default, set(), found)
+    for name in block_reads(function.body):
+        if name not in own:
+            found.setdefault(name)
+    return list(found)
+
+
+def block_reads(block: Iterable[hir.Statement]) -> list[str]:
+    """Every name that the statements read anywhere, whoever binds it."""
+    found: dict[str, None] = {}
+    for s in block:
+        if isinstance(s, hir.Define):
+            for name in free_names(s.function):
+                found.setdefault(name)
+            continue
+        for child in hir.children(s):
+            if isinstance(child, (hir.NameTarget, hir.TupleTarget, hir.ItemTarget)):
+                for name in target_reads(child):
+                    found.setdefault(name)
+            elif _is_statement(child):
+                for name in block_reads([child]):  # type: ignore[list-item]
+                    found.setdefault(name)
+            else:
+                for name in reads(child):
+                    found.setdefault(name)
+        for flag in (getattr(s, "broken", None),):
+            if flag:
+                found.setdefault(flag)
+    return list(found)
+
+
+def target_reads(target: hir.Target) -> list[str]:
+    """Names that binding a target reads: the container and index of an item."""
+    if isinstance(target, hir.ItemTarget):
+        return [target.id, *(n for part in (*target.path, target.index) for n in reads(part))]
+    if isinstance(target, hir.TupleTarget):
+        return [name for item in target.items for name in target_reads(item)]
+    return []
+
+
+def _is_statement(node: object) -> bool:
+    return isinstance(
+        node,
+        (hir.Assign, hir.If, hir.For, hir.While, hir.Evaluate, hir.Define, hir.Assert, hir.Raise,
+         hir.Delete, hir.Return, hir.Break, hir.Continue),
+    )  # fmt: skip
+
+
+def captured_names(block: Iterable[hir.Statement]) -> set[str]:
+    """Names that functions nested in the block take from it (they may be called at any time)."""
+    found: set[str] = set()
+
+    def walk(node: object) -> None:
+        if isinstance(node, hir.LocalFunction):
+            found.update(free_names(node))
+        elif isinstance(node, hir.Verbatim):
+            found.update(node.captured)
+        for child in hir.children(node):
+            walk(child)
+
+    for s in block:
+        walk(s)
+    return found

@@ -1,0 +1,1 @@
+"""HIR to IR: every statement and expression becomes operators, or is decided when compiling."""

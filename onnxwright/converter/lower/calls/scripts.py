@@ -1,0 +1,280 @@
+"""Lowering of calls to other scripts: a call node where the callee is a function, else its body."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.converter.frontend.outer_names import OuterNames
+from onnxwright.converter.lower.calls.call_results import CallResult, annotated_dtype, call_result
+from onnxwright.converter.lower.calls.inlining import run_body
+from onnxwright.converter.lower.context import Script
+from onnxwright.converter.lower.frame import Frame
+from onnxwright.converter.lower.opsets import sugar_opset
+from onnxwright.converter.lower.regions import Region
+from onnxwright.converter.lower.state import Lowering
+from onnxwright.converter.lower.values import AttributeRef, is_dynamic, leaves
+from onnxwright.converter.pipeline import front
+from onnxwright.diagnostics.catalogue import models
+from onnxwright.diagnostics.catalogue import names as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.errors import ScriptError
+from onnxwright.ir import adapters
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.semantics.literals import as_value
+from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.signature import EMPTY, FunctionSignature, Param
+
+
+def call_script(
+    low: Lowering, script: Script, args: list[Any], kwargs: dict[str, Any], span: Span
+) -> Any:
+    """Call another script with evaluated arguments."""
+    given = bind_arguments(script.name, script.signature, args, kwargs, span)
+    _check_attributes(low, script, given, span)
+    with low.context.entering(script.function, script.name, span):
+        choice = low.context.choose(script)
+        if choice == "inline" or (choice == "auto" and _must_inline(low, script, given)):
+            return inline_script(low, script, given, span)
+        return _call_node(low, script, given, span)
+
+
+def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> None:
+    """A tensor cannot be the value of an attribute parameter, in any mode."""
+    for p in script.signature.attributes:
+        value = given[p.name]
+        if isinstance(value, GraphValue) and value.weak is None:
+            what = f"attribute `{p.name}` of `{script.name}`"
+            advice = f"give a Python value, or annotate `{p.name}` as a tensor"
+            low.needed_now(what, span, advice)
+
+
+# -- inlining --------------------------------------------------------------------------------------
+
+
+def inline_script(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> Any:
+    """The body of a script in place of the call."""
+    made = front(script.function, script.source_text)
+    frame = Frame(script.name, made.own_names, OuterNames(script.function), dict(given))
+    before = low.b.opset
+    low.b.opset = sugar_opset(script, made, low.context) or before
+    try:
+        return run_body(low, frame, made.body, span)
+    finally:
+        low.b.opset = before
+
+
+def _must_inline(low: Lowering, script: Script, given: dict[str, Any]) -> bool:
+    """Whether a call cannot be a node: the callee needs values that only a call gives."""
+    for p in script.signature.params:
+        value = given[p.name]
+        if p.is_variadic:
+            return True
+        if isinstance(p.spec, AttributeSpec):
+            if isinstance(value, GraphValue) or _is_function(value):
+                return True
+            if value is None and p.default is not EMPTY and p.default is not None:
+                return True
+        elif value is None or isinstance(value, (dict, set)) or _is_function(value):
+            return True
+    known = low.context.callees.get((script.domain, script.name, script.overload))
+    if known is not None and not _same_function(known, script):
+        return True  # one name can be one function only
+    return generic_error(low, script) is not None
+
+
+def generic_error(low: Lowering, script: Script) -> ScriptError | None:
+    """Why a script cannot be an ONNX function on its own, or None."""
+    key = ("generic", script.function, script.domain, script.name)
+    if key not in low.context.results:
+        try:
+            # It is lowered once and called any number of times.
+            called = Region(f"`{script.name}`", None)
+            low.context.results[key] = low.lower_callee(script, low.context, [called])
+        except ScriptError as error:
+            low.context.results[key] = error
+    found = low.context.results[key]
+    return found if isinstance(found, ScriptError) else None
+
+
+# -- call nodes ------------------------------------------------------------------------------------
+
+
+def _call_node(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> Any:
+    error = generic_error(low, script)
+    if error is not None:
+        raise error
+    result = call_result(low, script, given, span)
+    b = low.at(span)
+    inputs: list[GraphValue | None] = []
+    attributes: list[ir.Attr] = []
+    for p in script.signature.params:
+        value = given[p.name]
+        if isinstance(p.spec, AttributeSpec):
+            made = _attribute_argument(low, script, p, value, span)
+            if made is not None:
+                attributes.append(made)
+        else:
+            inputs.append(_tensor_argument(low, script, p, value, given, result))
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    b = low.at(span)
+    values = b.recorder.node(
+        script.domain,
+        script.name,
+        [None if v is None else v.value for v in inputs],
+        attributes,
+        len(result.kinds),
+        overload=script.overload,
+        origin=b.origin(),
+        sugar=False,
+    )
+    b.recorder.use_opset(script.domain, script.version, span)
+    remember_callee(low, script, span)
+    wrapped = []
+    for value, (kind, weak) in zip(values, result.kinds, strict=True):
+        b.recorder.set_type(value, kind)
+        adapters.set_type(value, kind)
+        wrapped.append(b.wrap(value, kind, weak))
+    return wrapped[0] if result.single else tuple(wrapped)
+
+
+def remember_callee(low: Lowering, script: Script, span: Span) -> None:
+    """Remember a called function; two different ones of one name are an error."""
+    key = (script.domain, script.name, script.overload)
+    known = low.context.callees.setdefault(key, script)
+    if not _same_function(known, script):
+        fail(
+            models.TwoFunctionsOneName(
+                name=script.name,
+                domain=script.domain,
+                first=_place(known),
+                second=_place(script),
+                span=span,
+            )
+        )
+
+
+def _attribute_argument(
+    low: Lowering, script: Script, p: Param, value: Any, span: Span
+) -> ir.Attr | None:
+    """An argument for an attribute parameter; None where it is not given."""
+    assert isinstance(p.spec, AttributeSpec)
+    if value is None:
+        return None
+    if isinstance(value, AttributeRef):
+        return ir.RefAttr(p.name, value.name, adapters.attribute_type(p.spec.kind))
+    if is_dynamic(value):
+        advice = "an attribute is a number, string or list known when compiling"
+        what = f"attribute `{p.name}` of `{script.name}`"
+        low.needed_now(what, span, advice)
+    try:
+        return adapters.attribute(p.name, value, p.spec.kind)
+    except (TypeError, ValueError):
+        reason = f"takes a {p.spec.kind.python} for `{p.name}`"
+        fail(
+            messages.BadCall(
+                name=script.name, reason=reason, signature=str(script.signature), span=span
+            )
+        )
+
+
+def _tensor_argument(
+    low: Lowering, script: Script, p: Param, value: Any, given: dict[str, Any], result: CallResult
+) -> GraphValue | None:
+    """An argument for a value parameter; a number takes the type the callee gives it."""
+    if value is None:
+        return None
+    b = low.b
+    value = low.value(value)
+    if isinstance(value, GraphValue) and value.weak is None:
+        return value
+    dtype = annotated_dtype(p)
+    like = None
+    if dtype is None and isinstance(p.spec, ValueSpec) and p.spec.typevar:
+        like = _same_variable(script, p, given)
+    if dtype is None and like is None:
+        dtype = result.met.get(p.name)
+    made: GraphValue = as_value(b, value, dtype=dtype, like=like)
+    return made
+
+
+def _same_variable(script: Script, p: Param, given: dict[str, Any]) -> GraphValue | None:
+    """Another argument whose parameter has the same TypeVar."""
+    assert isinstance(p.spec, ValueSpec)
+    for other in script.signature.params:
+        value = given[other.name]
+        if (
+            isinstance(other.spec, ValueSpec)
+            and other.spec.typevar == p.spec.typevar
+            and isinstance(value, GraphValue)
+            and value.weak is None
+        ):
+            return value
+    return None
+
+
+def _is_function(x: Any) -> bool:
+    return inspect.isfunction(x) or any(type(v).__name__ == "Closure" for v in leaves(x))
+
+
+def _same_function(a: Script, b: Script) -> bool:
+    """Whether two scripts are one function: the same code over the same surroundings."""
+    f, g = a.function, b.function
+    if f is g:
+        return True
+    if f.__code__ != g.__code__ or f.__globals__ is not g.__globals__:
+        return False
+    outer_f, outer_g = OuterNames(f), OuterNames(g)
+    return all(outer_f.get(n) is outer_g.get(n) for n in outer_f.cells)
+
+
+def _place(script: Script) -> str:
+    code = script.function.__code__
+    return f"{code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{code.co_firstlineno}"
+
+
+def bind_arguments(
+    name: str,
+    signature: FunctionSignature,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    span: Span | None,
+) -> dict[str, Any]:
+    """The arguments of a call by parameter name, defaults filled in.
+
+    Raises:
+        ScriptTypeError: they do not fit the parameters (OW207).
+    """
+    params = [
+        inspect.Parameter(
+            p.name,
+            p.kind,
+            default=inspect.Parameter.empty if p.default is EMPTY else p.default,
+        )
+        for p in signature.params
+    ]
+    try:
+        bound = inspect.Signature(params).bind(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        reason = str(error).replace("{", "(").replace("}", ")")
+        fail(
+            messages.BadCall(
+                name=name,
+                reason=f"does not take these arguments: {reason}",
+                signature=str(signature),
+                span=span,
+            )
+        )
+    bound.apply_defaults()
+    for p in signature.params:
+        if bound.arguments.get(p.name) is None and isinstance(p.spec, ValueSpec):
+            if p.default is EMPTY and not p.spec.optional and not p.is_variadic:
+                reason = f"needs a value for `{p.name}`, not None"
+                fail(
+                    messages.BadCall(name=name, reason=reason, signature=str(signature), span=span)
+                )
+    return dict(bound.arguments)

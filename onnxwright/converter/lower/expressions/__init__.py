@@ -1,0 +1,1 @@
+"""Lowering of expressions: operators, logic, indexing, comprehensions."""

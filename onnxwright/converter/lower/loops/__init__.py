@@ -1,0 +1,1 @@
+"""Lowering of loops: what they iterate over, what they carry."""

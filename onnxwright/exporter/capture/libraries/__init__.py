@@ -1,1 +1,0 @@
-"""Functions of libraries while capturing, in a form that torch can trace."""

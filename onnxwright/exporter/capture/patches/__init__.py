@@ -1,1 +1,0 @@
-"""Changes of torch for the time of a capture: what it traces differently than by itself."""

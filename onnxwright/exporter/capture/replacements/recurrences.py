@@ -1,0 +1,118 @@
+"""Linear recurrences of state space models, over a length that is known at run time.
+
+Transformers computes them with a Python loop over the length of the example, which fixes it.  Where
+the length is dynamic, the same recurrence is one `scan` over the times here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from onnxwright.exporter.capture.replacements.traced_loops import is_traced, scan
+
+
+def _is_fixed(size: Any) -> bool:
+    return not is_traced() or not isinstance(size, torch.SymInt)
+
+
+def selective_scan(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Mamba's recurrence: `s = exp(A dt) s + dt B x`, `y = s C`."""
+
+    def run(
+        hidden_states: Any, dt: Any, A: Any, B: Any, C: Any, D: Any = None,  # noqa: N803
+        z: Any = None, delta_bias: Any = None, delta_softplus: bool = False,
+        return_last_state: bool = False, **options: Any,
+    ) -> Any:  # fmt: skip
+        if _is_fixed(hidden_states.shape[2]):
+            return own(
+                hidden_states, dt, A, B, C, D=D, z=z, delta_bias=delta_bias,
+                delta_softplus=delta_softplus, return_last_state=return_last_state, **options,
+            )  # fmt: skip
+        dtype = hidden_states.dtype
+        dt = dt if delta_bias is None else dt + delta_bias.to(dt.dtype)[..., None]
+        dt = functional.softplus(dt) if delta_softplus else dt
+        # [time, batch, channels], and [time, batch, states] for B and C
+        dt, x = dt.permute(2, 0, 1), hidden_states.permute(2, 0, 1)
+        gains, reads = (v.permute(2, 0, 1) for v in (B, C))
+
+        def step(state: Any, dt: Any, x: Any, gain: Any, read: Any) -> tuple[list[Any], list[Any]]:
+            dt = dt.unsqueeze(-1)
+            added = dt * gain.unsqueeze(1).float() * x.unsqueeze(-1).float()
+            state = (torch.exp(A.unsqueeze(0) * dt) * state + added).to(state.dtype)
+            return [state], [torch.matmul(state.to(dtype), read.unsqueeze(-1)).squeeze(-1)]
+
+        kind = torch.promote_types(torch.promote_types(A.dtype, dt.dtype), torch.float32)
+        start = torch.zeros([x.shape[1], x.shape[2], A.shape[-1]], dtype=kind)
+        (state,), (rows,) = scan(step, [start], [dt, x, gains, reads])
+        found = rows.permute(1, 2, 0)
+        found = found if D is None else found + hidden_states * D[None, :, None]
+        found = found if z is None else found * functional.silu(z)
+        return (found, state) if return_last_state else found
+
+    return run
+
+
+def rnn_scan(own: Callable[..., Any]) -> Callable[..., Any]:
+    """The recurrence of RecurrentGemma: `s = gate s + x`."""
+
+    def run(
+        self: Any, hidden_states: Any, recurrent_gate: Any, reset: Any, recurrent_states: Any,
+        acc_dtype: torch.dtype = torch.float32,
+    ) -> Any:  # fmt: skip
+        if _is_fixed(hidden_states.shape[1]):
+            return own(
+                self, hidden_states, recurrent_gate, reset, recurrent_states, acc_dtype=acc_dtype
+            )
+        gates = (recurrent_gate * ~reset).transpose(0, 1)
+        start = recurrent_states
+        if start is None:
+            start = torch.zeros([hidden_states.shape[0], hidden_states.shape[2]], dtype=acc_dtype)
+
+        def step(state: Any, gate: Any, x: Any) -> tuple[list[Any], list[Any]]:
+            state = gate.to(acc_dtype) * state + x.to(acc_dtype)
+            return [state], [state.to(hidden_states.dtype)]
+
+        inputs = [gates, hidden_states.transpose(0, 1)]
+        (state,), (rows,) = scan(step, [start.to(acc_dtype)], inputs)
+        return rows.transpose(0, 1), state
+
+    return run
+
+
+def weighted_keys(own: Callable[..., Any]) -> Callable[..., Any]:
+    """RWKV's attention: means of the values by exponentials of the keys, that decay."""
+
+    def run(
+        time_decay: Any, time_first: Any, key: Any, value: Any, state: Any = None,
+        return_state: bool = False,
+    ) -> Any:  # fmt: skip
+        if _is_fixed(key.shape[1]):
+            return own(time_decay, time_first, key, value, state, return_state)
+        decay = -torch.exp(time_decay)
+        start = list(state) if state is not None else _no_keys(key)
+
+        def step(above: Any, below: Any, most: Any, k: Any, v: Any) -> tuple[list[Any], list[Any]]:
+            k = k.float()
+            top = torch.maximum(most, k + time_first)
+            old, new = torch.exp(most - top), torch.exp(k + time_first - top)
+            found = (old * above + new * v) / (old * below + new)
+            top = torch.maximum(most + decay, k)
+            old, new = torch.exp(most + decay - top), torch.exp(k - top)
+            return [old * above + new * v, old * below + new, top], [found.to(key.dtype)]
+
+        states, (rows,) = scan(step, start, [key.transpose(0, 1), value.transpose(0, 1)])
+        keeps = return_state or state is not None
+        return rows.transpose(0, 1), list(states) if keeps else None
+
+    return run
+
+
+def _no_keys(key: Any) -> list[Any]:
+    """The states before the first key."""
+    sizes = [key.shape[0], key.shape[2]]
+    zero = torch.zeros(sizes, dtype=torch.float32)
+    return [zero, torch.zeros(sizes, dtype=torch.float32), zero - 1e38]

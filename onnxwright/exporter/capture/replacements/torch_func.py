@@ -1,0 +1,172 @@
+"""Models that call torch.func: its transformations are traced on their own, before the capture.
+
+Torch traces `torch.export` above autograd, where derivatives are not operators yet.  Here the model
+is traced below autograd first, on the fake tensors of the capture; what it then runs are operators
+without transformations.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch._functorch import apis, eager_transforms
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
+from torch.overrides import (
+    _get_current_function_mode,
+    _pop_mode_temporarily,
+)
+from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.replacements.fakes import without_fakes
+from onnxwright.exporter.capture.replacements.forward_derivatives import ForwardForms
+
+# What torch says of them, and its files that run them.
+_SIGNS = ("functorch", "found a fake tensor in the exported program constant")
+_FILES = ("_functorch/eager_transforms.py", "_functorch/vmap.py", "_functorch/apis.py")
+
+
+def comes_from_it(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, was raised within a transformation of torch.func.
+
+    Args:
+        error: the error.
+
+    Returns:
+        Whether a frame of torch.func is in its traceback, or it says so.
+    """
+    while error is not None:
+        if any(sign in str(error) for sign in _SIGNS):
+            return True
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename.replace("\\", "/").endswith(_FILES):
+                return True
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def is_used(program: torch.export.ExportedProgram) -> bool:
+    """Whether a captured program has steps of transformations.
+
+    Args:
+        program: the program.
+
+    Returns:
+        Whether a level of torch.func begins in it.
+    """
+    return any(
+        getattr(node.target, "__name__", "").endswith("_increment_nesting")
+        for node in program.graph.nodes
+    )
+
+
+def chunks_joined(changes: Changes, model: Any) -> None:
+    """`vmap(chunk_size=...)` takes all rows at once: chunks only save memory."""
+    before = apis.vmap_impl
+
+    def whole(
+        func: Any, in_dims: Any, out_dims: Any, randomness: Any, _: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        return before(func, in_dims, out_dims, randomness, None, *args, **kwargs)
+
+    changes.attribute(apis, "vmap_impl", whole)
+
+
+@contextmanager
+def forward_derivatives_noted() -> Iterator[list[int]]:
+    """While it lasts, forward derivatives that are computed are noted.
+
+    Yields:
+        A list with the level of each.
+    """
+    found: list[int] = []
+    before = eager_transforms._jvp_increment_nesting
+
+    def noted() -> int:
+        level: int = before()
+        found.append(level)
+        return level
+
+    eager_transforms._jvp_increment_nesting = noted
+    try:
+        yield found
+    finally:
+        eager_transforms._jvp_increment_nesting = before
+
+
+def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
+    """A module that computes what another does, by operators below autograd.
+
+    Args:
+        model: the module.
+
+    Returns:
+        A module with the same parameters and arguments; it can be run within a capture only.
+    """
+    inner = copy.copy(model)
+    made = copy.copy(model)
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        state = {**dict(made.named_parameters()), **dict(made.named_buffers())}
+        names, spec = list(state), pytree.tree_flatten((args, kwargs))[1]
+        form: list[Any] = []
+
+        def flat(*values: Any) -> Any:
+            given = dict(zip(names, values, strict=False))
+            rest, named = pytree.tree_unflatten(values[len(names) :], spec)
+            with ForwardForms():
+                result = torch.func.functional_call(inner, given, rest, named)
+            leaves, form[:] = _with_form(result)
+            return leaves
+
+        values = [*state.values(), *pytree.tree_leaves((args, kwargs))]
+        return pytree.tree_unflatten(traced_below_autograd(flat, values), form[0])
+
+    forward.__signature__ = inspect.signature(model.forward)  # type: ignore[attr-defined]
+    object.__setattr__(made, "forward", forward)
+    return made
+
+
+def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """Run a function within a capture that then sees what it does by operators below autograd.
+
+    Args:
+        function: takes the values; transformations of torch.func may be part of it.
+        values: fake tensors and numbers of the capture.
+
+    Returns:
+        What the function returns.
+    """
+    mode = get_proxy_mode()
+    known = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
+    sizes = [entry.value for entry in known.values()]  # the function may have them from elsewhere
+    count = len(values)
+    with untraced(), without_fakes():
+        graph = make_fx(lambda *given: function(*given[:count]), pre_dispatch=False)(
+            *values, *sizes
+        )
+    if graph.graph.eliminate_dead_code():  # checks of torch.func itself
+        graph.recompile()
+    return graph(*values, *sizes)
+
+
+def _with_form(result: Any) -> tuple[list[Any], list[Any]]:
+    leaves, form = pytree.tree_flatten(result)
+    return leaves, [form]
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """While it lasts, what is run is not part of the capture around it."""
+    with ExitStack() as stack:
+        while _get_current_function_mode() is not None:
+            stack.enter_context(_pop_mode_temporarily())
+        stack.enter_context(disable_proxy_modes_tracing())
+        yield

@@ -1,0 +1,128 @@
+"""What is written for a decoder: one program, or that of an encoder and that of a decoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from onnxwright.exporter import progress
+from onnxwright.exporter.api import export
+from onnxwright.exporter.capture.inputs.cache_names import PRESENT
+from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.decoders.encoder_decoder import decoder_program, encoder_program
+from onnxwright.exporter.decoders.example import decoder_example
+from onnxwright.exporter.decoders.genai import (
+    encoder_decoder_config,
+    genai_config,
+    knows_encoder,
+    why_not,
+)
+from onnxwright.exporter.decoders.greedy import Decoder, start_token
+from onnxwright.exporter.decoders.source_inputs import SourceInputs, source_inputs
+from onnxwright.exporter.program.onnx_program import ONNXProgram
+from onnxwright.quantize import quantize_weights, to_half
+
+CONFIG, OTHER_CONFIG = "genai_config.json", "decoder_config.json"
+_BITS = {"int8": 8, "int4": 4}
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The programs of one model.
+
+    Fields:
+        by_name: name of the file without `.onnx` -> program; the decoder is the last one.
+        source: what the encoder reads, where there is one.
+    """
+
+    by_name: dict[str, ONNXProgram] = field(default_factory=dict)
+    source: SourceInputs | None = None
+
+    @property
+    def models(self) -> list[Any]:
+        """The models, in the order of the files."""
+        return [program.model for program in self.by_name.values()]
+
+    def save(self, folder: Path) -> None:
+        """Write `NAME.onnx` and `NAME.onnx.data` for each program."""
+        for name, program in self.by_name.items():
+            program.save(folder / f"{name}.onnx", external_data=True, location=f"{name}.onnx.data")
+
+    def smaller(self, weights: str, target: str) -> Programs:
+        """The programs with other weights.
+
+        Args:
+            weights: "float16", "int8" or "int4".
+            target: "any" or "onnxruntime".
+
+        Returns:
+            New programs.
+        """
+
+        def changed(program: ONNXProgram) -> Any:
+            if weights in _BITS:
+                return quantize_weights(program, _BITS[weights], target=target)
+            return to_half(program, "float16", io="half")
+
+        return replace(self, by_name={n: changed(p) for n, p in self.by_name.items()})
+
+    def runner(self, folder: Path) -> Decoder:
+        """The written files in ONNX Runtime."""
+        *encoder, decoder = (folder / f"{name}.onnx" for name in self.by_name)
+        return Decoder(decoder, *encoder)
+
+    def config(self, model: Any) -> tuple[str, dict[str, Any], str]:
+        """The file that says what is in the folder.
+
+        Args:
+            model: the model of transformers.
+
+        Returns:
+            Its name, its content (empty where there is none), and what a reader should know.
+        """
+        generation = getattr(model, "generation_config", None)
+        if self.source is not None:
+            start = start_token(model)
+            made = encoder_decoder_config(model.config, generation, *self.models, start)
+            if knows_encoder(model.config):
+                return CONFIG, made, ""
+            kind = made["model"]["type"]
+            return OTHER_CONFIG, made, f"onnxruntime-genai has no type for {kind}"
+        reason = why_not(self.models[0])
+        if reason:
+            return CONFIG, {}, f"no {CONFIG}: {reason}"
+        return CONFIG, genai_config(model.config, generation, self.models[0], "model.onnx"), ""
+
+
+def exported(model: Any, inputs: Any = None) -> Programs:
+    """The programs of a model, with the names that runtimes expect.
+
+    Args:
+        model: a model of transformers that generates text.
+        inputs: an example of the main input of its encoder, or None.
+
+    Returns:
+        The programs.
+    """
+    register_caches()
+    if getattr(model.config, "is_encoder_decoder", False):
+        source = source_inputs(model, inputs)
+        with progress.step("encoder file"):
+            encoder = encoder_program(model, source)
+        with progress.step("decoder file"):
+            decoder = decoder_program(model, source)
+        return Programs({"encoder": encoder, "decoder": decoder}, source)
+    example = decoder_example(model)
+    program = export(
+        example.module,
+        kwargs=example.kwargs,
+        dynamic_shapes=example.dynamic_shapes,
+        metadata="short",
+    )
+    others = [v for v in program.model.graph.outputs if not str(v.name).startswith(f"{PRESENT}.")]
+    others[0].name = "logits"
+    return Programs({"model": program})
+
+
+__all__ = ["CONFIG", "Programs", "exported"]

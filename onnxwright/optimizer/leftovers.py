@@ -1,0 +1,47 @@
+"""What is put right in a model that was optimized: domains, types and scales that nobody reads."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from onnxwright.ir.nested import all_nodes
+from onnxwright.ir.serialize import QUANTIZATION
+
+
+def drop_domains(model: ir.Model, source: ir.Model) -> None:
+    """Leave out the domains of functions that are gone."""
+    gone = {f.domain for f in source.functions.values()} - {
+        f.domain for f in model.functions.values()
+    }
+    if not gone:
+        return
+    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for holder in holders:
+        used = {node.domain for node in all_nodes(holder)}
+        for domain in gone - used:
+            holder.opset_imports.pop(domain, None)
+
+
+def drop_new_types(model: ir.Model, source: ir.Model) -> None:
+    """Leave out types of intermediate values that the source does not say: they cost bytes."""
+    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
+    for node in all_nodes(model.graph):
+        for value in node.outputs:
+            if value.name not in written and not value.is_graph_output():
+                value.type = value.shape = None
+
+
+def keep_quantization(model: ir.Model, source: ir.Model) -> None:
+    """Keep the scales and zero points that annotations name, though no node reads them."""
+    graph = model.graph
+    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
+    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
+    for name in wanted - set(graph.initializers) - {v.name for v in values}:
+        value = source.graph.initializers.get(name)
+        if value is not None:
+            kept = ir.Value(name=name, type=value.type, shape=value.shape,
+                            const_value=value.const_value)  # fmt: skip
+            graph.register_initializer(kept)
+
+
+__all__ = ["drop_domains", "drop_new_types", "keep_quantization"]

@@ -1,0 +1,112 @@
+"""`rewrite`: a model with replacements where rules match, and the same for a pass of onnx_ir."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.builder.replay_model import ReplayOptions, replay_model
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import rules as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.ir.door import opened, returned
+from onnxwright.optimizer.metadata import MetadataMerger
+from onnxwright.optimizer.optimize import (
+    ASSUMPTIONS,
+    MOST_ROUNDS,
+    add_functions,
+    checked_rules,
+    choice,
+)
+from onnxwright.optimizer.rewriter import Rewriter
+from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.scope import Scope
+
+M = TypeVar("M")
+
+
+def rewrite(
+    model: M,
+    rules: Rule | Iterable[Rule],
+    *,
+    level: str = "rounding",
+    metadata: MetadataMerger | None = None,
+) -> M:
+    """A model with replacements where rules match; everything else stays as it is.
+
+    Args:
+        model: a model of any kind (see `ow.load`); it is not changed.
+        rules: a rule, or several; they are tried until none of them matches.
+        level: "exact" leaves out rules that may change the rounding.
+        metadata: how the metadata of the nodes that were matched becomes that of the new ones; the
+            node that makes the result comes first. By default each entry is that of the first node
+            that has it.
+
+    Returns:
+        A model of the kind that was given (an `onnx_ir.Model` for a path, a ModelProto for a
+        script).
+
+    Raises:
+        ModelTypeError: it is not a model (OW752).
+        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
+
+    Warns:
+        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
+            would add nodes (OW888).
+
+    Example:
+        >>> import onnx
+        >>> from onnxwright.optimizer.rules import rule
+        >>> @rule
+        ... def double_negation(op, x):
+        ...     return op.Neg(op.Neg(x))
+        >>> @double_negation.to
+        ... def _(op, x):
+        ...     return x
+        >>> model = onnx.parser.parse_model('''
+        ...     <ir_version: 10, opset_import: ["" : 20]>
+        ...     g (float[N] x) => (float[N] y) { a = Neg(x)  b = Neg(a)  y = Relu(b) }''')
+        >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
+        ['Relu']
+    """
+    source, _ = rewritten(opened(model, schemas=True), rules, level, metadata)
+    made: M = returned(source, model)
+    return made
+
+
+def rewritten(
+    source: ir.Model, rules: Any, level: str, metadata: MetadataMerger | None
+) -> tuple[ir.Model, set[str]]:
+    """A model with replacements where rules match, and the names of the rules that were used.
+
+    Args:
+        source: the model; it is not changed.
+        rules, level, metadata: as for `rewrite`.
+
+    Returns:
+        The model (the same one where no rule matches) and the names.
+    """
+    chosen = checked_rules(rules)
+    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
+    scope = Scope(choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
+    fired: set[str] = set()
+    refusals: dict[str, str] = {}
+    for _ in range(MOST_ROUNDS):
+        rewriter = Rewriter(chosen, scope, strict=True, metadata=metadata)
+        following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
+        add_functions(following, rewriter)
+        refusals = {**rewriter.refusals, **refusals}
+        if not rewriter.fired:
+            break
+        fired.update(rewriter.fired)
+        source = following
+    for name, reason in refusals.items():
+        if name not in fired:
+            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
+    return source, fired
+
+
+__all__ = ["rewrite", "rewritten"]

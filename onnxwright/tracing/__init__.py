@@ -1,0 +1,1 @@
+"""Graphs built by calls, simplified before each call becomes a node, and graphs replayed so."""

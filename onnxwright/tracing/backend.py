@@ -1,0 +1,453 @@
+"""`TracingBackend`: builds the smallest graph that does what the calls say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.ir.collector import collector_paused
+from onnxwright.ir.infer import schema_kinds
+from onnxwright.ir.serialize import model_to_proto
+from onnxwright.operators import facts
+from onnxwright.operators.contrib import types_of_runtime
+from onnxwright.operators.op_call import OpCall, as_array, axis_in
+from onnxwright.operators.shape_values import decided, values_of
+from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import signature
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing import control_flow
+from onnxwright.tracing.call_keys import call_key
+from onnxwright.tracing.closing import ModelFacts, finalize, ir_graph, ir_model
+from onnxwright.tracing.constants import Pool, constant_array
+from onnxwright.tracing.context import ConvertCall
+from onnxwright.tracing.fold import fold, foldable
+from onnxwright.tracing.graph_backend import GraphBackend
+from onnxwright.tracing.inline import adapted
+from onnxwright.tracing.scripts import Callee, call_script
+from onnxwright.tracing.simplify import simplify
+from onnxwright.tracing.traced_value import TracedValue
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
+from onnxwright.types.roles import AttributeReference
+from onnxwright.types.shapes import Shape
+
+# Arrays of a builder's user of more bytes are weights, not numbers written down in code.
+LITERAL_BYTES = 1024
+# Weights of so many numbers are read when somebody asks what they are.
+FEW_NUMBERS = 64
+
+_NONE: Mapping[str, object] = {}
+
+
+class TracingBackend(GraphBackend):
+    """A graph backend that simplifies each call before it becomes a node.
+
+    Nothing that is written is sacred here: constants are folded, identities are their input, equal
+    nodes are shared, and nodes that nobody reads are dropped.  Constants are not nodes: they become
+    initializers of the model, or Constant nodes of a function, when it is closed.
+
+    Args:
+        recorder: where nodes go.
+        opset: the default-domain opset.
+        convert_call: converts a call that is written for another opset version;
+            `versions.one_call.converted_call` does.
+
+    Example:
+        >>> from onnxwright.semantics.ops import Ops
+        >>> from onnxwright.types.dtypes import DType
+        >>> from onnxwright.versions.one_call import converted_call
+        >>> b = TracingBackend(Recorder(), Opset("", 23), converted_call)
+        >>> op = Ops(b)
+        >>> x = b.input("x", TensorType(DType.FLOAT, ("N", 4)))
+        >>> y = op.Reshape(x, op.Concat(op.Shape(x)[0:1] * 2, [2], axis=0))
+        >>> str(y.kind), op.Size(x).dims
+        ('FLOAT[2*N, 2]', '4*N')
+        >>> [node.op_type for node in b.to_ir_model([op.Relu(op.Identity(x) * 1.0)]).graph]
+        ['Relu']
+    """
+
+    def __init__(self, recorder: Recorder, opset: Opset, convert_call: ConvertCall) -> None:
+        super().__init__(recorder, opset)
+        self.convert_call = convert_call
+        self.pool = Pool(recorder)
+        self._origin: str | None = None
+        # Whether arrays of numpy take the type of the tensor beside them, as numbers do.
+        self.adapts_arrays = False
+        # Whether only that is folded which every machine computes to the same bits.
+        self.folds_exactly = False
+        # Whether calls become as few nodes as possible; else each call is the node that is written.
+        self.folds = True
+        # Whether calls that need no node are left out, and equal calls are one node.
+        self.simplifies = True
+        # Asked before each call whether its inputs may be used.
+        self.guard: Callable[[Sequence[GraphValue | None]], None] | None = None
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def wrap(self, value: ir.Value, kind: OnnxType | None, weak: str | None = None) -> TracedValue:
+        """A value of this backend for a value of the IR."""
+        return TracedValue(self, value, kind, weak)
+
+    def aside(self) -> TracingBackend:
+        """A backend of the same opset for another graph."""
+        return TracingBackend(Recorder(), self.opset, self.convert_call)
+
+    def origin(self) -> str | None:
+        """Where the node comes from that is being built."""
+        return self._origin if self._origin is not None else super().origin()
+
+    @contextmanager
+    def from_origin(self, origin: str | None) -> Iterator[None]:
+        """Build nodes as coming from where another node came from."""
+        before = self._origin
+        self._origin = origin or before
+        try:
+            yield
+        finally:
+            self._origin = before
+
+    def input(self, name: str, kind: OnnxType | None) -> GraphValue:
+        """An input of the innermost graph.
+
+        Args:
+            name: its name, made unique.
+            kind: its type.
+
+        Returns:
+            The value.
+        """
+        return self.wrap(self.recorder.input(name, kind), kind)
+
+    def initializer(
+        self, array: Any, name: str | None = None, *, owner: str | None = None
+    ) -> GraphValue:
+        """A value that the model holds; equal small ones and the same large ones are shared.
+
+        Args:
+            array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
+                has `__array__` or `__dlpack__`.  Large ones are not copied.
+            name: its name, made unique; a value that is there already keeps its own.
+            owner: what distinguishes it from weights with the same data; by default its name.
+
+        Returns:
+            The value.
+
+        Raises:
+            ScriptTypeError: it is not a tensor (OW403).
+        """
+        return self._pooled(self.pool.tensor(array, name, self.here(), owner))
+
+    def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
+        """A value that holds `array` (equal ones are shared)."""
+        array = np.asarray(array)
+        if self.adapts_arrays and array.nbytes > LITERAL_BYTES:
+            return self._pooled(self.pool.initializer(array))
+        return self._pooled(self.pool.array(array))
+
+    def _pooled(self, value: ir.Value) -> GraphValue:
+        return self.wrap(value, self.recorder.type_of(value))
+
+    def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
+        """The array of a weight that is held in memory, or is a few numbers."""
+        held = self.pool.held.get(value.value, (None, None))[0]
+        if isinstance(held, ir.TensorProtocol) and held.size <= FEW_NUMBERS:
+            array: np.ndarray[Any, Any] = held.numpy()
+            return array
+        return held if isinstance(held, np.ndarray) else None
+
+    def value_of(self, value: ir.Value | None) -> GraphValue:
+        """A value of this backend for one of the graph."""
+        assert value is not None
+        return self.wrap(value, self.recorder.type_of(value))
+
+    def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
+        """The node that makes a value, if it is a standard operator of this name."""
+        node = value.value.producer()
+        return node if node is not None and node.op_type == name and node.domain == "" else None
+
+    def axes_of(self, node: ir.Node, rank: int) -> list[int] | None:
+        """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
+        attr = node.attributes.get("axes")
+        if attr is not None:
+            given = None if attr.is_ref() else list(attr.as_ints())
+        else:
+            array = self.recorder.const_value(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
+            given = None if array is None else array.ravel().tolist()
+        return None if given is None else sorted(axis_in(a, rank) for a in given)
+
+    def attributes_of(self, call: OpCall) -> list[ir.Attr]:
+        """The attributes of a call as onnx_ir has them."""
+        kinds = schema_kinds(call.signature)
+        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
+        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
+
+    def attribute(self, function: str, name: str, value: object, kind: AttrKind | None) -> ir.Attr:
+        """An attribute of a call of a function."""
+        return self._attribute(function, name, value, kind)
+
+    def standard(
+        self, name: str, inputs: Sequence[GraphValue], attributes: Mapping[str, object] = _NONE
+    ) -> GraphValue:
+        """The one output of a standard operator of the backend's opset."""
+        op: Op = self.opset[name]
+        return self.emit(op, inputs, attributes, 1)[0]
+
+    def _note_use(self, op: Op) -> None:
+        # Calls of other versions are adapted when they are made: nothing is left for the end.
+        if op.domain != "":
+            self.recorder.use_opset(op.domain, op.version, self.span)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def emit_written(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """As `emit`: what a traced function calls is not kept for its own sake."""
+        return self.emit(op, inputs, attributes, outputs)
+
+    def emit(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """The outputs of an operator: known values, an input itself, or those of a node."""
+        if self.guard is not None:
+            self.guard(inputs)
+        if op.domain == "":
+            if op.opset is not self.opset and op.signature is not None:
+                there = signature("", op.name, self.opset.version)
+                if there is not op.signature:
+                    return adapted(self, op, inputs, attributes, outputs)
+                op = self.opset[op.name]
+            if facts(op.name).has_bodies:
+                results = control_flow.build(self, op, inputs, attributes, outputs)
+                return tuple(map(self._own, results))
+            if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
+                if not self.folds:
+                    return self._constant_node(op, attributes)
+                return (self.constant(constant_array(attributes)),)
+        call = self._call(op, inputs, attributes, outputs)
+        if call is not None and op.domain == "" and self.folds and self.simplifies:
+            if len(call.types) != len(inputs):
+                raise AssertionError("inputs and their types go together")
+            simple = simplify(self, call, list(inputs))
+            if simple is not None:
+                return (self._own(simple),)
+        return self.build(op, call, inputs, attributes, outputs)
+
+    def _own(self, value: GraphValue) -> GraphValue:
+        """The same value as an object of its own: `y = x * 1` is not `x`, where `y[0]` is set."""
+        made = self.wrap(value.value, value.kind, self.weak_kind(value))
+        asked = getattr(value, "asked", None)
+        if asked is not None:
+            made.asked = asked
+        return made
+
+    def build(
+        self,
+        op: Op,
+        call: OpCall | None,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """The outputs of an operator that is not its input: shared, folded, or those of a node."""
+        recorder = self.recorder
+        shares = self.folds and self.simplifies
+        key = self._key(op, inputs, attributes, outputs) if shares else None
+        if key is not None:
+            for scope in reversed(recorder.scopes):
+                found = scope.shared.get(key)
+                if found is not None:
+                    return tuple(self.value_of(v) for v in found)
+        attrs = self._attributes(op, attributes)
+        types = self._types(op, call, inputs, attrs)
+        if types is None:
+            kinds = [None if v is None else v.kind for v in inputs]
+            types = types_of_runtime(op.name, op.domain, kinds, outputs) or [None] * outputs
+        known = values_of(call, types) if call is not None and op.domain == "" else None
+        made = self._without_node(op, call, types, attrs, known) if self.folds else None
+        if made is None:
+            # Nodes that were written as they are stay, though nothing may read them.
+            values = self._node(op, inputs, attrs, types, call, sugar=self.folds, dims=known or ())
+            made = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
+            if known is not None and len(made) == 1 and self.folds:
+                self._share_shape(types[0], known[0], made)
+        if key is not None:
+            recorder.scope.shared[key] = tuple(v.value for v in made)
+        return made
+
+    def _constant_node(self, op: Op, attributes: Mapping[str, object]) -> tuple[GraphValue, ...]:
+        """The output of a Constant that stays a node; what it holds is known."""
+        array = constant_array(attributes)
+        kind = TensorType(DType.from_numpy(array.dtype), array.shape)
+        attrs = self._attributes(op, attributes)
+        (value,) = self._node(op, (), attrs, [kind], None, sugar=False)
+        self.recorder.info(value).const_value = array
+        return (self.wrap(value, kind),)
+
+    def _without_node(
+        self,
+        op: Op,
+        call: OpCall | None,
+        types: Sequence[OnnxType | None],
+        attrs: list[ir.Attr],
+        known: Sequence[Shape | None] | None,
+    ) -> tuple[GraphValue, ...] | None:
+        """The outputs as constants, or as what holds the same shape, where that is known now."""
+        if call is None or op.domain != "":
+            return None
+        if foldable(op, call) and not (self.folds_exactly and may_round(op, types)):
+            arrays = fold(op, call, types, attrs)
+            if arrays is not None:
+                return tuple(map(self.constant, arrays))
+        if call.count != 1:
+            return None
+        array = decided(call, types)
+        kind, dims = types[0], known[0] if known is not None else None
+        if array is None and dims is not None and isinstance(kind, TensorType):
+            array = as_array(dims, kind)
+        if array is not None:
+            return (self.constant(array),)
+        found = self._same_shape(kind, dims)
+        return None if found is None else (found,)
+
+    def _same_shape(self, kind: OnnxType | None, dims: Shape | None) -> GraphValue | None:
+        """A value that holds the same dimensions: the same names are the same numbers."""
+        if dims is not None and None not in dims and self.simplifies:
+            for scope in reversed(self.recorder.scopes):
+                found = scope.shared.get(("shape", kind, dims))
+                if found is not None:
+                    return self.value_of(found[0])
+        return None
+
+    def _share_shape(
+        self, kind: OnnxType | None, dims: Shape | None, made: tuple[GraphValue, ...]
+    ) -> None:
+        if dims is not None and None not in dims:
+            self.recorder.scope.shared["shape", kind, dims] = (made[0].value,)
+
+    def _key(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> object | None:
+        """What makes two calls the same; None where they are not compared."""
+        if facts(op.name, op.domain).random:
+            return None
+        if op.signature is None:
+            return None  # nothing is known of an operator of a custom domain
+        return call_key(op, [None if v is None else v.value for v in inputs], attributes, outputs)
+
+    def call_script(self, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What a `@script` function returns for values of this graph.
+
+        Args:
+            script: the script.
+            args: positional arguments.
+            kwargs: arguments by name.
+
+        Returns:
+            A value, or a tuple of them.
+        """
+        return call_script(self, script, args, kwargs)
+
+    # -- closing -----------------------------------------------------------------------------------
+
+    @collector_paused()
+    def to_ir_model(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        facts: ModelFacts | None = None,
+    ) -> ir.Model:
+        """The graph built so far as a model; what no output needs is dropped.
+
+        Args:
+            outputs: the model's outputs; constants, inputs and repeated values are allowed.
+            names: their names, in order; by default those of the values.
+            facts: what else the model says: IR version, names, documentation, functions.
+
+        Returns:
+            The model; it owns the graph, so nothing can be built after it.
+        """
+        facts = facts or ModelFacts()
+        closed = finalize(self, outputs, names, as_they_are=facts.opened is not None)
+        return ir_model(self, closed, facts)
+
+    def to_ir_graph(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        doc_string: str | None = None,
+    ) -> ir.Graph:
+        """The graph built so far, its constants as nodes: the body of a function.
+
+        Args:
+            outputs: its outputs.
+            names: their names.
+            doc_string: a description.
+
+        Returns:
+            The graph.
+        """
+        return ir_graph(self, finalize(self, outputs, names), doc_string)
+
+    @collector_paused()
+    def to_model_proto(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        facts: ModelFacts | None = None,
+    ) -> onnx.ModelProto:
+        """As `to_ir_model`, as a ModelProto.
+
+        Args:
+            outputs: the model's outputs.
+            names: their names.
+            facts: what else the model says.
+
+        Returns:
+            The model.
+        """
+        return model_to_proto(self.to_ir_model(outputs, names, facts))
+
+
+def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
+    """Whether runtimes may differ in the last bit of an operator's result.
+
+    Args:
+        op: the operator, of the default domain.
+        types: the types of its outputs.
+
+    Returns:
+        False for what moves elements, and for the operations of IEEE 754 in single and double
+        precision; half precision is computed in a wider type by some runtimes.
+    """
+    kinds = [k.dtype for k in types if isinstance(k, TensorType) and k.dtype is not None]
+    if facts(op.name).moves_data or not any(k.is_float for k in kinds):
+        return False
+    return not facts(op.name).correctly_rounded or any(k.is_float and k.bits < 32 for k in kinds)
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, AttributeReference)
+
+
+__all__ = ["TracingBackend"]

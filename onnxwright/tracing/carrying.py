@@ -1,0 +1,182 @@
+"""`Carrier`: names, notes and types of a source graph, given to what is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.ir import adapters
+from onnxwright.ir.adapters import OtherType, from_type_proto
+from onnxwright.ir.serialize import QUANTIZATION
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import BuildContext
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.shapes import Dim
+
+RULES = "onnxwright.rules"
+"""The key of `metadata_props` that names the rules which made a node."""
+
+
+class Carrier:
+    """Gives values and nodes the names and notes of those they are made from.
+
+    A value keeps its name if the operator that makes it survives.
+
+    Args:
+        names: whether names are kept; in a function that is inlined they are not.
+    """
+
+    def __init__(self, *, names: bool = True) -> None:
+        self._names = names
+        self._named: dict[ir.Value, str] = {}
+        self._inner: Carrier | None = None
+
+    def inner(self) -> Carrier:
+        """The carrier for the body of a function that is inlined."""
+        if not self._names:
+            return self
+        if self._inner is None:
+            self._inner = Carrier(names=False)
+        return self._inner
+
+    def name(self, b: BuildContext, source: ir.Value, made: GraphValue) -> None:
+        """Give a value the name of its source, unless it has the name of another source."""
+        value, wanted = made.value, source.name
+        if not self._names or not wanted or value in self._named:
+            return
+        holder = b.recorder.holders.get(wanted)
+        if holder is not None and holder in self._named and holder not in b.recorder.dropped:
+            return
+        self._named[value] = wanted
+        value.name = wanted
+        b.recorder.holders[wanted] = value
+
+    def carry(
+        self,
+        b: BuildContext,
+        node: ir.Node,
+        results: Sequence[GraphValue | None],
+        before: int,
+    ) -> list[GraphValue | None]:
+        """The results of a node with its names, its notes, and what its types say in addition.
+
+        Args:
+            b: the backend.
+            node: the node of the source graph.
+            results: what it became.
+            before: how many nodes the innermost graph had before.
+
+        Returns:
+            The results, of more exact types where the source knew more.
+        """
+        fresh = b.recorder.scope.nodes[before:]
+        note_nodes(fresh, [node])
+        if fresh and not fresh[-1].name:
+            fresh[-1].name = node.name
+            fresh[-1].doc_string = node.doc_string
+        return [
+            None if r is None else self.result(b, v, r, fresh)
+            for v, r in zip(node.outputs, results)
+        ]
+
+    def result(
+        self, b: BuildContext, source: ir.Value, made: GraphValue, fresh: Sequence[ir.Node]
+    ) -> GraphValue:
+        """One result with the name, notes and type of its source, if it is new."""
+        value = made.value
+        producer = value.producer()
+        if producer is None:
+            if value in b.pool and value.name is None:
+                self.name(b, source, made)
+            return made
+        if producer not in fresh:
+            return made
+        self.name(b, source, made)
+        if source.metadata_props:
+            value.metadata_props.update(source.metadata_props)
+        if QUANTIZATION in source.meta:
+            value.meta.setdefault(QUANTIZATION, source.meta[QUANTIZATION])
+        value.doc_string = value.doc_string or source.doc_string
+        standard = producer.domain == ""
+        kind = meet(made.kind, kind_of(source), trusted=not standard)
+        if kind != made.kind:
+            b.recorder.set_type(value, kind)
+            adapters.set_type(value, kind)
+            return b.wrap(value, kind, b.weak_kind(made))
+        return made
+
+
+def note_nodes(fresh: Iterable[ir.Node], sources: Sequence[ir.Node]) -> None:
+    """Give new nodes the `metadata_props` of the nodes they are made from."""
+    for new in fresh:
+        for source in sources:
+            for key, text in source.metadata_props.items():
+                new.metadata_props.setdefault(key, text)
+
+
+def kind_of(value: ir.Value) -> OnnxType | None:
+    """The type that a value of onnx_ir has.
+
+    Args:
+        value: the value.
+
+    Returns:
+        Its type, as far as it is written on it.
+
+    Example:
+        >>> str(
+        ...     kind_of(
+        ...         ir.Value(
+        ...             name="x", shape=ir.Shape(["N", 2]), type=ir.TensorType(ir.DataType.FLOAT)
+        ...         )
+        ...     )
+        ... )
+        'FLOAT[N, 2]'
+    """
+    if value.type is None:
+        return None if value.shape is None else TensorType(None, _dims(value.shape))
+    if type(value.type) is ir.TensorType:
+        number = int(value.type.dtype)
+        shape = None if value.shape is None else _dims(value.shape)
+        return TensorType(DType(number) if number else None, shape)
+    held: Any = value.type
+    if isinstance(held, OtherType):
+        return held.kind
+    return from_type_proto(ir.to_proto(value).type)
+
+
+def _dims(shape: ir.Shape) -> tuple[Dim, ...]:
+    return tuple(d if isinstance(d, int) else d.value for d in shape)
+
+
+def meet(a: OnnxType | None, b: OnnxType | None, *, trusted: bool = True) -> OnnxType | None:
+    """What is known of a type from inference and from what a model says.
+
+    Args:
+        a: the inferred type; it is right.
+        b: what the model says, which may be older than its inputs.
+        trusted: whether sizes the model says are believed; names and ranks always are.
+
+    Returns:
+        `a`, with what it leaves open taken from `b`.
+    """
+    if a is None:
+        return b
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return a
+    dtype, shape = a.dtype or b.dtype, a.shape
+    if b.shape is not None:
+        if shape is None:
+            shape = tuple(d if trusted or isinstance(d, str) else None for d in b.shape)
+        elif None in shape and len(shape) == len(b.shape):
+            shape = tuple(
+                old if mine is None and (trusted or isinstance(old, str)) else mine
+                for mine, old in zip(shape, b.shape, strict=True)
+            )
+    return a if dtype is a.dtype and shape == a.shape else TensorType(dtype, shape)
+
+
+__all__ = ["RULES", "Carrier", "kind_of", "meet", "note_nodes"]

@@ -1,0 +1,313 @@
+"""The end of building: outputs named, dead nodes removed, constants placed, a model or a function.
+
+Everything here costs time in proportion to the size of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.ir import adapters
+from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
+from onnxwright.ir.reading import raise_damage
+from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.ir.verify import verify
+from onnxwright.opset import registry
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import BuildContext
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType
+from onnxwright.version import __version__
+
+_LOWEST_IR_VERSION = 10
+# The IR version that brought an element type.
+_IR_VERSION_OF = {"FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13,
+                  "FLOAT6E2M3": 14, "FLOAT6E3M2": 14}  # fmt: skip
+
+
+@dataclass
+class Closed:
+    """A graph that is complete."""
+
+    inputs: list[ir.Value]
+    outputs: list[ir.Value]
+    nodes: list[ir.Node]
+    constants: list[ir.Value]  # those in use, named
+    imports: dict[str, int]
+
+
+@dataclass
+class ModelFacts:
+    """What a model says beside its graph.
+
+    Fields:
+        name: the name of the graph.
+        ir_version: the IR version; by default the lowest that holds everything, at least 10.
+        functions: model-local functions.
+        producer_name: who made it.
+        doc_string: a description.
+        metadata: entries of `metadata_props`.
+        keep_inputs: whether inputs that nothing reads stay.
+        imports: further opsets and their versions.
+        opened: the model that the graph was read from, which says the rest.
+    """
+
+    name: str = "main"
+    ir_version: int | None = None
+    functions: Sequence[ir.Function] = ()
+    producer_name: str = "onnxwright"
+    doc_string: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    imports: Mapping[str, int] = field(default_factory=dict)
+    opened: ir.Model | None = None
+
+
+def finalize(
+    b: BuildContext,
+    outputs: Sequence[GraphValue],
+    names: Sequence[str] | None = None,
+    *,
+    as_they_are: bool = False,
+) -> Closed:
+    """Finish the main graph.
+
+    Args:
+        b: the backend; only its main graph may be open.
+        outputs: the outputs.
+        names: their names, in order.
+        as_they_are: an output that is an input or an initializer of its name stays that.
+
+    Returns:
+        What the graph is made of.
+    """
+    recorder = b.recorder
+    if len(recorder.scopes) != 1:
+        raise AssertionError("a subgraph is still open")
+    scope = recorder.scope
+    if names is not None and len(names) != len(outputs):
+        raise ValueError(f"{len(outputs)} outputs have {len(names)} names")
+    final = _own_outputs(b, outputs, names, as_they_are=as_they_are)
+    recorder.remove_dead(scope.nodes, final)
+    if names is not None:
+        _rename(b, final, names)
+    shown = set(final)
+    used = [v for v in b.pool if v.uses() or v in shown or v in b.pool.kept]
+    for value in used:
+        b.pool.name(value)
+    imports = _imports(b, scope.nodes)
+    given = as_they_are or recorder.holds_given_nodes
+    verify([*scope.inputs, *used], final, scope.nodes, imports, opened=given)
+    return Closed(list(scope.inputs), final, scope.nodes, used, imports)
+
+
+def _own_outputs(
+    b: BuildContext,
+    outputs: Sequence[GraphValue],
+    names: Sequence[str] | None,
+    *,
+    as_they_are: bool,
+) -> list[ir.Value]:
+    """The outputs, each a different value that a node makes."""
+    final: list[ir.Value] = []
+    seen: set[ir.Value] = set()
+    for n, output in enumerate(outputs):
+        value = output.value
+        same = as_they_are and names is not None and value.name == names[n]
+        if (value.producer() is None and not same) or value in seen:
+            hint = names[n] if names is not None else None
+            value = _copy(b, value, hint)
+        seen.add(value)
+        final.append(value)
+    return final
+
+
+def _copy(b: BuildContext, value: ir.Value, hint: str | None) -> ir.Value:
+    """An Identity of an input, a constant or a value that is an output already."""
+    recorder = b.recorder
+    if value in b.pool:
+        b.pool.name(value)
+    (made,) = recorder.node(
+        "", "Identity", [value], [], 1, hint=hint or value.name, origin=recorder.last_origin
+    )
+    kind = recorder.type_of(value)
+    recorder.set_type(made, kind)
+    adapters.set_type(made, kind)
+    b.recorder.use_opset("", b.opset.version, None)
+    return made
+
+
+def _rename(b: BuildContext, values: Sequence[ir.Value], names: Sequence[str]) -> None:
+    """Give values exactly these names; whatever else has one of them gets another."""
+    wanted = dict(zip(names, values, strict=True))
+    if all(value.name == name for name, value in wanted.items()):
+        return
+    for value in b.recorder.scope.inputs:
+        if wanted.get(value.name or "", value) is not value:
+            what = f"an output cannot have the name of the input {quoted(value.name or '')}"
+            raise_damage(Damage("structure", "the outputs of the graph", what))
+    for holder in _values(b):
+        mine = wanted.get(holder.name or "")
+        if mine is not None and mine is not holder:
+            holder.name = b.recorder.names.unique(holder.name or "value")
+    for name, value in wanted.items():
+        if value.name != name:
+            b.recorder.names.unique(name)
+            value.name = name
+
+
+def _values(b: BuildContext) -> Iterator[ir.Value]:
+    yield from b.recorder.scope.inputs
+    yield from b.pool
+    for node in all_nodes(b.recorder.scope.nodes):
+        yield from node.outputs
+        for graph in subgraphs(node):
+            yield from graph.inputs
+
+
+def _imports(b: BuildContext, nodes: list[ir.Node]) -> dict[str, int]:
+    """One version for each domain that is used."""
+    used = {node.domain for node in all_nodes(nodes)}
+    imports = {"": b.opset.version} if "" in used or not used else {}
+    for domain in sorted(used - {""}):
+        imports[domain] = max(b.recorder.opsets.get(domain, {1: None}))
+    return imports
+
+
+def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
+    """A finished graph as a model.
+
+    Args:
+        b: the backend that built it.
+        closed: the graph.
+        facts: what else the model says.
+
+    Returns:
+        The model.
+    """
+    for value in closed.constants:
+        value.const_value = b.pool.as_tensor(value)
+    imports = dict(closed.imports)
+    for function in facts.functions:
+        for domain, version in function.opset_imports.items():
+            imports[domain] = max(imports.get(domain, 0), version)
+    imports.update(facts.imports)
+    for function in facts.functions:
+        imports.setdefault(function.domain, 1)
+    graph = ir.Graph(
+        closed.inputs,
+        closed.outputs,
+        nodes=closed.nodes,
+        initializers=closed.constants,
+        opset_imports=dict(sorted(imports.items())),
+        name=facts.name,
+        doc_string=facts.doc_string,
+    )
+    made = ir.Model(
+        graph,
+        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.known_types()),
+        producer_name=facts.producer_name,
+        producer_version=__version__ if facts.producer_name == "onnxwright" else None,
+        doc_string=facts.doc_string,
+        functions=facts.functions,
+        metadata_props=dict(facts.metadata),
+    )
+    if facts.opened is not None:
+        _as_opened(b, made, facts.opened)
+    return made
+
+
+def _as_opened(b: BuildContext, made: ir.Model, opened: ir.Model) -> None:
+    """Say what the model said that the graph was read from."""
+    made.producer_version = opened.producer_version
+    made.domain, made.model_version = opened.domain, opened.model_version
+    graph, source = made.graph, opened.graph
+    graph.doc_string = source.doc_string
+    graph.metadata_props.update(source.metadata_props)
+    for value in graph.initializers.values():
+        kept = b.pool.sources.get(value)
+        if kept is not None:
+            value.metadata_props.update(kept.metadata_props)
+            value.doc_string = kept.doc_string
+    for name, value in source.initializers.items():
+        if value.is_graph_input():
+            ours = next((v for v in graph.inputs if v.name == name), None)
+            if ours is not None:  # the default of an input
+                ours.const_value = value.const_value
+                graph.initializers[name] = ours
+
+
+def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> ir.Graph:
+    """A finished graph with its constants as nodes: what a function holds.
+
+    Args:
+        b: the backend that built it.
+        closed: the graph.
+        doc_string: a description.
+
+    Returns:
+        The graph.
+    """
+    nodes: list[ir.Node] = []
+    outputs = list(closed.outputs)
+    for value in closed.constants:
+        attr = ir.Attr("value", ir.AttributeType.TENSOR, b.pool.as_tensor(value))
+        node = ir.Node("", "Constant", [], [attr], num_outputs=1)
+        made = node.outputs[0]
+        made.name, made.type, made.shape = value.name, value.type, value.shape
+        for user, n in list(value.uses()):
+            user.replace_input_with(n, made)
+        outputs = [made if output is value else output for output in outputs]
+        nodes.append(node)
+    imports = {"": b.opset.version, **closed.imports}
+    nodes += closed.nodes
+    name_nodes(nodes)
+    return ir.Graph(
+        closed.inputs,
+        outputs,
+        nodes=nodes,
+        opset_imports=dict(sorted(imports.items())),
+        doc_string=doc_string,
+    )
+
+
+def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | None]) -> int:
+    """The lowest IR version that holds opsets and element types, at least 10.
+
+    Args:
+        imports: the version of each domain.
+        kinds: the types of all values.
+
+    Returns:
+        The version.
+    """
+    lowest = _LOWEST_IR_VERSION
+    known = [
+        onnx.helper.make_opsetid(d, v) for d, v in imports.items() if registry.is_known_domain(d)
+    ]
+    if known:
+        lowest = max(lowest, onnx.helper.find_min_ir_version_for(known, ignore_unknown=True))
+    seen: set[DType] = set()
+    for kind in kinds:
+        inner: Any = kind
+        while hasattr(inner, "elem"):
+            inner = inner.elem
+        dtype = getattr(inner, "dtype", None)
+        if dtype is not None:
+            seen.add(dtype)
+    return max([lowest, *(_IR_VERSION_OF.get(d.name, 0) for d in seen)])
+
+
+__all__ = [
+    "Closed",
+    "ModelFacts",
+    "all_nodes",
+    "finalize",
+    "ir_graph",
+    "ir_model",
+    "lowest_ir_version",
+]

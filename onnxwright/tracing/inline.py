@@ -1,0 +1,101 @@
+"""Functions called on values of a graph, and calls of one opset version made through another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.diagnostics.catalogue import ops as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.operators.versions import same_meaning
+from onnxwright.opset import registry
+from onnxwright.opset.op import Op
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.replay import Env, Replay
+
+
+def call_function(
+    b: BuildContext,
+    function: ir.Function,
+    inputs: Sequence[GraphValue | None],
+    attributes: Mapping[str, object],
+    functions: Mapping[Any, ir.Function] | None = None,
+) -> list[GraphValue | None]:
+    """The results of a function of onnx_ir, its nodes made anew for these arguments.
+
+    Args:
+        b: the backend.
+        function: the function.
+        inputs: the arguments; None for an absent one.
+        attributes: values of attribute parameters; defaults are the function's.
+        functions: the functions it calls.
+
+    Returns:
+        Its results.
+    """
+    return Replay(b, {}, functions=functions).inline(function, inputs, attributes)
+
+
+def adapted(
+    b: BuildContext,
+    op: Op,
+    inputs: Sequence[GraphValue | None],
+    attributes: Mapping[str, object],
+    outputs: int,
+) -> tuple[GraphValue, ...]:
+    """A call through another version of the default opset, as the backend's version says it.
+
+    Args:
+        b: the backend.
+        op: the operator, of another version.
+        inputs: its inputs.
+        attributes: its attributes.
+        outputs: how many outputs there are.
+
+    Returns:
+        The outputs.
+
+    Raises:
+        ScriptValueError: the operator differs and cannot be converted (OW536).
+    """
+    target = b.opset.version
+    there = registry.signature("", op.name, target)
+    assert op.signature is not None
+    if there is not None and same_meaning(op.signature, there, attributes, outputs):
+        return b.emit(b.opset[op.name], inputs, attributes, outputs)
+    described = [None if v is None else (v.kind, _array(b, v)) for v in inputs]
+    made = b.convert_call(
+        op.name, described, b._attributes(op, attributes), outputs, op.version, target
+    )
+    if isinstance(made, str):
+        raise_not_convertible(b, op, made.replace("{", "(").replace("}", ")"))
+    named = {f"i{n}": v for n, v in enumerate(inputs)}
+    env: Env = {v: named[v.name or ""] for v in (*made.inputs, *made.initializers.values())}
+    results = Replay(b, {"": target}).run(list(made), list(made.outputs), env)
+    return tuple(r for r in results if r is not None)
+
+
+def _array(b: BuildContext, value: GraphValue) -> np.ndarray[Any, Any] | None:
+    """The array a value is known to hold; strings stay values."""
+    known = b.constant_value(value)
+    return None if known is None or known.dtype == object else known
+
+
+def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
+    fail(
+        messages.OpsetsDisagree(
+            operation=op.name,
+            domain="ai.onnx",
+            version=op.version,
+            target=b.opset.version,
+            reason=reason,
+            span=b.here(),
+        )
+    )
+
+
+__all__ = ["Env", "Replay", "adapted", "call_function"]

@@ -1,0 +1,499 @@
+"""`Replay`: nodes of another graph made again through a backend, each as a call of its operator.
+
+What is known of the arguments flows in, so constants fold and constant conditions choose a branch.
+Optimizing, inlining and version conversion are this same walk with other handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import onnx_ir as ir
+
+from onnxwright.errors import InternalError, OnnxwrightError
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import ORIGIN
+from onnxwright.ir.reading import raise_damage
+from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.operators import facts
+from onnxwright.operators.op_call import UnknownError
+from onnxwright.operators.shape_values import values_of
+from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.body_graphs import body_graph
+from onnxwright.tracing.call_types import CallTypes
+from onnxwright.tracing.carrying import Carrier, kind_of, meet
+from onnxwright.tracing.constants import array_of_constant
+from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.known_loops import known_iterations
+from onnxwright.tracing.unrolling import (
+    MOST_ITERATIONS,
+    is_worth_it,
+    iterations,
+    scanned_once,
+)
+from onnxwright.types.kinds import OnnxType
+from onnxwright.types.shapes import Shape
+
+Env = dict[ir.Value, "GraphValue | None"]
+Results = Sequence["GraphValue | None"]
+
+
+class Handler(Protocol):
+    """Asked before a node of the source graph is emitted."""
+
+    def __call__(
+        self, replay: Replay, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env, /
+    ) -> Results | None:
+        """The results of the node; None to let it be emitted as it is."""
+
+
+class Replay:
+    """Replays nodes of another graph through a backend.
+
+    Args:
+        b: the backend.
+        imports: the version of each domain the nodes use.
+        attributes: values of attribute parameters.
+        functions: functions whose calls are replayed too (inlined).
+        handler: asked before each node is emitted; what it returns are the results of the node.
+        calls: functions whose calls stay calls.
+        carrier: gives what is made the names, notes and types of what it is made from.
+        references: attribute parameters without a value stay references (in function bodies).
+        tolerant: a node that cannot be emitted as a checked call is copied as it is.
+        verbatim: every node is copied as it is: nothing is simplified, folded or shared.
+        keep_dead: nodes that are copied stay, though nothing may read them.
+        seen: what is known of calls that stay calls; shared by the replays of one model.
+    """
+
+    def __init__(
+        self,
+        b: BuildContext,
+        imports: Mapping[str, int],
+        attributes: Mapping[str, object] | None = None,
+        functions: Mapping[Any, ir.Function] | None = None,
+        *,
+        handler: Handler | None = None,
+        calls: Mapping[Any, ir.Function] | None = None,
+        carrier: Carrier | None = None,
+        references: bool = False,
+        tolerant: bool = False,
+        verbatim: bool = False,
+        keep_dead: bool = False,
+        seen: CallTypes | None = None,
+    ) -> None:
+        self.b = b
+        self.imports = imports
+        self.attributes = attributes or {}
+        self.functions = functions or {}
+        self.handler = handler
+        self.calls = calls or {}
+        self.carrier = carrier
+        self.references = references
+        self.tolerant = tolerant
+        self.verbatim = verbatim
+        self.keep_dead = keep_dead
+        # The function whose body is replayed, if it stays a function.
+        self.function: Any = None
+        self.seen = seen if seen is not None else CallTypes()
+
+    def run(
+        self, nodes: Iterable[ir.Node], outputs: Sequence[ir.Value | None], env: Env
+    ) -> list[GraphValue | None]:
+        """The values of outputs, given those of inputs.
+
+        Args:
+            nodes: the nodes, in order.
+            outputs: what is wanted.
+            env: the values that are known; it is filled.
+
+        Returns:
+            A value for each output.
+        """
+        carrier = self.carrier
+        for node in nodes:
+            inputs = [None if v is None else self.value(v, env) for v in node.inputs]
+            before = len(self.b.recorder.scope.nodes)
+            results = None
+            if self.handler is not None:
+                results = self.handler(self, node, inputs, env)
+            if results is None:
+                results = self.node(node, inputs, env)
+                if carrier is not None:
+                    results = carrier.carry(self.b, node, results, before)
+            env.update(zip(node.outputs, results))
+        return [None if v is None else self.value(v, env) for v in outputs]
+
+    def value(self, value: ir.Value, env: Env) -> GraphValue | None:
+        """The value that replaces one of the source graph."""
+        if value not in env and value.const_value is not None:
+            env[value] = self.b.initializer(value.const_value)
+        if value not in env:
+            what = "it is the output of a body that does not compute it"
+            raise_damage(Damage("structure", f"value {quoted(value.name)}", what))
+        return env[value]
+
+    def node(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
+        """The results of a node, made anew through the backend.
+
+        Args:
+            node: the node of the source graph.
+            inputs: the values that replace its inputs.
+            env: the values around, for the bodies of control flow.
+
+        Returns:
+            One value for each output.
+        """
+        identifier = node.op_identifier()
+        callee = self.functions.get(identifier)
+        if callee is not None:
+            return self._inlined(callee, node, inputs)
+        callee = self.calls.get(identifier)
+        if callee is not None:
+            return self._called(callee, node, inputs, env)
+        if self.verbatim:
+            return self.copied(node, inputs, env)
+        unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
+        if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
+            known = self._known_loop if node.op_type == "Loop" else self._known_scan
+            results = None if _has_other_meaning(node, self.imports) else known(node, inputs, env)
+            if results is not None:
+                return results
+        if not self.tolerant:
+            return self._emitted(node, inputs, env)
+        if _has_other_meaning(node, self.imports):
+            return self.copied(node, inputs, env)
+        try:
+            return self._emitted(node, inputs, env)
+        except InternalError:
+            raise
+        except (OnnxwrightError, UnknownError, AttributeError, ValueError):
+            # What is wrong with the node is for whoever runs the model to say.
+            return self.copied(node, inputs, env)
+
+    def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
+        attributes = self.attributes_of(node, env)
+        op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
+        wanted = len(node.outputs)
+        if self.carrier is not None:
+            wanted = _wanted(node)
+            inputs = _without_trailing(inputs)
+        with self.b.from_origin(node.metadata_props.get(ORIGIN)):
+            return self.b.emit(op, inputs, attributes, wanted)
+
+    def _known_loop(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> Results | None:
+        """The results of a Loop that never runs, runs once, or is smaller when it is written out.
+
+        None for others.
+        """
+        body, carried = node.attributes.get("body"), inputs[2:]
+        if body is None or body.is_ref() or any(v is None for v in carried):
+            return None
+        count, graph = known_iterations(self.b, inputs), body.as_graph()
+        sizes = (len(carried) + 2, len(carried) + 1)
+        if len(graph.inputs) != sizes[0] or len(graph.outputs) < sizes[1]:
+            return None
+        if count == 0:
+            return carried[: len(node.outputs)] if len(node.outputs) <= len(carried) else None
+        if count is None or count > MOST_ITERATIONS:
+            return None
+
+        def write(replay: Any, values: Any) -> list[Any]:
+            around, given = values
+            return iterations(replay, graph, count, given[2:], around)
+
+        if count > 1 and not is_worth_it(self, graph, env, write, inputs):
+            return None
+        return iterations(self, graph, count, carried, env)[: len(node.outputs)]
+
+    def _known_scan(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> Results | None:
+        """The results of a Scan over sequences of length 1, None for others."""
+        body, count = node.attributes.get("body"), node.attributes.get("num_scan_inputs")
+        if body is None or count is None or body.is_ref() or count.is_ref():
+            return None
+        graph, scanned = body.as_graph(), count.as_int()
+        if any(v is None for v in inputs) or len(graph.inputs) != len(inputs):
+            return None
+        made = len(graph.outputs) - (len(inputs) - scanned)
+        inner, outer = (
+            _axes(node, name, n)
+            for name, n in (("scan_input_axes", scanned), ("scan_output_axes", made))
+        )
+        for value, axis in zip(inputs[len(inputs) - scanned :], inner, strict=True):
+            shape = None if value is None else value.shape
+            if shape is None or not -len(shape) <= axis < len(shape) or shape[axis] != 1:
+                return None
+
+        def write(replay: Any, values: Any) -> list[Any]:
+            around, given = values
+            return scanned_once(replay, graph, (inner, outer), given, around)
+
+        if not is_worth_it(self, graph, env, write, inputs):
+            return None
+        return scanned_once(self, graph, (inner, outer), inputs, env)[: len(node.outputs)]
+
+    def like(self, b: BuildContext) -> Replay:
+        """A replay of the same nodes through another backend, without names and notes."""
+        return Replay(
+            b, self.imports, self.attributes, self.functions, calls=self.calls,
+            references=self.references, tolerant=True,
+        )  # fmt: skip
+
+    # -- copies --------------------------------------------------------------------------------
+
+    def copied(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> list[GraphValue]:
+        """The results of a node copied as it is, with the types the source graph has for them.
+
+        Args:
+            node: the node.
+            inputs: the values that replace its inputs.
+            env: the values around.
+
+        Returns:
+            One value for each output.
+        """
+        b = self.b
+        attrs = [self._copied_attribute(a, env) for a in node.attributes.values()]
+        values = b.recorder.node(
+            node.domain,
+            node.op_type,
+            [None if v is None else v.value for v in inputs],
+            attrs,
+            len(node.outputs),
+            overload=node.overload,
+            origin=node.metadata_props.get(ORIGIN) or b.origin(),
+            sugar=not self.keep_dead,
+        )
+        version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
+        b.recorder.use_opset(node.domain, version, None)
+        kinds, dims = self._copied_types(node, inputs, env)
+        for n, (value, kind, old) in enumerate(zip(values, kinds, node.outputs, strict=True)):
+            b.recorder.set_type(value, kind)
+            adapters.set_type(value, kind)
+            if not old.name:
+                value.name = ""
+            if n < len(dims) and dims[n] is not None:
+                b.recorder.info(value).shape_value = dims[n]
+        if self.verbatim and node.op_type == "Constant" and not node.domain:
+            b.recorder.info(values[0]).const_value = array_of_constant(node)
+        return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
+
+    def _copied_types(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> tuple[list[OnnxType | None], Sequence[Shape | None]]:
+        """Types and dimensions of a copied node: inferred, else as the model says."""
+        written = [kind_of(v) for v in node.outputs]
+        holds_graphs = any(
+            a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+            for a in node.attributes.values()
+        )
+        if not self.verbatim or holds_graphs:
+            return written, ()
+        b = self.b
+        try:
+            op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
+            attributes = self.attributes_of(node, env)
+            call = b._call(op, inputs, attributes, len(node.outputs))
+            if call is None:
+                return written, ()
+            found = b._types(op, call, inputs, b._attributes(op, attributes)) or []
+        except (OnnxwrightError, UnknownError, AttributeError, ValueError):
+            return written, ()
+        kinds = [meet(a, k, trusted=False) for a, k in zip(found, written, strict=True)]
+        dims = values_of(call, kinds) if node.domain == "" else None
+        return kinds, dims or ()
+
+    def _copied_attribute(self, attr: ir.Attr, env: Env) -> ir.Attr:
+        if attr.is_ref():
+            name = attr.ref_attr_name or ""
+            value = self.attributes.get(name)
+            try:
+                return attr if value is None else ir.Attr(attr.name, attr.type, value)
+            except (TypeError, ValueError):
+                what = f"it is {value!r}, and the function reads it as {attr.type.name}"
+                raise_damage(Damage("structure", f"attribute {quoted(name)} of a call", what))
+        if attr.type is ir.AttributeType.GRAPH:
+            return ir.Attr(attr.name, attr.type, self._graph(attr.as_graph(), env))
+        if attr.type is ir.AttributeType.GRAPHS:
+            return ir.Attr(attr.name, attr.type, [self._graph(g, env) for g in attr.as_graphs()])
+        return attr
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def _inlined(
+        self, callee: ir.Function, node: ir.Node, inputs: Sequence[GraphValue | None]
+    ) -> Results:
+        """The results of a function of onnx_ir, its nodes made anew for these arguments."""
+        return self.inline(callee, inputs, self.attributes_of(node, {}))
+
+    def inline(
+        self,
+        function: ir.Function,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+    ) -> list[GraphValue | None]:
+        """The results of a function of onnx_ir, its nodes made anew for these arguments.
+
+        Args:
+            function: the function.
+            inputs: the arguments; None for an absent one.
+            attributes: values of attribute parameters; defaults are the function's.
+
+        Returns:
+            Its results.
+        """
+        values = {a.name: a.value for a in function.attributes.values() if a.value is not None}
+        values.update(attributes)
+        env: Env = dict.fromkeys(function.inputs)
+        env.update(zip(function.inputs, inputs))
+        inner = Replay(
+            self.b, function.opset_imports, values, self.functions, handler=self.handler,
+            calls=self.calls, carrier=self.carrier.inner() if self.carrier is not None else None,
+            references=self.references, tolerant=self.tolerant, verbatim=self.verbatim,
+            seen=self.seen,
+        )  # fmt: skip
+        return inner.run(function, list(function.outputs), env)
+
+    def _called(
+        self,
+        callee: ir.Function,
+        node: ir.Node,
+        inputs: Sequence[GraphValue | None],
+        env: Env,
+    ) -> Results:
+        """A call that stays one; its results have the types that the body gives them."""
+        made = self.copied(node, inputs, env)
+        b = self.b
+        kinds = self._result_types(callee, node, inputs)
+        for n, value in enumerate(made):
+            kind = meet(value.kind, kinds[n] if n < len(kinds) else None)
+            b.recorder.set_type(value.value, kind)
+            adapters.set_type(value.value, kind)
+            made[n] = b.wrap(value.value, kind)
+        return made
+
+    def _result_types(
+        self, callee: ir.Function, node: ir.Node, inputs: Sequence[GraphValue | None]
+    ) -> list[OnnxType | None]:
+        """What a function gives for arguments of these types, found by building it aside."""
+        if any(a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+               for a in node.attributes.values()):  # fmt: skip
+            return []
+        kinds = tuple(None if v is None else v.kind for v in inputs)
+        attributes = self.attributes_of(node, {})
+        key = (callee.identifier(), kinds, repr(sorted(attributes.items(), key=str)))
+        found = self.seen.types.get(key)
+        if found is None:
+            aside = self.b.aside()
+            values = [
+                None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
+            ]
+            every = {**self.functions, **self.calls}
+            # What a small function calls is built with it; each large one is built once.
+            small = self.seen.is_small(callee, every)
+            replay = Replay(
+                aside, {}, functions=every if small else {}, calls={} if small else every,
+                references=True, tolerant=True, seen=self.seen,
+            )  # fmt: skip
+            try:
+                results = replay.inline(callee, values, attributes)
+                found = [None if r is None else r.kind for r in results]
+            except (OnnxwrightError, UnknownError, KeyError):
+                found = [None] * len(callee.outputs)
+            self.seen.types[key] = found
+        return found
+
+    # -- attributes and bodies -----------------------------------------------------------------
+
+    def attributes_of(self, node: ir.Node, env: Env) -> dict[str, object]:
+        """The attributes of a node as a call takes them; bodies of control flow are callables."""
+        found: dict[str, object] = {}
+        for attr in node.attributes.values():
+            if attr.is_ref():
+                name = attr.ref_attr_name or ""
+                value = self.attributes.get(name)
+                if value is not None:
+                    found[attr.name] = value
+                elif self.references:
+                    found[attr.name] = adapters.reference(attr)
+            elif attr.type is ir.AttributeType.GRAPH:
+                if facts(node.op_type, node.domain).has_bodies:
+                    found[attr.name] = self.body(attr.as_graph(), env)
+                else:
+                    found[attr.name] = self._graph(attr.as_graph(), env)
+            elif attr.type is ir.AttributeType.GRAPHS:
+                graphs = [self._graph(graph, env) for graph in attr.as_graphs()]
+                found[attr.name] = ir.Attr(attr.name, ir.AttributeType.GRAPHS, graphs)
+            elif attr.type in (ir.AttributeType.TYPE_PROTO, ir.AttributeType.SPARSE_TENSOR):
+                found[attr.name] = attr
+            else:
+                found[attr.name] = attr.value
+        return found
+
+    def _graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
+        """A graph that an operator of another domain has, its nodes made anew."""
+        kinds = [(v.name or "x", kind_of(v)) for v in graph.inputs]
+        made, _ = body_graph(self.b, graph.name or "body", kinds, self.body(graph, env))
+        return made
+
+    def body(self, graph: ir.Graph, env: Env) -> Callable[..., tuple[GraphValue | None, ...]]:
+        """A body as a function of its inputs.
+
+        Args:
+            graph: the graph of an attribute.
+            env: the values around it.
+
+        Returns:
+            A function that makes its nodes anew and returns its results.
+        """
+
+        def body(*values: GraphValue) -> tuple[GraphValue | None, ...]:
+            inner = {**env, **dict(zip(graph.inputs, values, strict=True))}
+            if self.carrier is not None:
+                for source, value in zip(graph.inputs, values, strict=True):
+                    if value.value in self.b.recorder.scope.inputs:
+                        self.carrier.name(self.b, source, value)
+            return tuple(self.run(graph, list(graph.outputs), inner))
+
+        return body
+
+
+def _wanted(node: ir.Node) -> int:
+    """How many outputs of a node are needed: trailing absent ones are not."""
+    count = len(node.outputs)
+    droppable = facts(node.op_type, node.domain).droppable_outputs
+    while count > 1:
+        last = node.outputs[count - 1]
+        unread = droppable and not last.uses() and not last.is_graph_output()
+        if last.name and not unread:
+            break
+        count -= 1
+    return count
+
+
+def _without_trailing(inputs: Sequence[GraphValue | None]) -> Sequence[GraphValue | None]:
+    count = len(inputs)
+    while count and inputs[count - 1] is None:
+        count -= 1
+    return inputs[:count]
+
+
+def _axes(node: ir.Node, name: str, count: int) -> list[int]:
+    """The axes that a Scan has one of for each sequence, 0 where it does not say."""
+    attr = node.attributes.get(name)
+    return [0] * count if attr is None or attr.is_ref() else [int(a) for a in attr.as_ints()]
+
+
+def _has_other_meaning(node: ir.Node, imports: Mapping[str, int]) -> bool:
+    """Whether the builder does not know this form: Scan of version 8 has other inputs."""
+    return node.op_type == "Scan" and node.domain == "" and imports.get("", 1) < 9
+
+
+__all__ = ["Env", "Handler", "Replay", "Results"]

@@ -1,0 +1,125 @@
+"""Two nodes in one: `Shape` with a start and an end, convolutions that pad as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import onnx_ir as ir
+
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import RewriteContext
+
+
+def _shape_node(b: RewriteContext, value: Any) -> tuple[ir.Node, int, int] | None:
+    """The Shape node that made a value, with the axes it reads."""
+    node = b.made_by(value, "Shape")
+    if node is None or b.opset.version < 15:
+        return None
+    source = b.value_of(node.inputs[0])
+    if source.rank is None or any(a.is_ref() for a in node.attributes.values()):
+        return None
+    start = node.attributes["start"].as_int() if "start" in node.attributes else 0
+    end = node.attributes["end"].as_int() if "end" in node.attributes else source.rank
+    low, high, _ = slice(start, end).indices(source.rank)
+    return node, low, max(high, low)
+
+
+def _part(b: RewriteContext, node: ir.Node, start: int, end: int) -> GraphValue:
+    source = b.value_of(node.inputs[0])
+    attributes = {"start": start} if start else {}
+    if end != source.rank:
+        attributes["end"] = end
+    return b.standard("Shape", [source], attributes)
+
+
+class Site(NamedTuple):
+    """A call where it is made: what a rule needs to say what comes out."""
+
+    b: RewriteContext
+    call: OpCall
+    inputs: Sequence[Any]
+
+
+def part_of_shape(s: Site) -> GraphValue | None:
+    """A slice of a shape."""
+    found = _shape_node(s.b, s.inputs[0])
+    starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
+    if found is None or starts is None or ends is None or len(starts) != 1:
+        return None
+    node, low, high = found
+    first, last, _ = slice(starts[0], ends[0]).indices(high - low)
+    return _part(s.b, node, low + first, low + last) if first < last else None
+
+
+def gathered_shape(s: Site) -> GraphValue | None:
+    """Consecutive dimensions taken from a shape as a vector."""
+    found = _shape_node(s.b, s.inputs[0])
+    if found is None or len(s.call.shape(1)) != 1:
+        return None
+    node, low, high = found
+    places = [axis_in(n, high - low) for n in s.call.numbers(1)]
+    if not places or places != list(range(places[0], places[0] + len(places))):
+        return None
+    return _part(s.b, node, low + places[0], low + places[-1] + 1)
+
+
+def one_of_shape(s: Site, axes: tuple[int, ...]) -> GraphValue | None:
+    """One dimension taken from a shape as a scalar, and made a vector again."""
+    gather = s.b.made_by(s.inputs[0], "Gather")
+    if gather is None or axes not in ((0,), (-1,)) or s.call.shape(0) != ():
+        return None
+    if "axis" in gather.attributes and gather.attributes["axis"].as_int() != 0:
+        return None
+    index = s.b.constant_value(s.b.value_of(gather.inputs[1]))
+    found = _shape_node(s.b, s.b.value_of(gather.inputs[0]))
+    if found is None or index is None or index.size != 1:
+        return None
+    node, low, high = found
+    try:
+        place = low + axis_in(int(index.item()), high - low)
+    except UnknownError:
+        return None
+    return _part(s.b, node, place, place + 1)
+
+
+def padded_convolution(s: Site) -> GraphValue | None:
+    """A convolution of what was padded with zeros: the convolution pads."""
+    pad = s.b.made_by(s.inputs[0], "Pad")
+    rank = len(s.call.shape(0))
+    if pad is None or s.call.attributes.get("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    added = _zeros_around(s, pad, rank)
+    if added is None or any(added[:2]) or any(added[rank : rank + 2]) or min(added) < 0:
+        return None
+    given = s.call.attributes.get("pads") or [0] * (2 * rank - 4)
+    if not isinstance(given, (list, tuple)):
+        return None
+    space = [*added[2:rank], *added[rank + 2 :]]
+    pads = [a + int(b) for a, b in zip(given, space, strict=True)]
+    source = s.b.value_of(pad.inputs[0])
+    return s.b.standard(s.call.name, [source, *s.inputs[1:]], {**s.call.attributes, "pads": pads})
+
+
+def _zeros_around(s: Site, pad: ir.Node, rank: int) -> list[int] | None:
+    """How many zeros a Pad adds: before each axis, then after each; None for anything else."""
+    mode = pad.attributes.get("mode")
+    if mode is not None and (mode.is_ref() or mode.as_string() != "constant"):
+        return None
+    constants = [None if v is None else s.b.constant_value(s.b.value_of(v)) for v in pad.inputs[1:]]
+    there = [v is not None for v in pad.inputs[1:]]
+    if not constants or any(c is None for c, given in zip(constants, there, strict=True) if given):
+        return None
+    pads, value, axes = [*constants, None, None][:3]
+    if pads is None or (value is not None and value.any()):
+        return None
+    places = list(range(rank)) if axes is None else [axis_in(int(a), rank) for a in axes]
+    added = [0] * (2 * rank)
+    for n, axis in enumerate(places):
+        added[axis] += int(pads[n])
+        added[rank + axis] += int(pads[len(places) + n])
+    return added
+
+
+__all__ = ["gathered_shape", "one_of_shape", "padded_convolution", "part_of_shape"]

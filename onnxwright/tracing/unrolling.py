@@ -1,0 +1,227 @@
+"""Loops and Scans of a known number of iterations, written out where that takes fewer nodes.
+
+They are built aside first, with what is known of the values around: only then is it known how much
+of an iteration folds, whether its condition is certain, and how many nodes are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.operators.op_call import UnknownError
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.known_loops import first_row
+
+
+class Replaying(Protocol):
+    """What replays the nodes of a body: a `Replay`."""
+
+    @property
+    def b(self) -> BuildContext:
+        """The backend."""
+
+    def run(
+        self,
+        nodes: Iterable[ir.Node],
+        outputs: Sequence[ir.Value | None],
+        env: dict[ir.Value, GraphValue | None],
+        /,
+    ) -> list[GraphValue | None]:
+        """The values of outputs, given those of inputs."""
+
+    def value(
+        self, value: ir.Value, env: dict[ir.Value, GraphValue | None], /
+    ) -> GraphValue | None:
+        """What stands for a value of the source graph."""
+
+    def like(self, b: BuildContext, /) -> Replaying:
+        """A replay of the same nodes through another backend."""
+
+
+# Loops of more iterations are left alone.
+MOST_ITERATIONS = 16
+# Bytes of new constants that a loop may leave when it is written out.
+MOST_BYTES = 16 * 1024
+
+
+class NotKnownError(Exception):
+    """Whether there is a next iteration is only known when the model runs."""
+
+
+def iterations(
+    replay: Replaying, graph: ir.Graph, count: int, carried: Sequence[Any], env: Any
+) -> list[Any]:
+    """The results of a Loop whose body is written out.
+
+    Args:
+        replay: replays the nodes of the body.
+        graph: the body.
+        count: how often it runs at most.
+        carried: the first values that are carried.
+        env: the values around.
+
+    Returns:
+        What is carried in the end, then the stacked results.
+
+    Raises:
+        NotKnownError: a condition is not known.
+    """
+    rows: list[list[Any]] = [[] for _ in graph.outputs[len(carried) + 1 :]]
+    state = list(carried)
+    for n in range(count):
+        given = [replay.b.constant(np.array(n, np.int64)), replay.b.constant(np.array(True))]
+        inner = {**env, **dict(zip(graph.inputs, [*given, *state], strict=True))}
+        going, *made = replay.run(graph, list(graph.outputs), inner)
+        state = made[: len(carried)]
+        for row, value in zip(rows, made[len(carried) :], strict=True):
+            row.append(value)
+        known = None if going is None else replay.b.constant_value(going)
+        if known is None or known.size != 1:
+            if n + 1 < count:
+                raise NotKnownError
+        elif not known.item():
+            break
+    return [*state, *(_stacked(replay.b, row) for row in rows)]
+
+
+def _stacked(b: BuildContext, rows: Sequence[Any]) -> Any:
+    """Values with an axis in front, one after the other."""
+    each = [first_row(b, row) for row in rows]
+    return each[0] if len(each) == 1 else b.standard("Concat", each, {"axis": 0})
+
+
+def scanned_once(
+    replay: Replaying,
+    graph: ir.Graph,
+    axes: tuple[Sequence[int], Sequence[int]],
+    values: Any,
+    env: Any,
+) -> list[Any]:
+    """The results of a Scan over sequences of length 1.
+
+    Args:
+        replay: replays the nodes of the body.
+        graph: the body.
+        axes: the axes of the sequences that are scanned, and of those that are made.
+        values: the states and the sequences.
+        env: the values around.
+
+    Returns:
+        The states, then the sequences that are made.
+    """
+    b, (inner_axes, outer_axes) = replay.b, axes
+    states = len(values) - len(inner_axes)
+    slices = [
+        _with_axis(b, "Squeeze", v, a) for v, a in zip(values[states:], inner_axes, strict=True)
+    ]
+    inner = {**env, **dict(zip(graph.inputs, [*values[:states], *slices], strict=True))}
+    made = replay.run(graph, list(graph.outputs), inner)
+    rows = [
+        _with_axis(b, "Unsqueeze", v, a) for v, a in zip(made[states:], outer_axes, strict=True)
+    ]
+    return [*made[:states], *rows]
+
+
+def _with_axis(b: BuildContext, name: str, value: Any, axis: int) -> Any:
+    """A Squeeze or Unsqueeze of one axis."""
+    if b.opset.version < 13:
+        return b.standard(name, [value], {"axes": [axis]})
+    return b.standard(name, [value, b.constant(np.array([axis], np.int64))])
+
+
+def is_worth_it(
+    replay: Replaying, graph: ir.Graph, env: Any, write: Callable[[Any, Any], list[Any]],
+    given: Sequence[GraphValue | None],
+) -> bool:  # fmt: skip
+    """Whether a body that is written out has no more nodes than the node that has it.
+
+    Args:
+        replay: replays the nodes.
+        graph: the body.
+        env: the values around.
+        write: writes it out: it is called with a replay aside, stand-ins for the values around,
+            and returns the results.
+        given: the inputs of the node.
+
+    Returns:
+        False where it has more, larger constants are left, or nothing is certain.
+    """
+    aside = replay.b.aside()
+
+    def stand_in(value: GraphValue | None) -> GraphValue | None:
+        if value is None:
+            return None
+        known = replay.b.constant_value(value)
+        if known is not None and known.dtype != object:
+            return aside.constant(known)
+        return aside.input("x", value.kind)
+
+    around: dict[ir.Value, GraphValue | None] = {}
+    for value in _free_values(graph):
+        try:
+            around[value] = stand_in(replay.value(value, env))
+        except KeyError:
+            return False
+    inner = replay.like(aside)
+    try:
+        made = write(inner, (around, [stand_in(v) for v in given]))
+    except (NotKnownError, OnnxwrightError, UnknownError, KeyError, ValueError, AttributeError):
+        return False
+    nodes, size = _left(aside, [v for v in made if v is not None])
+    before = 1 + sum(1 for n in all_nodes(graph) if not _is_free(n))
+    return nodes <= before and size <= MOST_BYTES
+
+
+def _is_free(node: ir.Node) -> bool:
+    return not node.domain and node.op_type in ("Constant", "Identity")
+
+
+def _free_values(graph: ir.Graph) -> list[ir.Value]:
+    """The values from around that a body reads."""
+    made = {*graph.inputs, *graph.initializers.values()}
+    found: dict[ir.Value, None] = {}
+    inside = [graph]
+    while inside:
+        one = inside.pop()
+        made.update(one.inputs)
+        for node in one:
+            made.update(node.outputs)
+            inside += subgraphs(node)
+    for node in all_nodes(graph):
+        found.update(dict.fromkeys(v for v in node.inputs if v is not None and v not in made))
+        for inner in subgraphs(node):
+            found.update(dict.fromkeys(v for v in inner.outputs if v not in made))
+    found.update(dict.fromkeys(v for v in graph.outputs if v not in made))
+    return list(found)
+
+
+def _left(aside: BuildContext, values: Sequence[GraphValue]) -> tuple[int, int]:
+    """How many nodes results need, and how many bytes of constants."""
+    nodes: dict[ir.Node, None] = {}
+    constants: dict[ir.Value, int] = {}
+    waiting: list[ir.Value | None] = [v.value for v in values]
+    while waiting:
+        value = waiting.pop()
+        node = None if value is None else value.producer()
+        if value is not None and node is None and value in aside.pool:
+            known = aside.constant_value(aside.wrap(value, None))
+            constants[value] = 0 if known is None else known.nbytes
+        if node is None or node in nodes:
+            continue
+        nodes[node] = None
+        waiting += node.inputs
+        for graph in subgraphs(node):
+            for inner in all_nodes(graph):
+                nodes[inner] = None
+                waiting += inner.inputs
+    return len(nodes), sum(constants.values())
+
+
+__all__ = ["MOST_ITERATIONS", "NotKnownError", "is_worth_it", "iterations", "scanned_once"]

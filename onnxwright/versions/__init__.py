@@ -1,0 +1,1 @@
+"""Models converted between opset versions, up and down."""

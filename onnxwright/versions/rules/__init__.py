@@ -1,0 +1,29 @@
+"""Adapters by topic; importing this package registers them all."""
+
+from onnxwright.versions.rules import (
+    axes,
+    before_seven,
+    down_axes,
+    down_neural,
+    down_windows,
+    einsums,
+    ml,
+    neural,
+    scattering,
+    trees,
+    windows,
+)
+
+__all__ = [
+    "axes",
+    "before_seven",
+    "down_axes",
+    "down_neural",
+    "down_windows",
+    "einsums",
+    "ml",
+    "neural",
+    "scattering",
+    "trees",
+    "windows",
+]

@@ -1,0 +1,141 @@
+"""Encoders and decoders as two files: their tokens in ONNX Runtime are those of transformers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import onnxwright as ow
+from onnxwright.errors import ExportValueError
+
+pytest.importorskip("transformers", reason="the models are of transformers")
+ort = pytest.importorskip("onnxruntime", reason="the folders run in it")
+
+from tests.exporter.decoder_models import PAIRS, pair  # noqa: E402 - needs transformers
+
+_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+
+
+def tokens_of(folder: Path, config: dict[str, Any], source: dict[str, Any], steps: int) -> Any:
+    """Greedy tokens of a folder in ONNX Runtime, without any code of ours."""
+    encoder, decoder = (
+        ort.InferenceSession(str(folder / config["model"][part]["filename"]))
+        for part in ("encoder", "decoder")
+    )
+    names = [v.name for v in encoder.get_outputs()]
+    encoded = dict(zip(names, encoder.run(None, source), strict=True))
+    feeds = {
+        name.replace("present", "past_key_values"): array
+        for name, array in encoded.items()
+        if name.startswith("present")
+    }
+    inputs = {v.name: v for v in decoder.get_inputs()}
+    for name in ("encoder_hidden_states", "encoder_attention_mask"):
+        if name in inputs:
+            feeds[name] = encoded.get(name, source.get("attention_mask"))
+    batch = len(next(iter(source.values())))
+    for name, value in inputs.items():
+        if ".decoder." in name:
+            heads, size = value.shape[1], value.shape[3]
+            feeds[name] = np.zeros((batch, heads, 0, size), _TYPES[value.type])
+    ids = np.full((batch, 1), config["model"]["decoder_start_token_id"])
+    outputs = [v.name for v in decoder.get_outputs()]
+    found = []
+    for _ in range(steps):
+        results = dict(zip(outputs, decoder.run(None, {**feeds, "input_ids": ids}), strict=True))
+        ids = results["logits"][:, -1].argmax(-1)[:, None]
+        found.append(ids[:, 0].tolist())
+        feeds |= {
+            name.replace("present", "past_key_values"): array
+            for name, array in results.items()
+            if name.startswith("present")
+        }
+    return np.array(found).T
+
+
+def sources(model: Any, batch: int) -> dict[str, Any]:
+    """What the encoder reads: rows with padding at the end where it reads tokens."""
+    if model.main_input_name == "input_ids":
+        ids = torch.tensor([[7, 11, 13, 17, 19], [5, 9, 4, 0, 0], [3, 4, 8, 6, 0]])[:batch]
+        return {"input_ids": ids, "attention_mask": (ids != 0).long()}
+    drawn = torch.Generator().manual_seed(3)
+    return {"input_features": torch.randn(batch, 8, 60, generator=drawn)}
+
+
+def check_tokens(model: Any, folder: Path, name: str, steps: int = 8) -> None:
+    import transformers as hub
+
+    config = json.loads((folder / name).read_text())
+    for batch in (1, 3):
+        given = sources(model, batch)
+        model.generation_config = hub.GenerationConfig(
+            decoder_start_token_id=config["model"]["decoder_start_token_id"],
+            eos_token_id=99_999,
+            pad_token_id=0,
+        )
+        how = {"max_new_tokens": steps, "do_sample": False}
+        expected = hub.GenerationMixin.generate(model, **given, **how)[:, 1:].numpy()
+        assert len(set(expected.flat)) > batch  # more than one token again and again
+        arrays = {n: tensor.numpy() for n, tensor in given.items()}
+        np.testing.assert_array_equal(tokens_of(folder, config, arrays, steps), expected)
+
+
+def check(name: str, folder: Path, weights: str = "float32") -> Any:
+    model = pair(name)
+    report = ow.export_decoder(model, folder, weights=weights)
+    assert report.tokens_equal, str(report)
+    assert [(c.batch, c.equal, c.total) for c in report.checks] == [(1, 12, 12), (3, 36, 36)]
+    return model, report
+
+
+def test_t5(tmp_path: Path) -> None:
+    model, report = check("T5ForConditionalGeneration", tmp_path / "out")
+    assert report.files == (
+        "decoder.onnx", "decoder.onnx.data", "decoder_config.json", "encoder.onnx",
+        "encoder.onnx.data",
+    )  # fmt: skip
+    assert report.type == ""
+    assert "no type for t5" in report.notes[0]
+    assert report.checks[1].padded
+    check_tokens(model, tmp_path / "out", "decoder_config.json")
+    inputs = [v.name for v in ow.load(tmp_path / "out" / "decoder.onnx").graph.inputs]
+    assert {"past_key_values.1.decoder.key", "past_key_values.1.encoder.value"} < set(inputs)
+
+
+def test_whisper(tmp_path: Path) -> None:
+    model, report = check("WhisperForConditionalGeneration", tmp_path / "out")
+    assert report.type == "whisper"
+    check_tokens(model, tmp_path / "out", "genai_config.json")
+    config = json.loads((tmp_path / "out" / "genai_config.json").read_text())["model"]
+    assert config["encoder"]["inputs"] == {"audio_features": "input_features"}
+    assert config["context_length"] == 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(PAIRS) - {"T5ForConditionalGeneration"}))
+def test_tokens(name: str, tmp_path: Path) -> None:
+    model, report = check(name, tmp_path / "out")
+    if model.main_input_name in ("input_ids", "input_features") and "Speech" not in name:
+        check_tokens(model, tmp_path / "out", next(n for n in report.files if n.endswith("json")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["float16", "int8", "int4"])
+def test_smaller_weights(weights: str, tmp_path: Path) -> None:
+    model = pair("BartForConditionalGeneration")
+    report = ow.export_decoder(model, tmp_path / "out", weights=weights)
+    assert max(check.error for check in report.checks) < (0.02 if weights != "int4" else 1)
+
+
+def test_examples_of_the_encoder() -> None:
+    model = pair("WhisperForConditionalGeneration")
+    with pytest.raises(ExportValueError, match="no tensor `input_features`"):
+        ow.export_decoder(model, "out", inputs={"features": torch.ones(1)})
+    with pytest.raises(ExportValueError, match="does not run with an example"):
+        ow.export_decoder(model, "out", inputs={"input_features": torch.ones(1, 8, 10)})
+    assert ow.cache_of(model, 3, 4).cross_attention_cache.layers[1].keys.shape == (3, 4, 30, 16)

@@ -1,0 +1,400 @@
+"""What a capture calls in the place of functions of PyTorch and of libraries."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.exporter.capture import strategies  # noqa: E402
+from onnxwright.exporter.capture.replacements import entries, table  # noqa: E402
+from onnxwright.exporter.capture.replacements.changes import active  # noqa: E402
+from onnxwright.exporter.capture.replacements.table import Entry  # noqa: E402
+
+nn, functional = torch.nn, torch.nn.functional
+
+
+@pytest.fixture
+def own() -> Iterator[Callable[..., Any]]:
+    """`export_replacement`, whose entries are removed at the end of the test."""
+    before = {name: list(found) for name, found in table._BY_NAME.items()}
+    yield ow.export_replacement
+    table._BY_NAME.clear()
+    table._BY_NAME.update(before)
+
+
+class Calls(nn.Module):  # type: ignore[misc]
+    """A module whose `forward` is a function of this file."""
+
+    def __init__(self, function: Callable[..., Any], **parts: Any) -> None:
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x: Any) -> Any:
+        return self.function(self, x)
+
+
+def mean_of(_: Any, x: Any) -> Any:
+    return statistics.fmean([x, x + 2])
+
+
+def doubled(x: Any) -> Any:
+    return x * 2 if x.sum() > 0 else x
+
+
+class Scale:
+    """An object of a library: its method decides by values."""
+
+    def by(self, x: Any) -> Any:
+        return x * x.sum().item()
+
+
+SCALED_BY = Scale.by
+
+
+def scaled(self: Any, x: Any) -> Any:
+    return self.scale.by(x)
+
+
+# -- entries of users ------------------------------------------------------------------------------
+
+
+def test_a_function_is_called_in_the_place_of_a_librarys(own: Any) -> None:
+    @own("statistics.fmean", reason="it makes floats of tensors")
+    def fmean(_: Any, data: Any) -> Any:
+        return torch.stack(list(data)).mean()
+
+    program = ow.export(Calls(mean_of), (torch.tensor(1.0),))
+    assert program(torch.tensor(4.0)).item() == 5
+    assert statistics.fmean([1, 2]) == 1.5
+
+
+def test_a_method_is_replaced_and_what_replaces_it_may_decide_by_values(own: Any) -> None:
+    @own(f"{__name__}.Scale.by", reason="it reads a value")
+    def by(_: Any, self: Scale, x: Any) -> Any:
+        return x * 2 if x.sum() > 0 else x
+
+    x = torch.ones(2)
+    program = ow.export(Calls(scaled, scale=Scale()), (x,))
+    assert [program(v).tolist() for v in (x, -x)] == [[2, 2], [-1, -1]]
+
+
+@pytest.mark.parametrize("capture", ["strict", "non-strict", "source", "draft"])
+def test_every_way_to_capture_takes_the_replacement(own: Any, capture: str) -> None:
+    own(f"{__name__}.Scale.by", reason="it reads a value")(lambda _, self, x: x + 1)
+    program = ow.export(Calls(scaled, scale=Scale()), (torch.ones(2),), capture=capture)
+    assert program(torch.ones(2)).tolist() == [2, 2]
+    assert Scale().by(torch.ones(2)).tolist() == [2, 2]
+    assert Scale.by is SCALED_BY
+
+
+def test_code_without_source_takes_the_replacement(own: Any) -> None:
+    own("torch.nn.functional.softplus", reason="a test")(lambda _, x: x + 1)
+    names: dict[str, Any] = {"functional": functional}
+    exec("def run(self, x):\n    return functional.softplus(x)", names)
+    program = ow.export(Calls(names["run"]), (torch.ones(2),))
+    assert program(torch.ones(2)).tolist() == [2, 2]
+
+
+def test_a_replacement_may_call_what_it_replaces(own: Any) -> None:
+    @own("torch.nn.functional.softplus", reason="of half the slope")
+    def softplus(softplus: Any, x: Any) -> Any:
+        return softplus(x) / 2
+
+    @own(f"{__name__}.doubled", reason="of a function of Python")
+    def thrice(doubled: Any, x: Any) -> Any:
+        return doubled(x) + x
+
+    x = torch.ones(2)
+    program = ow.export(Calls(lambda _, x: (functional.softplus(x), doubled(x))), (x,))
+    half, three = program(x)
+    torch.testing.assert_close(half, functional.softplus(x) / 2)
+    assert three.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("target", "versions", "is_used"),
+    [
+        ("torch.nn.functional.softplus", {}, True),
+        ("torch.nn.functional.softplus", {"first": "2.10"}, True),
+        ("torch.nn.functional.softplus", {"last": "2.9"}, False),
+        ("torch.nn.functional.softplus", {"first": "99"}, False),
+        ("torch.*.softplus", {}, True),
+        ("jax.*.softplus", {}, False),
+        ("no_such_library.softplus", {}, False),
+    ],
+)
+def test_an_entry_is_for_its_target_and_versions(
+    own: Any, target: str, versions: dict[str, str], is_used: bool
+) -> None:
+    def library_function(x: Any) -> Any:
+        return x
+
+    library_function.__module__, library_function.__qualname__ = "torch.nn.x", "softplus"
+    library_function.__name__ = "softplus"
+    f: Any = library_function if "*" in target else functional.softplus
+    own(target, reason="a test", **versions)(lambda x: x)
+    with entries.changed("every"):
+        assert (table.replaced(f) is not None) is is_used
+    assert active() is None
+    assert table.replaced(f) is None, "outside a capture nothing is replaced"
+
+
+def test_a_target_without_a_module_is_refused(own: Any) -> None:
+    with pytest.raises(ValueError, match="`softplus` has no module"):
+        own("softplus", reason="a test")
+
+
+# -- the package's own table -----------------------------------------------------------------------
+
+
+def test_every_entry_says_why_and_each_target_is_there_once() -> None:
+    every: list[Entry] = [*entries.CALLS, *(e for way in entries.CHANGES.values() for e in way)]
+    assert all(len(entry.reason) > 20 for entry in every)
+    targets = [entry.target for entry in every]
+    assert sorted(set(targets)) == sorted(targets)
+    there = [e for e in entries.CALLS if e.library == "torch" and e.is_for(torch.__version__)]
+    assert all(table.found_at(entry.target) is not None for entry in there)
+
+
+def test_a_capture_of_a_relu_enters_at_most_five_context_managers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those around `torch.export.export`, and those that they enter."""
+    ow.export(nn.ReLU(), (torch.ones(2),))  # what is made once
+    kind, entered = contextlib._GeneratorContextManager, []
+    enter = kind.__enter__
+
+    def counted(self: Any) -> Any:
+        entered.append(f"{self.func.__module__}.{self.func.__qualname__}")
+        return enter(self)
+
+    monkeypatch.setattr(kind, "__enter__", counted)
+    monkeypatch.setattr(torch.export, "export", lambda *_, **__: None)
+    with entries.changed("every", nn.ReLU()):
+        strategies.non_strict(nn.ReLU(), (torch.ones(2),), {}, None)
+    ours = [name for name in entered if name.startswith("onnxwright")]
+    assert len(ours) + len(["SizeTensors"]) <= 5, ours
+
+
+# -- still needed: a program that is wrong, or refused, without the entry --------------------------
+
+NEEDED: dict[str, tuple[Callable[[], nn.Module], Any]] = {}
+"""Target -> what makes a program that needs the entry, and its dynamic sizes."""
+ELSEWHERE = {
+    "test_static_caches.py": "transformers.cache_utils.*",
+    "test_decoders.py": "transformers.masking_utils.*pad*",
+    "test_recurrences.py": "transformers.models.*",
+    "test_vision_language.py": "transformers.vision_utils",
+    "test_ode_solvers.py": "torchdiffeq.*",
+    "test_flex_attention.py": "torch.nn.attention.flex_attention",
+    "test_rnn.py": "torch.*.forward",
+    "test_torch_func.py": "torch.*forward_ad",
+    "test_quotients_of_sizes.py": "torch.fx.experimental.sym_node.SymNode",
+    "test_one_side_for_all_sizes.py": "torch._subclasses.fake_impls._view_meta",
+    "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
+    "test_control_flow.py": "torch._dynamo.*",
+    "test_seeded_draws.py": "torch.random.manual_seed",
+    "test_forms.py": "torch._efficientzerotensor",
+}
+"""File with the tests of entries that need a whole model or a library -> targets."""
+
+
+def needs(target: str, sizes: Any = None) -> Callable[[Any], Any]:
+    """Say that a program needs an entry."""
+
+    def add(make: Callable[[], nn.Module]) -> Any:
+        NEEDED[target] = make, sizes
+        return make
+
+    return add
+
+
+def casting(name: str, dtype: Any) -> Callable[[], nn.Module]:
+    layer = nn.Linear(3, 3).to(dtype)
+    return lambda: Calls(
+        lambda self, x: getattr(self.layer, name)()(x.to(dtype)).float(), layer=layer
+    )
+
+
+for _name, _dtype in (("float", torch.float32), ("double", torch.float64),
+                      ("half", torch.float16), ("bfloat16", torch.bfloat16)):  # fmt: skip
+    needs(f"torch.nn.Module.{_name}")(casting(_name, _dtype))
+
+
+@needs("torch.nn.Module.to")
+def _moves() -> Any:
+    return Calls(lambda self, x: self.layer.to(x.dtype)(x), layer=nn.Linear(3, 3))
+
+
+@needs("torch.nn.functional.scaled_dot_product_attention", ({0: "n"},))
+def _attends() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        q = x[None, None]
+        return functional.scaled_dot_product_attention(q, q, q, is_causal=q.shape[2] > 1)
+
+    return Calls(run)
+
+
+@needs("torch.manual_seed")
+def _draws() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        torch.manual_seed(3)
+        return x + torch.randn(3)
+
+    return Calls(run)
+
+
+@needs("torch._VF._pack_padded_sequence", ({0: "n"},))
+@needs("torch.nn.GRU.forward", ({0: "n"},))
+def _packs() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        lengths = (x[:, :, 0] > -9).sum(1)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, False)
+        y, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], True)
+        return y
+
+    return Calls(run, gru=nn.GRU(3, 2, batch_first=True))
+
+
+@needs("torch.onnx.is_in_onnx_export")
+def _asks() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        return x * 2 if torch.onnx.is_in_onnx_export() or not torch.compiler.is_exporting() else x
+
+    return Calls(run)
+
+
+@needs("torch.distributions.Distribution._validate_args")
+def _samples() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        return torch.distributions.Normal(x, x.exp()).log_prob(x + 1)
+
+    return Calls(run)
+
+
+@needs("torch._export.non_strict_utils._tensor_min_max", ({0: "n"},))
+def _limits() -> Any:
+    return Calls(lambda self, x: x * min(x.shape[0] / 2, 2.5))
+
+
+@needs("builtins.isinstance", ({0: "n"},))
+def _asks_for_kind() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        return x * 2 if isinstance(x.shape[0], int) else x
+
+    return Calls(run)
+
+
+@needs("transformers.masking_utils._ignore_bidirectional_mask_sdpa")
+def _encodes() -> Any:
+    masks = pytest.importorskip("transformers.masking_utils")
+
+    def run(self: Any, x: Any) -> Any:
+        given = masks._ignore_bidirectional_mask_sdpa(None, x.shape[0], None)
+        return x if given else x + 1
+
+    return Calls(run)
+
+
+@needs("torch._functorch.apis.vmap_impl", ({0: "n"},))
+def _maps_in_chunks() -> Any:
+    return Calls(lambda self, x: torch.vmap(torch.sin, chunk_size=2)(x))
+
+
+@needs("torch._subclasses.fake_impls.op_implementations_dict", ({0: "n"},))
+def _one_kernel() -> Any:
+    return Calls(lambda self, x: torch.cov(x.T))
+
+
+@needs("torch.fx.proxy.TracerBase._filter_traceback_frames")
+def _lines() -> Any:
+    return Calls(lambda self, x: _helper(x))
+
+
+def _helper(x: Any) -> Any:
+    return x.sin()
+
+
+@needs("torch._subclasses.fake_impls.op_implementations_checks", ({0: "n"},))
+def _sparse() -> Any:
+    return Calls(lambda self, x: torch.sparse.mm(torch.eye(3).to_sparse(), x.T).T)
+
+
+@needs("torch._subclasses.FakeTensor.tolist", ({0: "n"},))
+def _splits() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        sizes = (x[:, 0] * 0 + 1).long()
+        return torch.cat(torch.split(x, sizes.tolist()))
+
+    return Calls(run)
+
+
+@needs("builtins.range", ({0: "n"},))
+def _one_iteration() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        parts = [x[start : start + x.shape[0]] for start in range(0, x.shape[0], x.shape[0])]
+        return torch.cat(parts) * len(parts)
+
+    return Calls(run)
+
+
+def still_works(target: str) -> bool:
+    """Whether the program of an entry is captured in one way, and computes what the module does."""
+    make, sizes = NEEDED[target]
+    way = "substitutes" if target in SUBSTITUTED else "non-strict"
+    torch.manual_seed(0)
+    x = torch.randn(4, 5, 3) if make is _packs else torch.randn(4, 3)
+    model = make().eval()
+    try:
+        program = ow.export(model, (x,), dynamic_shapes=sizes, capture=way)
+        more = [torch.cat([x, x, x[:1]])] if sizes else []
+        for given in (x, *more):
+            torch.testing.assert_close(program(given), model(given), rtol=1e-3, atol=1e-3)
+    except (ow.ExportError, AssertionError, RuntimeError):
+        return False
+    if "traceback" in target:
+        nodes = [n for n in program.exported_program.graph.nodes if n.op == "call_function"]
+        return "in _helper" in nodes[-1].stack_trace
+    return True
+
+
+SUBSTITUTED = {entry.target for entry in entries.CHANGES["substitutes"]}
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("target", NEEDED)
+def test_an_entry_is_still_needed(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the last check fails, the library does without: the entry gets a last version."""
+    assert still_works(target)
+    changes = {
+        way: tuple(entry for entry in made if entry.target != target)
+        for way, made in entries.CHANGES.items()
+    }
+    monkeypatch.setattr(entries, "CHANGES", changes)
+    left = {
+        name: [entry for entry in found if entry.target != target]
+        for name, found in table._BY_NAME.items()
+    }
+    monkeypatch.setattr(table, "_BY_NAME", left)
+    assert not still_works(target)
+
+
+def test_every_entry_has_a_program_that_needs_it() -> None:
+    targets = [e.target for e in (*entries.CALLS, *sum(entries.CHANGES.values(), ()))]
+    there = [target for target in targets if target not in NEEDED]
+    for target in there:
+        assert any(fnmatchcase(target, pattern) for pattern in ELSEWHERE.values()), target
+    for file, pattern in ELSEWHERE.items():
+        assert any(fnmatchcase(target, pattern) for target in there), pattern
+        assert (Path(__file__).parent / file).is_file()

@@ -1,0 +1,316 @@
+"""Extracting, composing, shapes, names and weights of finished models."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import numpy_helper, parser
+
+import onnxwright as ow
+from onnxwright.errors import ModelToolError
+from tests.versions.backend_cases import run, same
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
+
+
+def model_of(text, functions="", version=18, imports="", **arrays):
+    head = f'<ir_version: 10, opset_import: ["" : {version}{imports}]>'
+    model = parser.parse_model(f"{head} {text} {functions}")
+    for name, array in arrays.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return model
+
+
+def checked(model):
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def names(infos):
+    return [i.name for i in infos]
+
+
+BRANCHES = """g (float[1,3,4] x, bool c) => (float[3,4] y) {
+    s = Constant<value=int64[2]{3,4}>()
+    r = Reshape(x, s)
+    big = Exp(r)
+    q = If(c) <then_branch = t () => (float[3,4] p) { p = Add(big, w) },
+               else_branch = e () => (float[3,4] k) { k = f.twice(r) }>
+    y = Neg(q)
+}"""
+TWICE = '<domain: "f", opset_import: ["" : 18, "f" : 1]> twice (x) => (y) { y = f.sum(x, x) }'
+SUM = '<domain: "f", opset_import: ["" : 18]> sum (a, b) => (c) { c = Add(a, b) }'
+OTHER = '<domain: "f", opset_import: ["" : 18]> unused (a) => (c) { c = Neg(a) }'
+
+
+def branches():
+    return model_of(
+        BRANCHES, TWICE + SUM + OTHER, imports=', "f" : 1', w=np.ones((3, 4), np.float32)
+    )
+
+
+class TestExtract:
+    def test_bodies_captured_values_and_functions_come_along(self):
+        part = checked(ow.extract(branches(), ["r", "c"], ["q"]))
+        assert names(part.graph.input) == ["r", "c"]
+        assert [n.op_type for n in part.graph.node] == ["Exp", "If"]
+        assert names(part.functions) == ["twice", "sum"]
+        whole = branches()
+        whole.graph.output.append(onnx.helper.make_tensor_value_info("q", 1, [3, 4]))
+        for flag in (True, False):
+            expected = run(whole, [X, np.array(flag)])[1]
+            assert same([expected], run(part, [X[0], np.array(flag)]))
+
+    def test_a_captured_value_may_be_the_cut(self):
+        part = checked(ow.extract(branches(), ["big", "r", "c"], ["q"]))
+        assert [n.op_type for n in part.graph.node] == ["If"]
+
+    def test_weights_that_are_not_needed_stay_behind(self):
+        assert not ow.extract(branches(), "x", "big").graph.initializer
+
+    def test_an_initializer_may_become_an_input_or_an_output(self):
+        part = checked(ow.extract(branches(), ["big", "r", "c", "w"], ["q"]))
+        assert names(part.graph.input)[-1] == "w"
+        assert not part.graph.initializer
+        part = checked(ow.extract(branches(), ["r"], ["big", "w"]))
+        assert same([np.exp(X[0]), np.ones((3, 4), np.float32)], run(part, [X[0]]))
+
+    @pytest.mark.parametrize(
+        ("inputs", "outputs", "code"),
+        [
+            (["nothing"], ["y"], "OW876"),
+            (["x"], ["p"], "OW876"),
+            (["x"], ["y"], "OW877"),
+            (["x"], [], "OW882"),
+            (["x", "x"], ["r"], "OW882"),
+            (["r"], ["r"], "OW879"),
+            ([3], ["r"], "OW882"),
+        ],
+    )
+    def test_refused(self, inputs, outputs, code):
+        with pytest.raises(ModelToolError, match=code):
+            ow.extract(branches(), inputs, outputs)
+
+    def test_what_is_given_stays(self, tmp_path):
+        model = branches()
+        before = model.SerializeToString()
+        ow.extract(model, ["r", "c", "w"], ["q"])
+        assert model.SerializeToString() == before
+        onnx.save(model, tmp_path / "a.onnx")
+        path = ow.extract(tmp_path / "a.onnx", "x", "big", output=tmp_path / "b.onnx")
+        assert names(onnx.load(path).graph.output) == ["big"]
+        assert isinstance(ow.extract(ir.from_proto(model), "x", "big"), ir.Model)
+
+
+A = "a (float[N,3] x) => (float[N,3] y, float[N,3] z) { t = Mul(x, w) y = Abs(t) z = f.g(t) }"
+G = '<domain: "f", opset_import: ["" : 18]> g (x) => (y) { y = Neg(x) }'
+B = "b (float[N,3] y, float[N,3] k) => (float[N] o) { t = Mul(y, w) u = f.g(t) v = Add(u, k) o = ReduceSum(v, ax) }"  # noqa: E501
+G2 = '<domain: "f", opset_import: ["" : 18]> g (x) => (y) { y = Sqrt(x) }'
+W = np.array([1, 2, 3], np.float32)
+
+
+def first():
+    return model_of(A, G, imports=', "f" : 1', w=W)
+
+
+def second(function=G2):
+    b = B.replace("ReduceSum(v", "ReduceSum<keepdims=0>(v")
+    return model_of(b, function, imports=', "f" : 1', w=W + 1, ax=np.array([1]))
+
+
+class TestCompose:
+    def test_names_and_functions_that_clash(self):
+        made = checked(ow.compose(first(), second()))
+        assert names(made.graph.input) == ["x", "k"]
+        assert names(made.graph.output) == ["z", "o"]
+        assert names(made.functions) == ["g", "g_1"]
+        x, k = np.abs(X[0, :, :3]), X[0, :, 1:]
+        y, z = run(first(), [x])
+        (o,) = run(second(), [y, k])
+        assert same([z, o], run(made, [x, k]))
+
+    def test_equal_functions_once(self):
+        assert names(ow.compose(first(), second(G)).functions) == ["g"]
+
+    def test_prefix_and_pairs(self):
+        made = checked(ow.compose(first(), second(), {"z": "y"}, prefix="b_"))
+        assert names(made.graph.input) == ["x", "b_k"]
+        assert names(made.graph.output) == ["y", "b_o"]
+
+    def test_chosen_outputs(self):
+        made = checked(ow.compose(first(), second(), outputs=["o", "y"]))
+        assert names(made.graph.output) == ["o", "y"]
+
+    def test_opset_versions_meet(self):
+        old = model_of(
+            "b (float[N,3] y) => (float[N] o) { o = ReduceSum<axes=[1], keepdims=0>(y) }",
+            version=11,
+        )
+        made = checked(ow.compose(first(), old))
+        assert {o.domain: o.version for o in made.opset_import}[""] == 18
+
+    def test_one_output_for_two_inputs_and_a_body(self):
+        a = model_of("a (float[2] x) => (float[2] y) { y = Abs(x) }")
+        b = model_of(
+            "b (float[2] p, float[2] q, bool c) => (float[2] r, float[2] p2) { p2 = Identity(p) "
+            "r = If(c) <then_branch = t () => (float[2] u) { u = Add(p, q) }, "
+            "else_branch = e () => (float[2] v) { v = Sub(p, x) }> }",
+            x=np.ones(2, np.float32),
+        )
+        made = checked(ow.compose(a, b, [("y", "p"), ("y", "q")]))
+        x = np.array([-1, 2], np.float32)
+        for flag in (True, False):
+            want = run(b, [np.abs(x), np.abs(x), np.array(flag)])
+            assert same(want, run(made, [x, np.array(flag)]))
+
+    @pytest.mark.parametrize(
+        ("io_map", "code"),
+        [
+            ({"y": "nothing"}, "OW876"),
+            ({"no": "y"}, "OW876"),
+            ([("y", "k"), ("z", "k")], "OW882"),
+            ({"z": "k"}, "OW879"),
+        ],
+    )
+    def test_refused(self, io_map, code):
+        with pytest.raises(ModelToolError, match=code):
+            ow.compose(first(), second(), io_map)
+
+
+class TestSetShapes:
+    def test_dynamic_and_fixed(self):
+        model = model_of(
+            "g (float[1,3,4] x) => (float[1,12] y) { s = Constant<value=int64[2]{0,-1}>() "
+            "y = Reshape(x, s) }"
+        )
+        made = checked(ow.set_shapes(model, {"x": ["batch", None, "seq"]}))
+        assert "float[batch,3,seq] x" in onnx.printer.to_text(made)
+        given = np.ones((5, 3, 7), np.float32)
+        assert run(made, [given])[0].shape == (5, 21)
+        back = ow.set_shapes(made, dims={"batch": 2, "seq": "length"})
+        # onnx before 1.22 prints such a dimension without quotes.
+        text = onnx.printer.to_text(back).replace('"', "")
+        assert "float[2,3,length] x) => (float[2,3*length] y)" in text
+
+    @pytest.mark.parametrize(
+        ("body", "blamed"),
+        [
+            ("s = Constant<value=int64[2]{2,6}>() y = Reshape(x, s)", "Reshape"),
+            ("s = Constant<value=int64[2]{2,-1}>() r = Reshape(x, s) y = MatMul(r, w)", "MatMul"),
+            ("o = ConstantOfShape(k) q = Concat<axis=2>(x, o) y = Reshape(q, t)", None),
+        ],
+    )  # fmt: skip
+    def test_sizes_that_are_baked_in(self, body, blamed):
+        model = model_of(
+            f"g (float[1,3,4] x) => (float[a,b] y) {{ {body} }}",
+            w=np.ones((6, 2), np.float32),
+            t=np.array([0, -1]),
+            k=np.array([1, 3, 4]),
+        )
+        with pytest.raises(ModelToolError, match="OW880") as caught:
+            ow.set_shapes(model, {"x": ["batch", 3, 4]})
+        if blamed:
+            assert caught.value.diagnostic.operation == blamed
+            assert "Reshape" in caught.value.diagnostic.cause
+
+    def test_a_node_without_outputs_is_left(self):
+        model = model_of("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+        model.graph.node.add(op_type="Reshape", input=["x", "x"])
+        assert len(ow.set_shapes(model, {"x": [2]}).graph.node) == 2
+
+    def test_shapes_inside_bodies(self):
+        made = ow.set_shapes(branches(), {"x": [1, 3, 4]})
+        branch = made.graph.node[3].attribute[0].g
+        assert [d.dim_value for d in branch.output[0].type.tensor_type.shape.dim] == [3, 4]
+
+    @pytest.mark.parametrize(
+        ("shapes", "dims", "code"),
+        [
+            ({"nothing": [1]}, {}, "OW876"),
+            ({"x": [1, 3]}, {}, "OW882"),
+            ({"x": [1, 3, -4]}, {}, "OW882"),
+            ({"x": "batch"}, {}, "OW882"),
+            ({}, {"batch": 1}, "OW876"),
+        ],
+    )
+    def test_refused(self, shapes, dims, code):
+        with pytest.raises(ModelToolError, match=code):
+            ow.set_shapes(branches(), shapes, dims=dims)
+
+
+class TestRename:
+    def test_everything_that_reads_a_value_follows(self):
+        made = checked(
+            ow.rename(
+                branches(), inputs={"x": "ids"}, outputs={"y": "out"}, values={"w": "b", "r": "h"}
+            )
+        )
+        assert names(made.graph.input) == ["ids", "c"]
+        assert names(made.graph.initializer) == ["b"]
+        for flag in (True, False):
+            given = [X, np.array(flag)]
+            assert same(run(branches(), given), run(made, given))
+
+    def test_names_may_be_swapped(self):
+        model = model_of("g (float[2] x, float[2] y) => (float[2] z) { z = Sub(x, y) }")
+        made = ow.rename(model, inputs={"x": "y", "y": "x"})
+        assert names(made.graph.input) == ["y", "x"]
+        assert list(made.graph.node[0].input) == ["y", "x"]
+
+    def test_sizes_inside_bodies(self):
+        model = model_of(
+            "g (float[N] x, bool c) => (float[N] y) { y = Loop (, c, x) <body = b (int64 i,"
+            " bool k, float[N] v) => (bool k2, float[N] w) { k2 = Not(k) w = Neg(v) }> }"
+        )
+        made = checked(ow.rename(model, dims={"N": "batch"}))
+        body = made.graph.node[0].attribute[0].g
+        for value in (*made.graph.input[:1], body.input[2]):
+            assert value.type.tensor_type.shape.dim[0].dim_param == "batch"
+
+    @pytest.mark.parametrize("new", ["r", "p", "w", "", "q"])
+    def test_taken(self, new):
+        with pytest.raises(ModelToolError, match="OW879|OW882"):
+            ow.rename(branches(), inputs={"x": new})
+
+    def test_the_weights_of_what_is_given_keep_their_names(self):
+        model = branches()
+        ow.rename(model, values={"w": "b"})
+        assert names(model.graph.initializer) == ["w"]
+
+
+class TestWeights:
+    def test_initializer_and_constant(self):
+        made = ow.set_initializer(branches(), {"w": np.full((3, 4), 5, np.float32), "s": [4, 3]})
+        assert numpy_helper.to_array(made.graph.initializer[0])[0, 0] == 5
+        assert made.graph.node[0].attribute[0].t.dims == [2]
+
+    @pytest.mark.parametrize(
+        ("values", "code"),
+        [
+            ({"w": np.ones((3, 4))}, "OW881"),
+            ({"w": np.ones(3, np.float32)}, "OW881"),
+            ({"x": X}, "OW876"),
+            ({"w": object()}, "OW882"),
+        ],
+    )
+    def test_refused(self, values, code):
+        with pytest.raises(ModelToolError, match=code):
+            ow.set_initializer(branches(), values)
+
+    def test_inputs_and_back(self):
+        model = branches()
+        made = checked(ow.initializers_to_inputs(model))
+        assert names(made.graph.input) == ["x", "c", "w"]
+        assert names(made.graph.initializer) == ["w"]
+        assert names(ow.inputs_to_initializers(made).graph.input) == ["x", "c"]
+        bare = checked(ow.initializers_to_inputs(model, ["w"], keep_default=False))
+        assert not bare.graph.initializer
+        w = np.full((3, 4), 2, np.float32)
+        fixed = checked(ow.inputs_to_initializers(bare, {"w": w}))
+        given = [X, np.array(True)]
+        assert same(run(bare, [*given, w]), run(fixed, given))
+        with pytest.raises(ModelToolError, match="OW882"):
+            ow.inputs_to_initializers(bare, ["w"])
+        assert names(model.graph.input) == ["x", "c"]

@@ -1,0 +1,51 @@
+"""What is asked before a match is tried holds for every match there is."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+import pytest
+
+from onnxwright.optimizer import library
+from onnxwright.optimizer.finding import nodes_with_imports
+from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.patterns import Pattern
+from onnxwright.optimizer.screening import may_lie
+from tests.optimizer.corpus.stored import names, stored
+
+
+@pytest.mark.parametrize("name", names()[::9])
+def test_no_match_is_screened_out(name: str) -> None:
+    model = ir.from_proto(stored(name).model)
+    version = model.graph.opset_imports[""]
+    patterns = [p for r in library.rules() for p in r.for_version(version).patterns]
+    matched = screened = 0
+    for imports, node in nodes_with_imports(model):
+        for pattern in patterns:
+            for root in pattern.roots:
+                if (root.op_type, root.domain) != (node.op_type, node.domain):
+                    continue
+                found = next(Matcher(pattern, imports, shared=True).at(node, root), None)
+                assert found is None or may_lie(root, node), (pattern.name, node)
+                matched += found is not None
+                screened += not may_lie(root, node)
+    assert matched
+    assert screened > matched
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y = Mul(half, x)", True),  # the other order
+        ("y = Mul(x, third)", False),
+        ("y = Mul(x, one)", True),  # one element with an axis
+        ("y = Mul(x, x)", False),
+    ],
+)
+def test_numbers_and_orders(text: str, expected: bool) -> None:
+    model = ir.from_proto(onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 20]> g (float[3] x) => (float[3] y)'
+        f"<float half = {{0.5}}, float third = {{0.3}}, float[1] one = {{0.5}}> {{ {text} }}"
+    ))  # fmt: skip
+    pattern = Pattern.traced(lambda op, x: op.Mul(x, 0.5))
+    assert may_lie(pattern.root, model.graph[0]) is expected

@@ -1,0 +1,110 @@
+"""Inputs drawn for a model are those that it can take: in range, of the sizes that weights ask."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from onnxwright.testing.valid_inputs import drawn
+from onnxwright.testing.verifying import first_difference, verify
+
+HEAD = '<ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]> '
+
+
+def model(text: str, **arrays: object) -> onnx.ModelProto:
+    """A model with weights."""
+    made = onnx.parser.parse_model(HEAD + text)
+    for name, array in arrays.items():
+        made.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return made
+
+
+TABLE = np.arange(14, dtype=np.float32).reshape(7, 2)
+# A model, the input that is looked at, and the bounds of its elements.
+CASES = {
+    "gather": ("g (int64[N] i) => (float[N,2] y) { y = Gather(w, i) }", 0, 6),
+    "cast and reshape first": (
+        ("g (float[N,2] i) => (float[k,2] y) { a = Cast<to = 7>(i)  b = Reshape(a, flat) "
+        "y = Gather(w, b) }"), 0, 6,
+    ),
+    "an offset": (
+        "g (int64[N] i) => (float[N,2] y) { j = Add(i, two)  y = Gather(w, j) }", -2, 4,
+    ),
+    "in a function": (
+        ("g (int64[N] i) => (float[N,2] y) { y = local.look(w, i) } "
+        '<domain: "local", opset_import: ["" : 20]> look (t, n) => (r) { r = Gather(t, n) }'), 0, 6,
+    ),
+    "in a branch": (
+        ("g (int64[N] i, bool c) => (float[N,2] y) { y = If(c) <"
+        "then_branch = a () => (float[N,2] p) { p = Gather(w, i) }, "
+        "else_branch = b () => (float[N,2] q) { z = Gather(w, i)  q = Neg(z) }> }"), 0, 6,
+    ),
+    "gather elements": ("g (int64[N,2] i) => (float[N,2] y) { y = GatherElements(w, i) }", 0, 6),
+    "one hot": ("g (int64[N] i) => (float[N,d] y) { y = OneHot(i, five, ends) }", 0, 4),
+    "logarithm": ("g (float[N] i) => (float[N] y) { y = Log(i) }", 0.05, 3),
+    "arc sine": ("g (float[N] i) => (float[N] y) { y = Asin(i) }", -1, 1),
+    "labels": (
+        "g (float[N,5] s, int64[N] i) => (float y) { y = SoftmaxCrossEntropyLoss(s, i) }", 0, 4,
+    ),
+    "any byte": ("g (uint8[N] i) => (float[N] y) { y = Cast<to = 1>(i) }", 0, 255),
+}  # fmt: skip
+HELD = {
+    "w": TABLE, "flat": np.array([-1]), "two": np.array(2), "five": np.array(5),
+    "ends": np.array([0, 1], np.float32),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_elements_are_in_range_and_reach_it(name: str) -> None:
+    text, low, high = CASES[name]
+    text, _, functions = text.partition(" <domain")
+    made = model(text + (" <domain" + functions if functions else ""), **HELD)
+    if functions:
+        made.opset_import.add(domain="local", version=1)
+    found = np.concatenate([
+        drawn(made, 40, np.random.default_rng(n))["i"].reshape(-1).astype(np.float64)
+        for n in range(20)
+    ])  # fmt: skip
+    assert low <= found.min() <= low + 0.1 * (high - low)
+    assert high - 0.1 * (high - low) <= found.max() <= high
+    assert first_difference(made, made) is None
+
+
+def test_sizes_that_weights_ask_for_and_names_that_agree() -> None:
+    made = model(
+        "g (float[N,C,H,H] x, float[N,K] z) => (float[N,q,H,H] y, float[N,3] p) "
+        "{ y = Conv<pads = [1,1,1,1]>(x, k)  p = Gemm<transB = 1>(z, m) }",
+        k=np.ones((2, 3, 3, 3), np.float32), m=np.ones((3, 5), np.float32),
+    )  # fmt: skip
+    found = drawn(made, 4, np.random.default_rng(0))
+    assert {name: value.shape for name, value in found.items()} == {"x": (4, 3, 4, 4), "z": (4, 5)}
+    apart = drawn(made, 4, np.random.default_rng(0), apart=True)
+    assert apart["x"].shape[2] == apart["x"].shape[3] != apart["x"].shape[0] == apart["z"].shape[0]
+
+
+def test_larger_sizes_where_small_ones_do_not_fit() -> None:
+    made = model("g (float[N,3,H,W] x) => (float[N,3,1,1] y) "
+                 "{ a = MaxPool<kernel_shape = [9,9]>(x)  y = GlobalMaxPool(a) }")  # fmt: skip
+    assert verify(made, made).runs == ("size 16",)
+
+
+def test_largest_difference_of_each_output() -> None:
+    text = "g (float[N] x) => (float[N] y, float[N] z) { y = Add(x, %s)  z = Neg(x) }"
+    one = model(text % "a", a=np.float32(1))
+    other = model(text % "a", a=np.float32(1.5))
+    found = verify(one, other)
+    gaps = {o.name: o.largest for o in found.outputs}
+    assert gaps["z"] == 0
+    assert gaps["y"] == pytest.approx(0.5, rel=1e-3)
+    assert (found.difference or "").startswith("output `y` at size 2: ")
+    assert found.table().splitlines()[1].split()[:2] == ["y", "0.5"]
+
+
+def test_masks_hide_no_row_whole() -> None:
+    made = model("g (int64[B,T] m, bool[B,T] k) => (bool[B,T] y) "
+                 "{ a = Cast<to = 9>(m)  y = And(a, k) }")  # fmt: skip
+    for name, found in drawn(made, 6, np.random.default_rng(0)).items():
+        assert found.any(axis=-1).all(), name
+        assert not found.all(), name

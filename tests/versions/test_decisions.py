@@ -1,0 +1,70 @@
+"""Every change of every operator of the installed onnx has a decision, in both directions."""
+
+from __future__ import annotations
+
+import pytest
+
+from onnxwright.operators.decisions import UNCHANGED
+from onnxwright.operators.versions import is_reviewed, means_the_same, only_types_changed
+from onnxwright.opset import registry
+from onnxwright.versions import rules
+from onnxwright.versions.api import OLDEST
+from onnxwright.versions.call import DOWN, UP
+
+assert rules.__all__
+DOMAINS = ("", "ai.onnx.ml")
+
+
+def changes(oldest):
+    """(older schema, newer schema) for each change after a version of the default domain."""
+    for domain in DOMAINS:
+        for name in registry.all_names(domain):
+            versions = [v for v, _ in registry.versions_of(domain, name)]
+            for old, new in zip(versions, versions[1:]):
+                if new > (oldest if domain == "" else 1):
+                    yield (
+                        registry.signature(domain, name, old),
+                        registry.signature(domain, name, new),
+                    )
+
+
+# Models of any version are converted up, and down to the oldest.
+CHANGES = list(changes(1))
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES, ids=lambda s: f"{s.name}-{s.since_version}")
+def test_each_change_up_has_a_decision(old, new):
+    adapted = (new.domain, new.name, new.since_version) in UP
+    assert adapted or means_the_same(old, new), "add an adapter to rules/, or a reason to UNCHANGED"
+    assert is_reviewed(new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), list(changes(OLDEST)), ids=lambda s: f"{s.name}-{s.since_version}"
+)
+def test_each_change_down_has_a_decision(old, new):
+    """An adapter, or a change that the schemas show: calls that use what is new are refused."""
+    adapted = (new.domain, new.name, new.since_version) in DOWN
+    grown = (
+        set(old.attributes) <= set(new.attributes)
+        and len(old.inputs) <= len(new.inputs)
+        and len(old.outputs) <= len(new.outputs)
+    )
+    assert adapted or new.deprecated or only_types_changed(old, new) or grown
+
+
+def test_no_decision_is_stale():
+    known = {(s.domain, s.name, s.since_version) for _, s in CHANGES}
+    first = {
+        (domain, name, registry.versions_of(domain, name)[0][0])
+        for domain in DOMAINS
+        for name in registry.all_names(domain)
+    }
+    assert set(UP) - known == set()
+    assert set(DOWN) - known - first == set()
+    assert not set(UNCHANGED) & set(UP)
+
+
+def test_adapters_name_their_source():
+    for adapter in {*UP.values(), *DOWN.values()}:
+        assert "Source: " in adapter.__doc__, adapter.__name__
