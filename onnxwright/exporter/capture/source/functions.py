@@ -55,8 +55,8 @@ class Rewritten:
         split: files and lines of decisions whose sides go on to the end of their block.
         split_for: the lines of decisions -> what was split for their sake.
         decided: files, lines and variables that these lines need the values of -> all values.
-        asks_constants: whether it is asked at run time which variables are None; None where that
-            was tried in vain.
+        asks_constants: whether variables that are None, or one of several texts, at some time only
+            are values of run time.
         codes: the identity of a code -> it, and the code that runs; None for code that stays.
         modules: the globals of the functions.
         reasons: why functions are not rewritten, by the identity of their code.
@@ -65,7 +65,7 @@ class Rewritten:
     split: set[tuple[str, int]] = field(default_factory=set)
     split_for: dict[Span, list[tuple[str, int]]] = field(default_factory=dict)
     decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
-    asks_constants: bool | None = False
+    asks_constants: bool = False
     codes: dict[int, tuple[CodeType, CodeType | None]] = field(default_factory=dict)
     modules: dict[int, tuple[CodeType, dict[str, Any]]] = field(default_factory=dict)
     reasons: dict[int, CannotRewriteError] = field(default_factory=dict)
@@ -200,10 +200,6 @@ class Rewritten:
                     self._rewrite(code, module)
                 return True
         return False
-
-    def ask_constants(self, asks: bool | None) -> None:
-        """Ask at run time which variables are None, or which of several texts; or no more."""
-        self.asks_constants = asks
 
     def names_read(self, file: str, line: int) -> set[str]:
         """The variables that the statement of a line of a rewritten function reads."""

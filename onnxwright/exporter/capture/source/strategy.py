@@ -79,8 +79,8 @@ def by_source(
     disagreements: dict[Span, RefusedError] = {}
     for _ in range(_LIMIT):
         found = Session(assume or {}, keeps_loops=keeps_loops)
-        found.asks_constants = bool(changed.asks_constants)
-        found.tries_constants = changed.asks_constants is False
+        found.asks_constants = changed.asks_constants
+        found.tries_constants = not changed.asks_constants
         try:
             with (
                 changed.running(), session(found), ListFunctions(), grad_modes_dropped(),
@@ -118,11 +118,11 @@ def _changes_form(
         before = disagreements.setdefault(raised.span, raised)
         if isinstance(raised, DisagreementError) and changed.split_at(raised.span):
             return True
-        if raised.of_constants and changed.asks_constants is False:
+        if raised.of_constants and not changed.asks_constants:
             for span, other in disagreements.items():
                 if other.of_constants:
                     changed.join_at(span)
-            changed.ask_constants(True)
+            changed.asks_constants = True
             return True
         copies = changed.copies(raised.span)
         if isinstance(before, DisagreementError) and 2 * copies > MOST_COPIES:
@@ -130,8 +130,8 @@ def _changes_form(
         raise before
     if _decide(reads_value(raised) or raised, changed, found):
         return True
-    if found.lost_constants and changed.asks_constants is False:
-        changed.ask_constants(True)
+    if found.lost_constants and not changed.asks_constants:
+        changed.asks_constants = True
         return True
     return False
 
