@@ -106,7 +106,8 @@ def _of_function(store: Store, f: FunctionType) -> Any:
         store.ran(f)
         return f
     is_own = is_convertible(f)
-    if store.code_for is not None and (is_own or owner_of(code.co_filename) is Owner.TORCH):
+    may_decide = is_own or owner_of(code.co_filename) in (Owner.TORCH, Owner.GENERATED)
+    if store.code_for is not None and may_decide:
         other = store.code_for(f)
         if other is not None:
             store.ran(f)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.control import functions as control
 from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
@@ -301,7 +302,7 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         or tracer() is None
         or not (function is getattr(builtins, name, None) or any(function is r for r in _REPLACED))
     ):
-        return function
+        return control.bound(function) if name in ("iter", "next") else function
     if name not in AT_RUN_TIME:
         return function
     found = functools.partial(_of_rows, AT_RUN_TIME[name])
