@@ -288,14 +288,6 @@ def _limits() -> Any:
     return Calls(lambda self, x: x * min(x.shape[0] / 2, 2.5))
 
 
-@needs("builtins.isinstance", ({0: "n"},))
-def _asks_for_kind() -> Any:
-    def run(self: Any, x: Any) -> Any:
-        return x * 2 if isinstance(x.shape[0], int) else x
-
-    return Calls(run)
-
-
 @needs("transformers.masking_utils._ignore_bidirectional_mask_sdpa")
 def _encodes() -> Any:
     masks = pytest.importorskip("transformers.masking_utils")

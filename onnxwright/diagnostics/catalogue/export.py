@@ -296,13 +296,12 @@ class SidesDiffer(Diagnostic):
     name: str
     left: str
     right: str
-    tried: bool = False
 
     @property
     def answer(self) -> str:
-        """An answer to the decision; none where answers were tried."""
+        """An answer to the decision; none where a note has that of the example inputs."""
         known = f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
-        return " of the decision" if self.tried else known
+        return " of the decision" if self.notes else known
 
     def facts(self) -> dict[str, object]:
         """The fields, and an answer."""

@@ -143,23 +143,6 @@ class TextOfNumber(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KindOfNumber(Diagnostic):
-    """A program asks for the kind of a number that is known when the model runs only."""
-
-    code: ClassVar[str] = "OW861"
-    title: ClassVar[str] = (
-        "an object of PyTorch stands for this number in a capture: `is True`, `type(...)` and "
-        "`isinstance(..., float)` of it are false in the model"
-    )
-    label: ClassVar[str] = "taken here, by a function that asks for the kind of an object"
-    help: ClassVar[str] = (
-        "export with `capture='source'`, in which it is a number of Python; or decide by the "
-        "number itself"
-    )
-    severity: ClassVar[str] = "warning"
-
-
-@dataclass(frozen=True, kw_only=True)
 class ResultIsNone(Diagnostic):
     """A result of the program is None for some values of a tensor."""
 

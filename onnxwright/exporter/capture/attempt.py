@@ -32,11 +32,10 @@ from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import changed
-from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
-from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
+from onnxwright.exporter.capture.source.number_texts import Texts, texts_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.value_errors import is_about_fixed_size
 from onnxwright.exporter.capture.strategies import Source, non_strict, strict
+from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
 from onnxwright.exporter.capture.ways import Way
@@ -55,7 +54,7 @@ class Capture:
         changes: the numbers of Python that the module changed.
         by_values: what it decides by values.
         unrolled: the loops that make numbers of dynamic sizes, as text.
-        misread: what reads its numbers of run time wrongly.
+        texts: the lines that make a text of a number of run time.
         way: what captured it.
     """
 
@@ -65,7 +64,7 @@ class Capture:
     changes: tuple[Change, ...] = ()
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     unrolled: tuple[str, ...] = ()
-    misread: Misread = field(default_factory=Misread)
+    texts: Texts = field(default_factory=dict)
     way: Way | None = None
 
 
@@ -79,10 +78,8 @@ class Attempt:
         program: what it captured.
         error: why not, if it did not.
         seconds: how long it took.
-        decisions, changes: as in `Capture`.
+        decisions, changes, texts: as in `Capture`.
         loops: the functions whose loops made numbers of sizes.
-        conversions: the functions that took a size as a number.
-        misread: the functions that read a number of run time wrongly.
         forward_derivatives: the levels of torch.func that computed them.
     """
 
@@ -94,8 +91,7 @@ class Attempt:
     decisions: list[Decision] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     loops: Loops = field(default_factory=Loops)
-    conversions: Conversions = field(default_factory=dict)
-    misread: Misread = field(default_factory=Misread)
+    texts: Texts = field(default_factory=dict)
     forward_derivatives: list[int] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
@@ -116,8 +112,8 @@ class Attempt:
         found = Capture(program, self.way.relaxed, decisions, changes, way=self.way)
         if isinstance(self.way.strategy, Source):
             source = self.way.strategy
-            return dataclasses.replace(found, by_values=source.decisions, misread=source.misread)
-        return dataclasses.replace(found, misread=self.misread)
+            found = dataclasses.replace(found, by_values=source.decisions)
+        return dataclasses.replace(found, texts=self.texts)
 
     def is_about_func(self) -> bool:
         """Whether torch.func is what torch cannot capture."""
@@ -127,11 +123,6 @@ class Attempt:
         return isinstance(error, LostConstantError) or (
             error is not None and torch_func.comes_from_it(error)
         )
-
-    def is_about_quantized(self) -> bool:
-        """Whether a quantized tensor is what torch cannot capture."""
-        signs = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
-        return any(sign in str(self.error) for sign in signs)
 
     def uses_func(self) -> bool:
         """Whether the program has transformations of torch.func."""
@@ -175,11 +166,10 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
             recorded = nullcontext() if way.strategy is draft else loops_recorded(found.loops)
             with (
                 recorded,
-                conversions_recorded("len") as found.conversions,
-                misread_recorded(model) as found.misread,
+                texts_recorded(found.texts),
                 torch_func.forward_derivatives_noted() as found.forward_derivatives,
             ):
-                found.program, found.error = captured(way, model, found.decisions, found.changes)
+                found.program, found.error = _captured(found, model)
         except ExportError as refused:
             if must_work:
                 raise
@@ -188,19 +178,17 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
     return found
 
 
-def captured(
-    way: Way, module: Any, decisions: list[Decision], changes: list[Change]
-) -> tuple[Any, Exception | None]:
-    """What one way gives, or the error it raises; decisions and changes are added to the lists.
+def _captured(found: Attempt, module: Any) -> tuple[Any, Exception | None]:
+    """What one way gives, or the error it raises; what was recorded is added to the attempt.
 
     Raises:
         ExportError: the model has what no way can capture.
     """
-    given = way.inputs
+    way, given = found.way, found.way.inputs
     try:
-        recorded = nullcontext() if way.strategy is draft else decisions_recorded(decisions)
+        recorded = nullcontext() if way.strategy is draft else decisions_recorded(found.decisions)
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
-        kept = held_state_kept(module, changes, converts=way.strategy is not strict)
+        kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
         with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), recorded, kept:
             # Recurrent modules remember their own weights in attributes.
             warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)

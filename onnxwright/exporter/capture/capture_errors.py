@@ -12,19 +12,16 @@ from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.source.errors import RefusedError
-from onnxwright.exporter.capture.source.proposing import Proposal
 from onnxwright.exporter.places import is_of_torch, span_of_error
 
 
-def raise_uncaptured(
-    errors: list[Exception], outcomes: list[Outcome], proposal: Proposal
-) -> NoReturn:
-    """Report why no strategy worked; the first is the one closest to plain Python.
+def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome], proposal: str) -> NoReturn:
+    """Report why a model cannot be captured; the first is the one closest to plain Python.
 
     Args:
         errors: what was raised, in order.
         outcomes: all strategies that were tried.
-        proposal: what lets a capture succeed.
+        proposal: what lets a capture succeed; empty where nothing is known.
     """
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -33,7 +30,7 @@ def raise_uncaptured(
     refused = next((e for e in errors if isinstance(e, RefusedError)), None)
     if refused is not None:
         try:
-            fail(refused.diagnostic(None if not proposal.tries else str(proposal)))
+            fail(refused.diagnostic(proposal))
         except ExportError as error:
             raise error from errors[0]
     spans = [span_of_error(error) for error in errors]
@@ -42,7 +39,7 @@ def raise_uncaptured(
     try:
         fail(
             messages.CaptureFailed(
-                hint=str(proposal) or hint,
+                hint=proposal or hint,
                 notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )
@@ -105,7 +102,7 @@ _HINTS = (
         ),
     ),
     (
-        ("PyTorch does not see what",),
+        ("PyTorch does not see what", "fake tensor in the exported program"),
         (
             "this tensor has no numbers that PyTorch can see: is it a fake tensor, or made outside "
             "of PyTorch? Hold it as a buffer with numbers, or pass it as an input"

@@ -48,6 +48,7 @@ from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
 from onnxwright.exporter.capture.one_side.covering import covered
 from onnxwright.exporter.capture.one_side.small_sizes import without_harmless
 from onnxwright.exporter.capture.program_files import load_program
+from onnxwright.exporter.capture.source.number_texts import warn_texts
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.torch_output import capture_torch_output
@@ -157,7 +158,7 @@ def capture_model(
     with recording.warnings_recorded(report):
         check_sparse(program)
         warn_changes(found.changes)
-        found.misread.warn()
+        warn_texts(found.texts)
         found.by_values.warn()
         names = captured_sizes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:

@@ -22,14 +22,12 @@ from onnxwright.exporter.capture.replacements.fakes import Substitutes
 from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.table import replace_attributes
-from onnxwright.exporter.capture.source.choice_frames import results_checked
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import hooks_decided
-from onnxwright.exporter.capture.source.misread import Misread
+from onnxwright.exporter.capture.source.module_results import results_checked
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import Found, by_source
-from onnxwright.exporter.capture.source.swallowed import refusals_raised
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
 from onnxwright.exporter.torch_internals import pytree
@@ -41,7 +39,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
     """Torch traces the Python of the model, with what it cannot trace by itself written out."""
     scripts = scripts_readable(model) if has_scripts(model) else nullcontext()
     sizes = SizeTensors(model if isinstance(model, torch.nn.Module) else None)
-    with scripts, changed("non-strict", model), sizes, refusals_raised():
+    with scripts, changed("non-strict", model), sizes:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -65,26 +63,16 @@ def with_torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], d
 
 
 class Source:
-    """The capture that rewrites Python; what it found is kept for the report.
+    """The capture in which functions decide by values; what it found is kept for the report.
 
     Args:
-        first: what the capture without rewriting raised; None if it was not tried. The first
-            capture with this strategy begins by rewriting the function that raised it.
         assume: answers of the user to decisions.
-        functions: those that are rewritten from the start; others are added.
-        keeps_loops: whether these are for the sake of their loops over dynamic sizes.
+        keeps_loops: whether loops over dynamic sizes are loops of the program.
     """
 
-    def __init__(
-        self,
-        first: BaseException | None = None,
-        assume: Mapping[str, bool] | None = None,
-        functions: Rewritten | None = None,
-        keeps_loops: bool = False,
-    ) -> None:
-        self.keeps_loops = keeps_loops
-        self.first, self.assume = first, assume
-        self.functions = Rewritten() if functions is None else functions
+    def __init__(self, assume: Mapping[str, bool] | None = None, keeps_loops: bool = False) -> None:
+        self.assume, self.keeps_loops = assume, keeps_loops
+        self.functions = Rewritten()
         self.with_gradients = torch.is_grad_enabled()
         self.with_opaque_sizes = True
         self.choices: tuple[Choice, ...] = ()
@@ -92,10 +80,9 @@ class Source:
         self.decisions = ValueDecisions()
         self.answered: frozenset[str] = frozenset()
         self.unrolled: dict[tuple[str, int], str] = {}
-        self.misread = Misread()
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-        """Capture, with functions that decide by values rewritten."""
+        """Capture, with the decisions of functions rewritten."""
         sizes = OpaqueSizes()
 
         def run() -> Any:
@@ -123,9 +110,7 @@ class Source:
                 return run()
 
         def capture() -> Found:
-            # Its function is rewritten once: another capture with this strategy begins with it.
-            first, self.first = self.first, None
-            return by_source(attempt, first, self.assume, self.functions, self.keeps_loops)
+            return by_source(attempt, self.assume, self.functions, self.keeps_loops)
 
         with poolers_scaled(model, args, kwargs, dims):
             try:
@@ -137,12 +122,12 @@ class Source:
                 self.with_opaque_sizes = False
                 found = capture()
         self.choices = tuple(found.session.choices)
-        self.rewritten = tuple(found.rewritten.names)
+        places = {(choice.file, choice.line) for choice in self.choices}
+        self.rewritten = tuple(found.rewritten.names_of(places))
         self.decisions = ValueDecisions(
             self.choices, found.rewritten, tuple(found.session.absent), found.session.two_types
         )
         self.answered = frozenset(found.session.used)
-        self.misread = found.misread
         reasons = found.session.unrolled
         self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result
@@ -165,22 +150,19 @@ def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         raise
 
 
-STRATEGIES: dict[str, Strategy] = {
+NAMED: dict[str, Strategy] = {
     "non-strict": non_strict,
     "strict": strict,
     "substitutes": substitutes,
-}
-"""The ways to capture, in the order in which `capture="auto"` tries them."""
-
-
-NAMED: dict[str, Strategy] = {
-    **STRATEGIES,
     "source": _source,
     "torch.func": with_torch_func,
     "quantized": _quantized,
     "draft": draft,
 }
-"""The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
-it, that for quantized modules where there are some or another failed in a quantized tensor,
-"source" where all failed because Python decides by values; a draft is never tried by itself, as it
-assumes."""
+"""The ways that can be asked for by name.
+
+`capture="auto"` begins with "non-strict" ("quantized" for quantized modules), goes on with
+"torch.func" or "quantized" where it failed in one of these, and ends with "source" where Python
+decides by values, or made numbers of sizes.  The others are never tried by themselves: a draft
+assumes.
+"""

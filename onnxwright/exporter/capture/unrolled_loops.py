@@ -1,7 +1,7 @@
 """Loops of Python over dynamic sizes: `for t in range(x.shape[1])`, `for row in x`.
 
 A capture runs Python, and Python's loops want a number: the size becomes a constant, and the loop
-is unrolled.  Rewritten, the function of such a line has a loop in the program instead.
+is unrolled.  A capture by source has a loop in the program instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from torch.fx.experimental.sym_node import SymNode
@@ -22,8 +22,6 @@ from torch.fx.experimental.sym_node import SymNode
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
 from onnxwright.exporter.capture.assumptions.decisions import Decision, sym_node_wrapped
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.functions import Rewritten, Site
 from onnxwright.exporter.capture.source.machinery import model_frame
 
 # Calls that make Python's iterables of a tensor or of numbers.
@@ -40,11 +38,9 @@ class Loops:
     """The loops that made numbers of dynamic sizes in one capture.
 
     Fields:
-        sites: their functions, by their code.
         lines: their lines, with the reason why a loop cannot be kept; "" for none known.
     """
 
-    sites: dict[CodeType, Site] = field(default_factory=dict)
     lines: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def record(self, number: SymNode, *, tests: bool = False) -> None:
@@ -61,16 +57,18 @@ class Loops:
             return
         place = frame.f_code.co_filename, frame.f_lineno
         if _is_of_loop(*place, tests=tests):
-            self.sites.setdefault(frame.f_code, Site.of(frame))
             self.lines.setdefault(place, "")
 
     def assumed(self, decisions: Sequence[Decision]) -> int:
         """How many decisions by sizes the tests of these loops are."""
         return sum((decision.file, decision.line) in self.lines for decision in decisions)
 
-    def add(self, other: Loops, reasons: Mapping[tuple[str, int], str]) -> None:
-        """Add the lines of another capture, and reasons."""
+    def add(self, other: Loops) -> None:
+        """Add the lines of another capture."""
         self.lines = {**other.lines, **self.lines}
+
+    def explain(self, reasons: Mapping[tuple[str, int], str]) -> None:
+        """Add the reasons why lines that are known cannot be kept as loops."""
         self.lines |= {k: v for k, v in reasons.items() if k in self.lines}
 
     def refused(self, error: Exception) -> None:
@@ -126,34 +124,6 @@ def _asking_frame() -> FrameType | None:
     while around is not None and around.f_code.co_filename != strategies.__file__:
         around = around.f_back
     return frame if around is not None else None
-
-
-def with_loops(
-    loops: Loops, before: Rewritten | None, keeps_loops: bool = False
-) -> Rewritten | None:
-    """Functions to rewrite, so that their loops stay loops.
-
-    Args:
-        loops: the loops.
-        before: the functions that are rewritten already.
-        keeps_loops: whether it was tried to keep their loops.
-
-    Returns:
-        These and those before; None if there is nothing new.
-    """
-    made = Rewritten() if before is None else before
-    changed = False
-    for site in loops.sites.values():
-        if any(site.holds(place) and made.has_line(*place) for place in loops.lines):
-            # Rewritten for its decisions; a `while` that ends by a size was not tried as a loop.
-            changed |= not keeps_loops
-            continue
-        try:
-            changed |= made.add(site)
-        except CannotRewriteError as error:
-            why = str(error)
-            loops.lines |= {k: why for k in loops.lines if site.holds(k)}
-    return made if changed else None
 
 
 def _is_of_loop(file: str, line: int, *, tests: bool) -> bool:

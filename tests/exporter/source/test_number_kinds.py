@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+from onnxwright.errors import ExportError, OnnxwrightWarning  # noqa: E402
 from tests.exporter.source.programs import as_module  # noqa: E402
 
 
@@ -221,7 +221,7 @@ def test_a_program_may_ask_for_the_class_of_pytorch() -> None:
     torch.testing.assert_close(program(torch.ones(5)), torch.ones(5) * 2)
 
 
-def test_another_capture_warns() -> None:
+def test_another_capture_refuses_what_a_value_decides() -> None:
     model = as_module(item_is_true)
-    with pytest.warns(OnnxwrightWarning, match="OW861"):
+    with pytest.raises(ExportError, match="OW821"):
         ow.export(model, (torch.ones(3),), capture="non-strict")

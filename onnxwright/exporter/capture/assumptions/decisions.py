@@ -24,6 +24,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.exporter.capture.control import number_kinds
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import is_of_user
 
@@ -31,8 +32,8 @@ from onnxwright.exporter.places import is_of_user
 _COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
 # The files of torch between a decision of Python and torch's answer.
 _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
-# The others, those of wrappers.
-_BETWEEN = {__file__}
+# The others, those of wrappers and of what converted code calls.
+_BETWEEN = {__file__, number_kinds.__file__}
 # What rewritten code of a capture by source calls.
 _REWRITTEN = str(Path(__file__).parent.parent / "source") + os.sep
 # The files of it that decide for the user, and its function that asks whether a loop goes on.

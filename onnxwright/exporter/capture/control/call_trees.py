@@ -6,6 +6,8 @@ import ast
 from types import ModuleType
 from typing import Any, Union
 
+from onnxwright.exporter.capture.control.number_kinds import CLASSES
+
 NAME = "_ow_control"
 """The name of `runtime` in converted code: a free variable."""
 
@@ -16,6 +18,8 @@ _WRITTEN = {
     "sort": 0, "removed": 0, "set_item": 1, "augment_item": 1, "augment": 1, "method": 1,
 }  # fmt: skip
 _Function = Union[ast.FunctionDef, ast.Lambda]
+# Builtins that ask what an object is -> the functions that know the numbers of PyTorch.
+_KINDS = {"isinstance": "is_kind", "type": "Kind"}
 # These look at the frame that calls them, or give nothing that could change anything.
 _DIRECT = frozenset(
     ("super", "locals", "globals", "vars", "eval", "exec", "dir", "isinstance", "issubclass", "len",
@@ -169,6 +173,12 @@ class Calls(ast.NodeTransformer):
         node.context_expr = _call("entered", node.context_expr)
         return node
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        """`except`: what stops the capture is not an error of the program."""
+        self.generic_visit(node)
+        node.body.insert(0, ast.copy_location(ast.Expr(_call("refuse_caught")), node.body[0]))
+        return node
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """A function defined inside: its decorators and defaults; a branch, as a block."""
         if self.branches:
@@ -200,9 +210,33 @@ class Calls(ast.NodeTransformer):
         if own is not None:
             return self.own_call(node, own)
         self.generic_visit(node)
-        if name in _DIRECT and name not in self.local and name not in self.names:
+        kind = _KINDS.get(name or "") if self.is_builtin(name) else None
+        if kind is not None and (name != "type" or len(node.args) == 1):
+            node.func = ast.copy_location(_attribute(kind), node.func)
+            return node
+        if name in _DIRECT and self.is_builtin(name):
             return node
         node.func = _call("bound", node.func)
+        return node
+
+    def is_builtin(self, name: str | None) -> bool:
+        """Whether a name is not one of the function or of its file."""
+        return name not in self.local and name not in self.names
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
+        """`case int(n)`."""
+        self.generic_visit(node)
+        name = node.cls.id if isinstance(node.cls, ast.Name) else ""
+        if name in CLASSES and self.is_builtin(name):
+            node.cls = ast.copy_location(_attribute(CLASSES[name]), node.cls)
+        return node
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        """`match ok: case True`."""
+        patterns = [p for case in node.cases for p in ast.walk(case.pattern)]
+        self.generic_visit(node)
+        if any(isinstance(p, ast.MatchSingleton) and p.value is not None for p in patterns):
+            node.subject = _call("truth", node.subject)
         return node
 
     def own_call(self, node: ast.Call, name: str) -> ast.AST:
@@ -243,6 +277,15 @@ class Calls(ast.NodeTransformer):
             return vars(around).get(node.attr) if isinstance(around, ModuleType) else None
         return None
 
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """`ok is True`: what PyTorch has in the place of a truth value is asked for it."""
+        self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            other = node.comparators[0]
+            if isinstance(other, ast.Constant) and isinstance(other.value, bool):
+                node.left = _call("truth", node.left)
+        return node
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """`items[n]`, read or written."""
         self.generic_visit(node)
@@ -282,11 +325,15 @@ def _thunk(node: ast.expr) -> ast.Lambda:
     return ast.Lambda(empty, node)
 
 
+def _attribute(name: str) -> ast.Attribute:
+    return ast.Attribute(ast.Name(NAME, ast.Load()), name, ast.Load())
+
+
 def _call(name: str, *args: ast.expr) -> ast.Call:
     """A call of the run time, at the place of its argument."""
-    function = ast.Attribute(ast.Name(NAME, ast.Load()), name, ast.Load())
+    function = _attribute(name)
     made = ast.Call(function, list(args), [])
-    if hasattr(args[0], "lineno"):
+    if args and hasattr(args[0], "lineno"):
         for inner in (made, function, function.value, *args[1:]):
             if not hasattr(inner, "lineno"):
                 ast.copy_location(inner, args[0])

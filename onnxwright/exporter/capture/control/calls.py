@@ -9,7 +9,7 @@ import torch
 
 from onnxwright.exporter.capture.control import convert
 from onnxwright.exporter.capture.control import runtime as _runtime  # noqa: F401 - says which
-from onnxwright.exporter.capture.control.store import Store, opened
+from onnxwright.exporter.capture.control.store import Store, current, opened
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -21,8 +21,12 @@ def calls_converted(store: Store) -> Iterator[Store]:
     and its hooks; other threads run it as it was, since they have no store.
 
     Args:
-        store: gets what is written.
+        store: gets what is written; functions run in it with the code that they have in the one
+            around.
     """
+    around = current()
+    if around is not None:
+        store.code_for = around.code_for
     with TORCH_LOCK, opened(store):
         before = torch.nn.Module._call_impl
         made = convert.converted(before)

@@ -114,8 +114,8 @@ def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
     if code.co_flags & unfit:
         return None
     try:
-        node = _tree(code, names)
-        if node is None or not _is_of(node, code):
+        node = tree_of(code, names)
+        if node is None:
             return None
         made = _compiled(_calls(code, names).function(node), code)
     except (OSError, SyntaxError, RecursionError):
@@ -123,8 +123,24 @@ def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
     return made if set(made.co_freevars) <= {*code.co_freevars, NAME} else None
 
 
-def _tree(code: CodeType, names: dict[str, Any]) -> _Function | None:
-    """The definition of a function, with the lines of its file."""
+def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
+    """The definition of a function, with the lines of its file.
+
+    Args:
+        code: of the function.
+        names: its globals; for sources that only its loader can read.
+
+    Returns:
+        A tree of its own; None where the source is not that of the code.
+
+    Raises:
+        SyntaxError: the source does not parse.
+    """
+    node = _definition(code, names)
+    return node if node is not None and _is_of(node, code) else None
+
+
+def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
     lines = linecache.getlines(code.co_filename, names)
     first = code.co_firstlineno - 1
     if code.co_name == "<lambda>":
@@ -232,10 +248,10 @@ def _key(code: CodeType) -> tuple[Any, ...]:
 
 def _calls(code: CodeType, names: dict[str, Any]) -> Calls:
     local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return Calls(local, _private_names(code), names)
+    return Calls(local, private_names(code), names)
 
 
-def _private_names(code: CodeType) -> dict[str, str]:
+def private_names(code: CodeType) -> dict[str, str]:
     """Names as `__x` -> as `_Class__x`, in code and in the functions defined inside."""
     names = (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
     found = {
@@ -245,5 +261,5 @@ def _private_names(code: CodeType) -> dict[str, str]:
     }
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found |= _private_names(inner)
+            found |= private_names(inner)
     return found

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-class UnseenChangeError(RuntimeError):
+
+class CaptureStoppedError(RuntimeError):
+    """What stops a capture; no error of the program that is captured."""
+
+
+def stops_capture(error: BaseException) -> bool:
+    """Whether an error says that something cannot be captured, not that the program failed."""
+    return isinstance(error, (CaptureStoppedError, GuardOnDataDependentSymNode))
+
+
+class UnseenChangeError(CaptureStoppedError):
     """Something may change what a side of a decision, or the next call, reads.
 
     Args:

@@ -11,13 +11,20 @@ import itertools
 import random
 import sys
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control import convert, writing
+from onnxwright.exporter.capture.control.convertible import (
+    CHANGING,
+    MUTATORS,
+    READING,
+    TRACING,
+    is_convertible,
+)
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
 from onnxwright.exporter.capture.control.places import (
@@ -32,40 +39,8 @@ from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
 from onnxwright.exporter.places import is_of_user
 
-# Libraries whose functions are not converted: they compute, or run at import.
-_OPAQUE = (
-    "numpy", "scipy", "sympy", "onnx", "onnxruntime", "pytest", "_pytest", "pluggy", "networkx",
-    "typing_extensions", "PIL", "tqdm", "packaging", "safetensors", "tokenizers", "pandas",
-)  # fmt: skip
-# Modules of Python whose functions call functions of the user, or change what they are given.
-_CONVERTED_STDLIB = ("contextlib", "functools", "collections")
-# The function of PyTorch by which a module calls its `forward` and hooks, and what is inside of it.
-_CALLS_FORWARD = torch.nn.Module._call_impl.__qualname__
-# Modules of which all functions leave their arguments as they are.
-_READING = frozenset(
-    ("torch", "builtins", "math", "cmath", "re", "typing", "inspect", "logging", "warnings", "copy",
-     "json", "string", "numbers", "enum", "dataclasses", "types", "time", "textwrap", "numpy",
-     "itertools", "functools", "collections", "abc", "weakref", "onnxwright", "einops", "sys",
-     "threading", "traceback", "pprint", "decimal", "fractions", "statistics", "hashlib", "uuid",
-     "datetime", "struct", "gc", "contextlib", "_operator", "operator", "os", "pathlib", "io",
-     "sympy", "scipy", "importlib", "typing_extensions", "packaging", "tqdm", "_thread",
-     "collections.abc", "posixpath", "genericpath", "linecache", "ast", "dis", "_collections")
-)  # fmt: skip
-# Methods of containers that change them.
-_MUTATORS = frozenset(
-    ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
-     "setdefault", "popitem", "add", "discard", "difference_update", "intersection_update",
-     "symmetric_difference_update", "appendleft", "extendleft", "popleft", "rotate", "move_to_end",
-     "subtract", "fill", "put", "itemset", "resize", "partition", "byteswap", "frombytes",
-     "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__iand__", "__isub__",
-     "__ixor__", "__setstate__")
-)  # fmt: skip
-# Functions of modules in `_READING` that change an argument.
-_CHANGING = frozenset(
-    ("setitem", "delitem", "iadd", "iconcat", "isub", "imul", "iand", "ior", "ixor", "ifloordiv",
-     "itruediv", "imod", "ipow", "copyto", "put", "place", "putmask", "fill_diagonal", "shuffle",
-     "put_along_axis", "putenv", "unsetenv", "consume")
-)  # fmt: skip
+# By which PyTorch calls the `forward` of such a function.
+_APPLY = torch.autograd.Function.apply.__func__
 _SPECIAL: Any = type([].__len__)
 _METHOD_TYPES = (type(list.append), type(object.__setattr__))
 _MODULE_DICTS = ("_parameters", "_buffers", "_modules")
@@ -99,9 +74,15 @@ def bound(f: Any) -> Any:
 
 
 def function(f: Any) -> Any:
-    """A function or method as `bound` gives it, for those that Python calls by itself."""
-    store = current()
-    return f if store is None or not isinstance(f, (FunctionType, MethodType)) else bound(f)
+    """A function of the user as `bound` gives it, for those that Python calls by itself."""
+    return f if current() is None or not _is_users(f) else bound(f)
+
+
+def _is_users(f: Any) -> bool:
+    if type(f) is functools.partial:
+        return _is_users(f.func)
+    inner = f.__func__ if type(f) is MethodType else f
+    return type(inner) is FunctionType and is_convertible(inner)
 
 
 def _replaced(store: Store, f: Any) -> Callable[..., Any] | None:
@@ -120,24 +101,50 @@ def _of_function(store: Store, f: FunctionType) -> Any:
     replaced = REPLACED.get(f)
     if replaced is not None:
         return functools.partial(replaced, store)
-    if is_convertible(f):
-        code = f.__code__
-        if convert.has_runtime(code):
-            store.ran(f)
-            return f
-        code_for = store.code_for
-        other = None if code_for is None else code_for(f)
+    code = f.__code__
+    if convert.has_runtime(code):
+        store.ran(f)
+        return f
+    is_own = is_convertible(f)
+    may_decide = is_own or owner_of(code.co_filename) in (Owner.TORCH, Owner.GENERATED)
+    if store.code_for is not None and may_decide:
+        other = store.code_for(f)
         if other is not None:
             store.ran(f)
             return convert.with_code(f, other, f.__closure__)
+    if is_own:
         made = convert.converted(f)
-        if made is not None:
-            store.ran(f)
-            return made
+        if made is None:
+            return _without_source(store, f)
+        store.ran(f)
+        return made
+    if code.co_filename.startswith("<"):
         return _without_source(store, f)
-    if f.__code__.co_filename.startswith("<"):
-        return _without_source(store, f)
-    return _of_opaque(store, f)
+    if store.code_for is None or owner_of(code.co_filename) is Owner.ONNXWRIGHT:
+        return _of_opaque(store, f)
+    return _around_users(store, f)
+
+
+def _around_users(store: Store, f: FunctionType) -> Any:
+    """A function of PyTorch or Python that calls functions of the user: these are converted.
+
+    They are its free variables, as those of decorators, or arguments.
+    """
+    if str(f.__globals__.get("__name__", "")).startswith(TRACING):
+        return _of_opaque(store, f)
+    cells = f.__closure__ or ()
+    held = [_contents(cell) for cell in cells]
+    if any(map(_is_users, held)):
+        inner = [CellType(bound(v)) if _is_users(v) else c for v, c in zip(held, cells)]
+        f = convert.with_code(f, f.__code__, tuple(inner))
+    return _Calling(_of_opaque(store, f))
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
 
 
 def _without_source(store: Store, f: FunctionType) -> Any:
@@ -156,25 +163,19 @@ def _without_source(store: Store, f: FunctionType) -> Any:
     return functools.partial(_noted, store, f) if written.is_any else f
 
 
-def is_convertible(f: FunctionType) -> bool:
-    """Whether a function is of the user, of a library, or one of Python that calls such."""
-    file, module = f.__code__.co_filename, str(f.__globals__.get("__name__", ""))
-    if module.partition(".")[0] in _OPAQUE:
-        return False
-    if owner_of(file) is Owner.TORCH:
-        return f.__qualname__.startswith(_CALLS_FORWARD)
-    if is_of_user(file):
-        return True
-    return owner_of(file) is Owner.PYTHON and module in _CONVERTED_STDLIB
-
-
 def _of_method(store: Store, f: MethodType) -> Any:
-    owner, inner = f.__self__, f.__func__
+    owner: Any = f.__self__
+    inner = f.__func__
     name = getattr(inner, "__name__", "")
-    if name in _MUTATORS and is_container(owner):
+    if name in MUTATORS and is_container(owner):
         store.note(Items(owner))
     elif isinstance(owner, random.Random) and store.depth:
         store.note(Position(owner))
+    elif store.code_for is not None and inner is _APPLY and _is_users(owner.forward):
+        # PyTorch calls its `forward`.
+        forward = {"forward": staticmethod(bound(owner.forward))}
+        kind: Any = type(owner.__name__, (owner,), forward)
+        return kind.apply
     if type(inner) is not FunctionType:
         made = bound(inner)
     else:
@@ -191,7 +192,7 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
     if isinstance(owner, torch.Tensor):
         if name.endswith("_") and not name.endswith("__"):
             note_elements(store, owner)
-    elif name in _MUTATORS and is_container(owner):
+    elif name in MUTATORS and is_container(owner):
         store.note(Items(owner))
     elif isinstance(owner, type) and f is not owner.__new__:
         return _of_opaque(store, f)
@@ -233,9 +234,9 @@ def _of_object(store: Store, f: Any) -> Any:
         replaced = REPLACED.get(f)
         if replaced is not None:
             return functools.partial(replaced, store)
-        return functools.partial(_unbound, store, f) if f.__name__ in _MUTATORS else f
+        return functools.partial(_unbound, store, f) if f.__name__ in MUTATORS else f
     if type(f) is _SPECIAL:  # a special method of an object of C
-        if f.__name__ in _MUTATORS and is_container(f.__self__):
+        if f.__name__ in MUTATORS and is_container(f.__self__):
             store.note(Items(f.__self__))
         elif f.__name__ in ("__setattr__", "__delattr__"):
             return functools.partial(_noted_attribute, store, f)
@@ -277,7 +278,7 @@ def _cached(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 class _Calling:
-    """A function of C that calls functions of the user: these are converted."""
+    """An opaque function that calls functions of the user: these are converted."""
 
     def __init__(self, f: Any) -> None:
         self.f = f
@@ -297,7 +298,7 @@ def _of_opaque(store: Store, f: Any) -> Any:
         return f
     name = getattr(f, "__name__", "")
     module = getattr(f, "__module__", None) or type(f).__module__
-    if name not in _CHANGING and (module.partition(".")[0] in _READING):
+    if name not in CHANGING and (module.partition(".")[0] in READING):
         return f
     return functools.partial(_noted, store, f)
 

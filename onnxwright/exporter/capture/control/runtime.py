@@ -15,15 +15,17 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control.convertible import is_convertible
+from onnxwright.exporter.capture.control.errors import stops_capture
 from onnxwright.exporter.capture.control.functions import (
     bound,
     function,
-    is_convertible,
     note_attribute,
     note_elements,
     setter_of,
 )
 from onnxwright.exporter.capture.control.iterators import own_iterator
+from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
 from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, is_container
 from onnxwright.exporter.capture.control.store import Store, current
 
@@ -124,6 +126,13 @@ def noted(value: Any) -> Any:
     """A container that is about to be changed."""
     augmented(value)
     return value
+
+
+def refuse_caught() -> None:
+    """Raise again what stops the capture, where an `except` of the program has taken it."""
+    error = sys.exc_info()[1]
+    if error is not None and current() is not None and stops_capture(error):
+        raise error
 
 
 def callable_(value: Any) -> Any:
@@ -286,7 +295,7 @@ class _Context:
 
 
 __all__ = [
-    "augmented", "bound", "callable_", "cell", "entered", "global_", "holder", "items_of",
-    "iterated", "noted", "owner", "read",
+    "Float", "Int", "Kind", "augmented", "bound", "callable_", "cell", "entered", "global_",
+    "holder", "is_kind", "items_of", "iterated", "noted", "owner", "read", "refuse_caught", "truth",
 ]  # fmt: skip
 convert.set_runtime(sys.modules[__name__])

@@ -17,7 +17,6 @@ from onnxwright.exporter.capture.replacements import (
     forward_derivatives,
     identity,
     joined_parts,
-    number_kinds,
     ode_solvers,
     packed_sequences,
     recurrences,
@@ -185,11 +184,6 @@ _NON_STRICT: tuple[Change, ...] = (
         target="torch.fx.experimental.proxy_tensor._sym_register",
         make=extremes.extremes_of_two,
         reason="a maximum in a size becomes a call that torch's own check does not allow",
-    ),
-    Change(
-        target="builtins.isinstance",
-        make=number_kinds.kinds_as_in_python,
-        reason="a size is a SymInt while tracing: `isinstance(n, int)` is False",
     ),
 )
 _SUBSTITUTES: tuple[Change, ...] = (

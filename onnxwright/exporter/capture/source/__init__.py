@@ -1,12 +1,12 @@
 """`capture="source"`: programs whose Python decides by values, captured by rewriting that Python.
 
 `torch.export` runs a model's Python once, with tensors that have no values; `if x.max() > 0` stops
-it.  Here the function that asked is rewritten so that the question is asked at run time, and the
-capture is tried again.  In order:
+it.  Here functions run as copies in which such questions are asked at run time.  In order:
 
-1. `strategy` runs a capture.  It fails in a frame that reads a value; `functions` finds the Python
-   function of that frame, and puts rewritten code in its place for the time of the next try.  Only
-   functions that decide are rewritten, whoever wrote them.
+1. `strategy` runs a capture.  Each call below `forward` goes through `control.functions.bound`,
+   which asks `functions` for the code of the function: rewritten when it is called first, whoever
+   wrote it.  A decision whose sides cannot be one value is rewritten in another form, and the
+   capture is run again.
 2. `rewriting` makes that code: `structure` reads Python's tree into statements of the converter's
    tree (decisions, loops and exits; all else verbatim), the converter's own passes remove `return`,
    `break` and `continue` and find what is live, and `generating` writes Python again, in which

@@ -10,10 +10,12 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.control import functions as control
+from onnxwright.exporter.capture.control.iterators import made_here
+from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
-from onnxwright.exporter.capture.replacements.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
@@ -298,7 +300,7 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         or tracer() is None
         or not (function is getattr(builtins, name, None) or any(function is r for r in _REPLACED))
     ):
-        return function
+        return control.bound(function) if name in ("iter", "next") else function
     if name not in AT_RUN_TIME:
         return function
     found = functools.partial(_of_rows, AT_RUN_TIME[name])
@@ -329,7 +331,9 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if args and isinstance(args[0], Lengths):
         sizes = args[0].sizes
         args = (Rows(sizes, sizes.shape[0]), *args[1:])
-    return function(*args, **kwargs)
+    found = function(*args, **kwargs)
+    is_new = hasattr(type(found), "__next__") and function not in (next_, iter_)
+    return made_here(found) if is_new else found
 
 
 def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -34,7 +34,7 @@ class ChosenTensorError(DisagreementError):
     # Whether it is an item of a list.
     is_item = False
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_changes.ChosenChanged(
             kind="Tensor", in_loop=self.in_loop, is_item=self.is_item, span=self.span

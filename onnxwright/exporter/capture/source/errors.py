@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import torch
@@ -14,9 +12,10 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.catalogue import export_changes, export_forms
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 
 
-class RefusedError(RuntimeError):
+class RefusedError(CaptureStoppedError):
     """Something that cannot be captured by source.
 
     Args:
@@ -33,17 +32,17 @@ class RefusedError(RuntimeError):
         super().__init__(text)
         self.span = span
 
-    def diagnostic(self, proposal: str | None = None) -> Diagnostic:
+    def diagnostic(self, proposal: str = "") -> Diagnostic:
         """The message for the user.
 
         Args:
-            proposal: what lets the capture succeed; None if nothing was tried.
+            proposal: what lets the capture succeed; empty where nothing is known.
         """
-        message = self.message(tried=proposal is not None)
+        message = self.message()
         return dataclasses.replace(message, notes=(proposal,)) if proposal else message
 
-    def message(self, *, tried: bool) -> Diagnostic:
-        """The message without a proposal; `tried` if one was looked for."""
+    def message(self) -> Diagnostic:
+        """The message without a proposal."""
         raise NotImplementedError
 
 
@@ -60,7 +59,7 @@ class CannotRewriteError(RefusedError):
         super().__init__(f"{reason} cannot be rewritten", span)
         self.reason, self.advice = reason, advice
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         if self.advice is None:
             return messages.NotRewritten(reason=self.reason, span=self.span)
@@ -84,10 +83,10 @@ class DisagreementError(RefusedError):
         # Whether it grows at its start.
         self.first = False
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return messages.SidesDiffer(
-            name=self.path, left=self.left, right=self.right, tried=tried, span=self.span
+            name=self.path, left=self.left, right=self.right, span=self.span
         )
 
 
@@ -103,7 +102,7 @@ class TooManyCopiesError(RefusedError):
         super().__init__(f"{first}, and what follows has {copies} copies already", first.span)
         self.first, self.copies = first, copies
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         name, left, right = self.first.path, self.first.left, self.first.right
         return messages.TooManyCopies(
@@ -124,7 +123,7 @@ class LoopChangeError(RefusedError):
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
         self.path, self.before, self.after = path, before, after
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return messages.LoopChanges(
             name=self.path, before=self.before, after=self.after, span=self.span
@@ -159,7 +158,7 @@ class ListUseError(RefusedError):
         super().__init__(f"a list of a run-time length is used by `{use}`")
         self.use = use
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return messages.ListOfRunTimeLength(use=self.use, span=self.span)
 
@@ -170,7 +169,7 @@ class ItemsReadError(RefusedError):
     def __init__(self, span: Span | None = None) -> None:
         super().__init__("items whose number is known at run time only are read one by one", span)
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_forms.ItemsOfRunTimeNumber(span=self.span)
 
@@ -181,7 +180,7 @@ class UsedAgainError(RefusedError):
     def __init__(self) -> None:
         super().__init__("an iterator is used again after a loop that a tensor may have ended")
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_forms.IteratorUsedAgain(span=self.span)
 
@@ -198,7 +197,7 @@ class CaughtError(RefusedError):
         super().__init__(f"`{kind}` is raised for some values, and caught in line {line}")
         self.kind, self.line = kind, line
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return messages.CaughtError(kind=self.kind, line=self.line, span=self.span)
 
@@ -210,14 +209,11 @@ class ChangedInPlaceError(RefusedError):
         kind: the name of its class.
     """
 
-    # The functions that run now; one that makes an iterator makes another kind once rewritten.
-    makers: Sequence[FrameType] = ()
-
     def __init__(self, kind: str) -> None:
         super().__init__(f"an object of type `{kind}` is changed in place")
         self.kind = kind
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_changes.ChangedOnOneSide(kind=self.kind, span=self.span)
 
@@ -234,7 +230,7 @@ class MayChangeError(RefusedError):
         super().__init__(f"`{name}` may change an object of type `{kind}`")
         self.name, self.kind = name, kind
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_changes.MayChange(name=self.name, kind=self.kind, span=self.span)
 
@@ -251,7 +247,7 @@ class ChosenChangedError(RefusedError):
         super().__init__(f"an object of type `{kind}` that a decision chose is changed in place")
         self.kind, self.in_loop = kind, in_loop
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return export_changes.ChosenChanged(kind=self.kind, in_loop=self.in_loop, span=self.span)
 
@@ -262,7 +258,7 @@ class SharedWriteError(RefusedError):
     def __init__(self) -> None:
         super().__init__("a tensor is written to in place, and read through another view of it")
 
-    def message(self, *, tried: bool) -> Diagnostic:
+    def message(self) -> Diagnostic:
         """The message without a proposal."""
         return messages.SharedWrite(span=self.span)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 
@@ -45,7 +46,7 @@ def _after(hook: _Hook) -> _Hook:
 
     @functools.wraps(hook)
     def run(*args: Any) -> Any:
-        found = hook(*args)
+        found = bound(hook)(*args)
         if not isinstance(found, MaybeNone):
             return found
         return choose(present_of(found), lambda: plain(found), lambda: args[-1])
@@ -58,7 +59,7 @@ def _before(hook: _Hook) -> _Hook:
 
     @functools.wraps(hook)
     def run(module: Any, *given: Any) -> Any:
-        found = hook(module, *given)
+        found = bound(hook)(module, *given)
         if not isinstance(found, MaybeNone):
             return found
         other = given[0] if len(given) == 1 else given

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.lists import part_of
@@ -97,10 +98,10 @@ def attribute(function: Any, value: Any, *rest: Any) -> Any:
     if session is None or function is not getattr or not isinstance(name, Text):
         if session is not None and function is getattr and len(rest) > 1:
             _refuse_one_sided(value, name)
-        return function(value, *rest)
+        return bound(function)(value, *rest)
     known = [key for key in dir(value) if name.number_of(key)]
     if len(rest) > 1 or not known:
-        return function(value, *rest)
+        return bound(function)(value, *rest)
     return _by_text(name, {key: getattr(value, key) for key in known})
 
 

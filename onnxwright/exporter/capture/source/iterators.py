@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.places import Attribute
 from onnxwright.exporter.capture.control.places import Position as PlaceOfNext
 from onnxwright.exporter.capture.control.store import current as store_now
@@ -24,7 +25,7 @@ from onnxwright.exporter.places import line_of
 _END = 1 << 30
 
 
-class RunTimeLengthError(RuntimeError):
+class RunTimeLengthError(CaptureStoppedError):
     """Python asked for the items of an iterable; its function is to be rewritten."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.replacements.number_kinds import KINDS
+from onnxwright.exporter.capture.control.number_kinds import KINDS
 from onnxwright.exporter.capture.source.lists import Rows
 from onnxwright.exporter.capture.source.logic import negated
 from onnxwright.exporter.capture.source.one_of import OneOf

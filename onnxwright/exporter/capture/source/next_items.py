@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
@@ -39,7 +40,7 @@ def iter_(items: Any, *rest: Any) -> Any:
         return items
     if isinstance(items, RunTimeList) or ranges.is_counted(items):
         return LazyIterator("iterator", lambda: items)
-    return stored(iter(items))
+    return stored(bound(iter)(items))
 
 
 def stored(value: Any) -> Any:
@@ -94,7 +95,7 @@ def next_(items: Any, *default: Any) -> Any:
     refuse_left(items)
     if not isinstance(items, LazyIterator):
         note_taken(items)
-        return next(items, *default)
+        return bound(next)(items, *default)
     if isinstance(items, ItemIterator) and items.position.is_known:
         return next(items, *default)
     every, position = items.items(), items.position

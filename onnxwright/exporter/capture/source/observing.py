@@ -103,7 +103,7 @@ class ValueDecisions:
             What each was answered; complete at the end.
         """
         found: Answers = {}
-        with TORCH_LOCK, self.rewritten.in_place(), noting() as answers:
+        with TORCH_LOCK, self.rewritten.running(), noting() as answers:
             yield found
         for choice in self.choices:
             given = answers.get((choice.file, choice.line), {})

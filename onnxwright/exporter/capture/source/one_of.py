@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.optional_values import MaybeNone
 from onnxwright.exporter.capture.source.regions import SYMBOLS, depth
@@ -119,7 +120,7 @@ class OneOf:
     def __bool__(self) -> bool:
         found = self._ow_where(bool)
         if not isinstance(found, bool):
-            raise RuntimeError("which object a variable has is data-dependent")  # noqa: TRY004 - as PyTorch says it
+            raise CaptureStoppedError("which object a variable has is data-dependent")
         return found
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.logic import combined, negated
 from onnxwright.exporter.capture.source.raising import refuse_handled
@@ -86,7 +87,7 @@ class MaybeNone:
         return needed(self)(*args, **kwargs)
 
     def __bool__(self) -> bool:
-        raise RuntimeError("whether a value is None is data-dependent")
+        raise CaptureStoppedError("whether a value is None is data-dependent")
 
     def __repr__(self) -> str:
         return f"None or {words(self._ow_value)}"

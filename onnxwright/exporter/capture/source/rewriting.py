@@ -7,11 +7,11 @@ lines.  Its text is in `linecache` as `<onnxwright NAME>`, for reading.
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 import linecache
+import tokenize
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Union, cast
 
@@ -20,7 +20,7 @@ from onnxwright.converter.frontend.hir import RESULT, Assign, Literal, NameTarge
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
-from onnxwright.exporter.capture.control import call_trees
+from onnxwright.exporter.capture.control import call_trees, convert
 from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.bound_lists import bound_lists
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -30,7 +30,7 @@ from onnxwright.exporter.capture.source.expressions import (
     call,
 )
 from onnxwright.exporter.capture.source.generating import Generator
-from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert, place_of
+from onnxwright.exporter.capture.source.lines import covers, place_of
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 from onnxwright.exporter.capture.source.yields import (
@@ -46,7 +46,7 @@ _Function = Union[ast.FunctionDef, ast.Lambda]
 
 @dataclass(frozen=True)
 class _Place:
-    """A function in a file: its tree, and the class around it."""
+    """A function in a file: its tree, and the class that its private names belong to."""
 
     node: _Function
     owner: str | None
@@ -55,7 +55,6 @@ class _Place:
 def rewritten(
     code: CodeType,
     module: dict[str, Any] | None = None,
-    inserted: Inserted | None = None,
     split: frozenset[int] = frozenset(),
     decided: Sequence[tuple[int, str, tuple[int, ...]]] = (),
     asks_constants: bool = False,
@@ -65,7 +64,6 @@ def rewritten(
     Args:
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
-        inserted: statements that are to run before lines of it.
         split: lines of `if` statements after which each side has a copy of its own of what follows.
         decided: lines, each with a variable and the values that the line knows it by.
         asks_constants: whether it is known at run time only which variables are None.
@@ -93,7 +91,6 @@ def rewritten(
     for line, name, values in decided:
         splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
-    insert(place.node, code.co_filename, inserted or {})
     made = _function(place.node, code.co_filename, place.owner, first, asks_constants, module or {})
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
@@ -212,7 +209,7 @@ def _function(
         head.append(ast.If(ast.Constant(False), bind, []))
     value: ast.expr = ast.Name(python_name(RESULT), ast.Load())
     result = ast.Return(call("yielded", value) if yields else value)
-    args = _without_defaults(node.args) if not nested else node.args
+    args = call_trees.without_defaults(node.args) if not nested else node.args
     name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
     for p in ast.walk(args):
         if isinstance(p, ast.arg):
@@ -290,25 +287,9 @@ def _parameters(args: ast.arguments) -> set[str]:
     return {p.arg for p in every if p is not None}
 
 
-def _without_defaults(args: ast.arguments) -> ast.arguments:
-    """Parameters without defaults and annotations: the function object keeps its own."""
-    bare = [
-        [ast.arg(p.arg) for p in part] for part in (args.posonlyargs, args.args, args.kwonlyargs)
-    ]
-    return ast.arguments(
-        posonlyargs=bare[0],
-        args=bare[1],
-        vararg=ast.arg(args.vararg.arg) if args.vararg else None,
-        kwonlyargs=bare[2],
-        kw_defaults=[None for _ in bare[2]],
-        kwarg=ast.arg(args.kwarg.arg) if args.kwarg else None,
-        defaults=[],
-    )
-
-
 def _defaults_visited(args: ast.arguments, expressions: Expressions) -> ast.arguments:
     """Parameters of a nested function, without annotations."""
-    made = _without_defaults(args)
+    made = call_trees.without_defaults(args)
     made.defaults = [expressions.visit(d) for d in args.defaults]
     made.kw_defaults = [d and expressions.visit(d) for d in args.kw_defaults]
     return made
@@ -331,53 +312,18 @@ def _inner(code: CodeType, name: str) -> CodeType:
 
 def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
     """The tree of a function."""
-    lines = linecache.getlines(code.co_filename, module)
-    if not lines:
+    if not linecache.getlines(code.co_filename, module):
         raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
     try:
-        functions = _functions_in(code.co_filename, lines)
-    except SyntaxError:
+        node = convert.tree_of(code, module)
+    except (SyntaxError, tokenize.TokenError):
         raise CannotRewriteError(
             f"`{code.co_name}`, whose file does not parse", _span(code)
         ) from None
-    found = functions.get((code.co_name, code.co_firstlineno), [])
-    if not found and code.co_name == "<lambda>":  # one that the rewriting made
-        raise CannotRewriteError("a comprehension over such values", _span(code))
-    if len(found) != 1:
-        what = "of which its line has several" if found else "whose source has changed"
-        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
-    # A new tree for each: passes change it.
-    return replace(found[0], node=copy.deepcopy(found[0].node))
-
-
-# The functions of a file, by name and first line.
-_Functions = dict[tuple[str, int], list[_Place]]
-_MOST_FILES = 16
-# file -> its lines, and its functions; a capture rewrites many functions of few files.
-_FILES: dict[str, tuple[list[str], _Functions]] = {}
-
-
-def _functions_in(file: str, lines: list[str]) -> _Functions:
-    """The functions of a file; linecache keeps one list of lines until it is read again."""
-    known, found = _FILES.get(file, (None, {}))
-    if known is lines:
-        return found
-    found = {}
-
-    def walk(node: ast.AST, owner: str | None) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.FunctionDef, ast.Lambda)):
-                name = child.name if isinstance(child, ast.FunctionDef) else "<lambda>"
-                decorators = getattr(child, "decorator_list", [])
-                line = min([child.lineno, *(d.lineno for d in decorators)])
-                found.setdefault((name, line), []).append(_Place(child, owner))
-            walk(child, child.name if isinstance(child, ast.ClassDef) else owner)
-
-    walk(ast.parse("".join(lines)), None)
-    if len(_FILES) >= _MOST_FILES:
-        _FILES.clear()
-    _FILES[file] = (lines, found)
-    return found
+    if node is None:
+        raise CannotRewriteError(f"`{code.co_name}`, whose source has changed", _span(code))
+    private = next(iter(convert.private_names(code).items()), None)
+    return _Place(node, None if private is None else private[1].removesuffix(private[0])[1:])
 
 
 def _span(code: CodeType) -> Span:

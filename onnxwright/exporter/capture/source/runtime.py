@@ -31,7 +31,6 @@ from onnxwright.exporter.capture.source.operators import (
 )
 from onnxwright.exporter.capture.source.ordering import ordered
 from onnxwright.exporter.capture.source.refusals import REFUSED
-from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.texts import format_, percent, text
 from onnxwright.exporter.capture.source.writing import augment_item, popped, set_item
@@ -42,7 +41,7 @@ __all__ = [
     "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
-    "observe", "or_", "ordered", "percent", "popped", "removed",
+    "or_", "ordered", "percent", "popped", "removed",
     "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "while_", "yielded",
     "zip_items",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -92,7 +92,6 @@ class Session:
             of the model.
         texts: the texts that a variable may have, with their numbers.
         objects: the functions, modules and members of enumerations that loops may give a variable.
-        on_choice: is called when a variable gets one of several constants, functions or modules.
         has_choices: whether there is such a variable.
         left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
@@ -121,7 +120,6 @@ class Session:
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
-    on_choice: Callable[[], None] | None = None
     has_choices: bool = False
     left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
@@ -155,11 +153,8 @@ class Session:
 def note_choice() -> None:
     """Say that there is a variable that has one of several constants, functions or modules now."""
     session = current()
-    if session is None:
-        return
-    session.has_choices = True
-    if session.on_choice is not None:
-        session.on_choice()
+    if session is not None:
+        session.has_choices = True
 
 
 def note_loss(error: RefusedError) -> None:
@@ -254,32 +249,6 @@ def note(kind: str, answer: int, sides: int = 2) -> None:
     noted: Noted | None = getattr(_now, "noted", None)
     if noted is not None:
         noted.setdefault(asking_line(), {}).setdefault((kind, sides), set()).add(answer)
-
-
-Seen = dict[str, list[Any]]
-
-
-@contextmanager
-def observing() -> Iterator[Seen]:
-    """While it lasts, the values of `observe` in this thread are kept, by name."""
-    before = getattr(_now, "seen", None)
-    found: Seen = {}
-    _now.seen = found
-    try:
-        yield found
-    finally:
-        _now.seen = before
-
-
-def observe(name: str, value: Callable[[], Any]) -> None:
-    """Keep a value, if that is wanted and there is one."""
-    seen: Seen | None = getattr(_now, "seen", None)
-    if seen is None:
-        return
-    try:
-        seen.setdefault(name, []).append(value())
-    except Exception:  # noqa: BLE001 - an expression of the user may fail in any way
-        return
 
 
 def asking_line() -> tuple[str, int]:

@@ -17,7 +17,6 @@ from onnxwright.exporter.capture.control.places import (
     Cell,
     Items,
     ModuleAttribute,
-    Position,
     Variable,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
@@ -25,7 +24,6 @@ from onnxwright.exporter.capture.control.store import Side, Store, current, open
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.iterators import kind_of
-from onnxwright.exporter.capture.source.reach import model_frames
 from onnxwright.exporter.capture.source.state import Globals, Place, State, value_at
 
 
@@ -45,7 +43,7 @@ def side_of(*functions: Any) -> Iterator[Side]:
         except OpaqueCallError as error:
             raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
-            raise _changed_in_place(error.kind) from error
+            raise ChangedInPlaceError(error.kind) from error
 
 
 def places_of(side: Side) -> list[Place]:
@@ -91,7 +89,7 @@ def _place(place: StorePlace) -> Place:
     """
     found = _known_place(place)
     if found is None:
-        raise _changed_in_place(kind_of(place.owner), is_iterator=isinstance(place, Position))
+        raise ChangedInPlaceError(kind_of(place.owner))
     return found
 
 
@@ -105,13 +103,6 @@ def _known_place(place: StorePlace) -> Place | None:
     if isinstance(place, Items) and is_container(place.owner):
         return place.owner, None
     return None
-
-
-def _changed_in_place(kind: str, *, is_iterator: bool = True) -> ChangedInPlaceError:
-    error = ChangedInPlaceError(kind)
-    if is_iterator:
-        error.makers = list(model_frames())
-    return error
 
 
 def _cells(function: Any) -> Iterator[tuple[str, CellType]]:

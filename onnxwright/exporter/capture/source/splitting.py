@@ -11,7 +11,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.exporter.capture.source.inserting import places_of
+from onnxwright.exporter.capture.source.lines import places_of
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # What is evaluated for some values only.

@@ -383,6 +383,8 @@ def _is_of_run_time(value: Any) -> bool:
     """Whether a value is one number that is known at run time only."""
     if current() is None or not isinstance(value, (torch.Tensor, *SYMBOLS)):
         return False
+    if isinstance(value, torch.SymInt) and value.node.expr.free_symbols:
+        return True
     return not (isinstance(value, torch.Tensor) and value.ndim) and is_unknown(value)
 
 

@@ -1,50 +1,10 @@
-"""Statements inserted into the tree of a function, each before the line that it is for."""
+"""Where in the tree of a function the statement of a line stands."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-
-Inserted = Mapping[tuple[str, int], tuple[str, ...]]
-"""(file, line) -> statements of Python that are to run before the statement of that line."""
 
 _Blocks = list[list[ast.stmt]]
-
-
-def insert(node: ast.AST, file: str, inserted: Inserted) -> None:
-    r"""Insert statements into a function.
-
-    A line of the test of an `if`, `elif` or loop is that of the whole statement.
-
-    Args:
-        node: the function; it is changed.
-        file: its file.
-        inserted: the statements; those of other files and functions are left out.
-
-    Example:
-        >>> tree = ast.parse("def f(x):\n    y = x\n    if y:\n        x = 2\n    return y")
-        >>> insert(tree.body[0], "a.py", {("a.py", 3): ("check(y)",)})
-        >>> print(ast.unparse(tree))
-        def f(x):
-            y = x
-            check(y)
-            if y:
-                x = 2
-            return y
-    """
-    for (name, line), texts in inserted.items():
-        if name != file:
-            continue
-        place = place_of(node, line)
-        if place is None:
-            continue
-        block, n = place
-        made = [s for text in texts for s in ast.parse(text).body]
-        for statement in made:
-            for x in ast.walk(statement):
-                if "lineno" in x._attributes:
-                    ast.copy_location(x, block[n])
-        block[n:n] = made
 
 
 def places_of(node: ast.AST, line: int) -> list[tuple[list[ast.stmt], int]]:

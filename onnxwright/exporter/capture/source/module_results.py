@@ -1,0 +1,93 @@
+"""Results of a module that may be None, one of several texts or functions."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
+from onnxwright.exporter.capture.source.errors import DisagreementError, words
+from onnxwright.exporter.capture.source.one_of import OneOf
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
+from onnxwright.exporter.capture.source.regions import tracer
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import Text
+
+_CHOICES = (MaybeNone, OneOf, Text)
+
+
+def asks(code: CodeType) -> bool:
+    """Whether a function has questions that Python answers wrongly for one of several objects.
+
+    Comparisons are none of them: they give a truth value of run time.
+    """
+    if set(code.co_names) & {"isinstance", "hasattr", "getattr", "type", "get", "callable"}:
+        return True
+    return any(i.opname in ("IS_OP", "CONTAINS_OP") for i in dis.get_instructions(code))
+
+
+@contextmanager
+def results_checked(module: Any) -> Iterator[None]:
+    """While it lasts, results of a module that may be None are values, or errors of the model."""
+    if not isinstance(module, torch.nn.Module):
+        yield
+        return
+    handle = module.register_forward_hook(_check, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _check(module: Any, args: Any, kwargs: Any, results: Any) -> Any:
+    session, now = current(), tracer()
+    if session is not None and now is not None:
+        # The model gives the new values of its buffers and inputs, too.
+        values = (*pytree.tree_leaves((results, args, kwargs)), *module.buffers())
+        given = [now.tensor_tracker.get(v) for v in values if isinstance(v, torch.Tensor)]
+        nodes = {n: proxy.proxy.node for n, proxy in enumerate(given) if proxy is not None}
+        check_chosen_tensors(now.graph.nodes, nodes)
+    return checked(results) if session is not None and session.has_choices else None
+
+
+def checked(results: Any) -> Any:
+    """Results of which none may be None: the model raises an error where one is.
+
+    Args:
+        results: what a module gives.
+
+    Raises:
+        DisagreementError: a result is one of several texts or functions.
+    """
+
+    def one(value: Any) -> Any:
+        if isinstance(value, Text):
+            raise DisagreementError("the result", "a text", "another text")
+        if isinstance(value, OneOf):
+            one, other = (words(item) for item in value._ow_items[:2])
+            raise DisagreementError("the result", one, other)
+        if not isinstance(value, MaybeNone):
+            return value
+        session = current()
+        if session is not None:
+            session.absent.setdefault(value._ow_place)
+        return pytree.tree_map(lambda leaf: _there(leaf, present_of(value)), checked(plain(value)))
+
+    return pytree.tree_map(one, results, is_leaf=lambda v: isinstance(v, _CHOICES))
+
+
+def _there(leaf: Any, present: Any) -> Any:
+    """A tensor; reading it is an error where it is not there."""
+    if present is False or not isinstance(leaf, (torch.Tensor, int, float, torch.SymInt)):
+        raise DisagreementError("the result", "`None`", words(leaf))
+    if present is True:
+        return leaf
+    value = leaf if isinstance(leaf, torch.Tensor) else torch.scalar_tensor(leaf)
+    place = torch.where(present, 0, 1)
+    return torch.ops.aten.index.Tensor(value[None], [place])

@@ -1,0 +1,84 @@
+"""What an error of a capture is about: the one module that reads the texts of PyTorch's errors."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from types import FrameType
+
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    PendingUnbackedSymbolNotFound,
+)
+
+from onnxwright.exporter.capture.source.machinery import is_frame_of_machinery
+
+_NOT_FOUND = (KeyError, AttributeError)
+# A symbol for a number that is not known, in a text.
+_SYMBOL = re.compile(r"(zuf|u)[0-9]+")
+_OF_VALUES = (
+    "data-dependent", "GuardOnDataDependentSymNode", "passed to SymFloat.__format__",
+    "unhashable type: non-nested SymInt", "unhashable type: SymFloat",
+)  # fmt: skip
+_OF_QUANTIZED = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
+
+
+def reads_value(error: BaseException | None) -> BaseException | None:
+    """The error of a chain that says that Python read a value that is not known.
+
+    Args:
+        error: what a capture raised.
+
+    Returns:
+        The innermost; None if there is none.
+    """
+    found = None
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if _is_about_values(error):
+            found = error
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _is_about_values(error: BaseException) -> bool:
+    if isinstance(error, (GuardOnDataDependentSymNode, PendingUnbackedSymbolNotFound)):
+        return True
+    text = str(error)
+    if isinstance(error, _NOT_FOUND) and _SYMBOL.search(text):
+        return True  # a key or a name made of a number that is not known
+    return any(sign in text for sign in _OF_VALUES)
+
+
+def is_about_fixed_size(error: BaseException | None) -> bool:
+    """Whether a capture failed as Python made a number of a size that is to be dynamic.
+
+    Args:
+        error: what it raised.
+    """
+    return error is not None and "specialized it to be a constant" in str(error)
+
+
+def is_about_quantized(error: BaseException | None) -> bool:
+    """Whether a quantized tensor is what PyTorch cannot capture.
+
+    Args:
+        error: what it raised.
+    """
+    return any(sign in str(error) for sign in _OF_QUANTIZED)
+
+
+def lines_passed(error: BaseException | None) -> list[tuple[FrameType, int]]:
+    """The frames of the model's Python that an error passed, with their lines.
+
+    Args:
+        error: from `reads_value`.
+
+    Returns:
+        Them, innermost first.
+    """
+    if error is None:
+        return []
+    frames = list(traceback.walk_tb(error.__traceback__))[::-1]
+    return [(f, line) for f, line in frames if not is_frame_of_machinery(f)]
