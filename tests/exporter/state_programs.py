@@ -471,6 +471,30 @@ def own_setattr() -> Any:
     return f, lambda: vars(kept).copy()
 
 
+def _counted(self: Any, name: str, value: Any) -> None:
+    object.__setattr__(self, "sets", self.sets + 1)
+    object.__setattr__(self, name, value)
+
+
+class _SetattrByAnotherName:
+    def __init__(self) -> None:
+        object.__setattr__(self, "sets", 0)
+
+    __setattr__ = _counted
+
+
+@stateful("reported", "reported")
+def setattr_by_another_name() -> Any:
+    kept = _SetattrByAnotherName()
+
+    def f(x: Any) -> Any:
+        kept.last = 1
+        setattr(kept, "first", 2)  # noqa: B010 - what a program may do
+        return x * kept.sets
+
+    return f, lambda: vars(kept).copy()
+
+
 class _Slots:
     __slots__ = ("n",)
 

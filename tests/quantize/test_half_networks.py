@@ -14,6 +14,12 @@ pytest.importorskip("transformers", reason="the networks are of transformers")
 import onnxwright as ow  # noqa: E402 - after the check for torch
 from tests.exporter import networks, networks_more  # noqa: E402, F401 - registers its own
 
+# Torch and transformers warn of their own deprecations.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("FutureWarning", "DeprecationWarning", "UserWarning")
+]
+
 BY_NAME = {network.name: network for network in networks.NETWORKS}
 FAST = ("bert", "gpt2", "gemma3", "t5", "llama_cache")
 ALL = [

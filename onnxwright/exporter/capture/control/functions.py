@@ -365,7 +365,7 @@ def set_attribute(store: Store, owner: Any, name: str, value: Any, /) -> None:
     if setter is None:
         note_attribute(store, owner, name)
         setattr(owner, name, value)
-    elif getattr(setter, "__name__", "") == "__setattr__":
+    elif setter is type(owner).__setattr__:  # whatever the function is called
         bound(setter)(owner, name, value)
     else:
         bound(setter)(owner, value)

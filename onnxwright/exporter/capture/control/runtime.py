@@ -246,7 +246,7 @@ class _Writer:
 
     def __setattr__(self, name: str, value: Any) -> None:
         owner, _, setter = object.__getattribute__(self, "_ow")
-        if getattr(setter, "__name__", "") == "__setattr__":
+        if setter is type(owner).__setattr__:  # whatever the function is called
             bound(setter)(owner, name, value)
         else:
             bound(setter)(owner, value)
