@@ -40,15 +40,20 @@ class ChosenChanged(Diagnostic):
         on_sides, copies = _CHOSEN.get(self.kind, _CHOSEN["list"])
         return f"change it on each side of the decision: {on_sides}, or choose a copy: {copies}"
 
+    @property
+    def changed(self) -> str:
+        """What is changed."""
+        return "the tensor" if self.is_item else "one of them"
+
+    @property
+    def marked(self) -> str:
+        """What is said at the line."""
+        return "appended in this loop" if self.is_item else "chosen by a value"
+
     def facts(self) -> dict[str, object]:
         """The fields, and the words for the line and the kind of object."""
-        words = {
-            "line": self.line,
-            "changed": "the tensor" if self.is_item else "one of them",
-            "marked": "appended in this loop" if self.is_item else "chosen by a value",
-            "proposal": self.proposal,
-        }
-        return {**super().facts(), **words}
+        words = ("line", "changed", "marked", "proposal")
+        return {**super().facts(), **{name: getattr(self, name) for name in words}}
 
 
 # The type of what is chosen -> what to write in place of a change of it after the choice.
