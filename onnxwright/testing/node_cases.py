@@ -21,6 +21,7 @@ from onnxwright.diagnostics.catalogue.eager import NoKernel
 from onnxwright.dsl.function import ScriptFunction
 from onnxwright.eager.values import type_of_value
 from onnxwright.errors import OnnxwrightError
+from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.types.annotations import ValueSpec
 from onnxwright.types.kinds import fits
@@ -28,11 +29,6 @@ from onnxwright.types.kinds import fits
 # What ONNX Runtime says of a model with a node that it has no kernel for.
 _NO_KERNEL = "NOT_IMPLEMENTED"
 RIGHT, WRONG, SKIPPED = "right", "wrong", "skipped"
-# Operators whose results are drawn at random: types and shapes are compared.
-_RANDOM = frozenset({
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -288,7 +284,7 @@ def _difference(actual: Any, wanted: Any, case: Any, op_type: str) -> str:
         return (
             f"{actual.dtype}{list(actual.shape)}, the test has {wanted.dtype}{list(wanted.shape)}"
         )
-    if op_type in _RANDOM:
+    if facts(op_type).random:  # types and shapes are compared
         return ""
     if actual.dtype == object:
         return "" if np.array_equal(actual, wanted) else "other texts"

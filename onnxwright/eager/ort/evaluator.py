@@ -80,6 +80,7 @@ class OrtEvaluator:
             peak, and large results are fast.  False gives it back to the system at once.
 
     Example:
+        >>> import numpy as np
         >>> from onnxwright.opset import opset18 as op
         >>> e = OrtEvaluator()
         >>> e.run_op(op.Neg, [np.array([1.0, -2.0], np.float32)], {}, 1)

@@ -193,7 +193,7 @@ def attributes(g: ow.GraphBuilder, x: FLOAT, row: list[float]) -> float:
     return float(y[0]) + len(run.__name__)
 
 
-@ow.rule(level="fast", since=13)
+@ow.rule(level="rounding", since=13)
 def pattern(op: Any, x: Any) -> Any:
     return op.Neg(op.Neg(x))
 
