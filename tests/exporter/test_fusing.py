@@ -157,6 +157,7 @@ class WideScale(nn.Module):
         return y.type_as(x) * self.weight
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", ["scale first", "in single precision", "cast first"])
 @pytest.mark.parametrize("plus", [0.0, 1.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -411,6 +411,7 @@ class _Crates(nn.Module):
         return Crate(crate.a + crate.b, crate.a)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "shapes",
     [

@@ -142,6 +142,7 @@ def test_a_right_model_is_not_accused(name: str) -> None:
     assert not program.report.verification.undecided, program.report.verification.undecided
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("last", [False, True])
 def test_offsets_of_bags_do_not_end_the_process(last: bool) -> None:
     code = (

@@ -183,7 +183,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.size}")
 def test_one_side_is_right_at_all_sizes(case: Case) -> None:
     """Without a warning (they are errors here), without a guard, and without an If."""
@@ -390,6 +390,7 @@ def halved_and_cropped(x: Any) -> Any:
     return x if x.sum() > 0 else x - 1
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [5, 8])
 def test_several_captures_beside_decisions_by_values(size: int) -> None:
     """Each capture of a search by source has the functions rewritten that decide."""

@@ -194,7 +194,7 @@ def test_a_size_of_one_is_not_taken_for_that_of_another_input() -> None:
     same(program, model, (randn(5, 3), randn(1, 3)))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:
     run(program)

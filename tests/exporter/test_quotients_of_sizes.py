@@ -128,7 +128,7 @@ def of_two(x: Any) -> Any:
     return x.sum(0) * 2 if windows // 3 >= 3 else x.sum(0) * 3
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("size", [10, 50])
 @pytest.mark.parametrize(
     "function",

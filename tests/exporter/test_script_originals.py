@@ -84,7 +84,7 @@ MODELS = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_sizes_stay_dynamic(name: str) -> None:
     torch.manual_seed(0)

@@ -87,7 +87,7 @@ def test_torch_lacks_the_operator(use: str, layout: str) -> None:
         module(torch.randn(4, 6))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("layout", "use"),
     [(layout, use) for layout in LAYOUTS for use in USES if layout not in LACKING.get(use, ())],

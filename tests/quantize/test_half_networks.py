@@ -70,6 +70,7 @@ def check(name: str, dtype: str) -> None:
     assert farthest(results, wanted) <= 2 * by_torch
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ALL)
 def test_float16(name: str) -> None:
     check(name, "float16")

@@ -45,6 +45,7 @@ def compare(program: Any, module: Any, inputs: tuple[Any, ...], near: float) -> 
     torch.testing.assert_close(got, wanted, equal_nan=True, rtol=rtol, atol=atol)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * r.slow) for n, r in REPORTS.items()]
 )

@@ -140,6 +140,7 @@ SIDES = (
 )  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("function", SIDES, ids=lambda f: f.__name__)
 def test_sides_know_sizes_and_go_on_by_themselves(function: Callable[..., Any]) -> None:
     program = exported(function, ROWS[0])
