@@ -323,6 +323,12 @@ def _sparse() -> Any:
     return Calls(lambda self, x: torch.sparse.mm(torch.eye(3).to_sparse(), x.T).T)
 
 
+@needs("torch.fx.experimental.proxy_tensor.extract_val")
+def _sparse_constant() -> Any:
+    weight = torch.eye(3).to_sparse_csr()
+    return Calls(lambda self, x: x + weight.to_dense())
+
+
 @needs("torch._subclasses.FakeTensor.tolist", ({0: "n"},))
 def _splits() -> Any:
     def run(self: Any, x: Any) -> Any:

@@ -176,6 +176,11 @@ _NON_STRICT: tuple[Change, ...] = (
         reason="products of sparse matrices have no rule for dynamic sizes",
     ),
     Change(
+        target="torch.fx.experimental.proxy_tensor.extract_val",
+        make=sparse_products.sparse_constants,
+        reason="strides are asked of constants in compressed sparse layouts, which have none",
+    ),
+    Change(
         target="torch._export.non_strict_utils._tensor_min_max",
         make=extremes.extremes_symbolic,
         reason="`min` and `max` of floats, or of three sizes, keep what is least for the example",

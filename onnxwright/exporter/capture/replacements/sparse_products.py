@@ -1,6 +1,7 @@
-"""Products of a sparse and a dense matrix with dynamic sizes.
+"""Sparse tensors in a capture: products with dynamic sizes, and constants in compressed layouts.
 
-Torch has no shape rule for them; with fixed sizes it runs the operator on zeros.
+Torch has no shape rule for products of a sparse and a dense matrix; with fixed sizes it runs the
+operator on zeros.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_impls import op_implementations_checks
+from torch.fx.experimental import proxy_tensor
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import DispatchKey
-from onnxwright.exporter.torch_types import is_sparse
+from onnxwright.exporter.torch_types import has_no_numbers, is_sparse
 
 aten = torch.ops.aten
 
@@ -55,3 +57,14 @@ def sparse_products_sized(changes: Changes, model: Any) -> None:
     changes.appended(op_implementations_checks, added)
     composite = {aten._sparse_mm.default: _matrix_product}
     changes.kernels(DispatchKey.CompositeImplicitAutograd, composite)
+
+
+def sparse_constants(changes: Changes, model: Any) -> None:
+    """A constant in a compressed layout has no strides, as one in coordinates has none."""
+    own = proxy_tensor.extract_val
+
+    def value_of(value: Any, *args: Any, **kwargs: Any) -> Any:
+        is_constant = is_sparse(value) and not has_no_numbers(value)
+        return None if is_constant else own(value, *args, **kwargs)
+
+    changes.attribute(proxy_tensor, "extract_val", value_of)
