@@ -15,6 +15,7 @@ from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.collector import collect_young, collector_paused
 from onnxwright.ir.door import opened, returned
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
@@ -62,6 +63,7 @@ class _Options:
     shares_weights: bool = False
 
 
+@collector_paused()
 def optimize(
     model: Any,
     *,
@@ -194,6 +196,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
             continue
         # What a rule makes of weights is a weight for the rules of the next round.
         model = following
+        if not done.rounds % 2:
+            collect_young()  # the models of the rounds before
         done.rules.update(rewriter.fired)
         fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
         counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
