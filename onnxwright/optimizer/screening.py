@@ -118,9 +118,9 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     """Whether a value may be that of an input of the pattern."""
     if isinstance(p, Output):
         node = None if value is None else value.producer()
-        if node is None or value is None:
+        if node is None or value is None or node.op_type != p.node.op_type:
             return False
-        return may_lie(p.node, node) and value.index() == p.index
+        return value.index() == p.index and may_lie(p.node, node)
     if isinstance(p, Literal):
         return holds(value, p.value, p.rtol)
     if isinstance(p, Variable):
