@@ -80,9 +80,7 @@ def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
         if any(inputs[len(makers) :]):
             return False
         orders = [inputs]
-    return any(
-        all(p is None or p == made for p, made in zip(order, makers)) for order in orders
-    )
+    return any(all(p is None or p == made for p, made in zip(order, makers)) for order in orders)
 
 
 def may_lie(wanted: PatternNode, node: ir.Node) -> bool:
