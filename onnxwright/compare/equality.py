@@ -147,7 +147,7 @@ def same_sparse(a: onnx.SparseTensorProto, b: onnx.SparseTensorProto) -> bool:
 
 def same_type(a: onnx.TypeProto, b: onnx.TypeProto) -> bool:
     """Whether two types are equal; a dimension of no value and no name is one that is not known."""
-    return bool(plain_type(a) == plain_type(b))
+    return a == b or bool(plain_type(a) == plain_type(b))
 
 
 def plain_type(proto: onnx.TypeProto) -> Any:

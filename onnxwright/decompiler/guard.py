@@ -41,6 +41,8 @@ _SYMBOLS = [
     for symbol in kind.__subclasses__()
 ]
 _NODES = frozenset((*_STATEMENTS, *_EXPRESSIONS, ast.Load, ast.Store, *_SYMBOLS))
+# These are allowed, and hold nothing that could be refused.
+_LEAVES = frozenset((ast.Constant, ast.Load, ast.Store, *_SYMBOLS))
 # What may be called by an attribute that is not an operator of an opset.
 _METHODS = frozenset(
     {"array", "zeros", "frombuffer", "load", "view", "reshape", "with_name", "to_model_proto",
@@ -125,7 +127,7 @@ def contents_of(tree: ast.Module) -> Contents:
     while stack:
         node = stack.pop()
         kind = type(node)
-        if kind is ast.Constant:
+        if kind in _LEAVES:
             continue
         if kind not in _NODES:
             raise UnsafeTextError(f"line {getattr(node, 'lineno', 0)}: {kind.__name__}")

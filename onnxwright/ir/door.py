@@ -25,7 +25,7 @@ from onnxwright.ir import saving
 from onnxwright.ir.loading import is_source, open_ir_function, open_ir_model
 from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.reading import serialized
-from onnxwright.ir.serialize import to_proto
+from onnxwright.ir.serialize import model_to_proto, to_proto
 
 # A script, a builder or an exported program is defined above this package: `Any` stands for them.
 Model: TypeAlias = "onnx.ModelProto | ir.Model | bytes | BinaryIO | str | PathLike[str] | Any"
@@ -97,7 +97,10 @@ def returned(
 
 def _as_proto(made: ir.Model, given: Any) -> onnx.ModelProto:
     """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
-    proto: onnx.ModelProto = to_proto(made)
+    try:
+        proto = model_to_proto(made)
+    except (TypeError, ValueError, AttributeError, ir.serde.SerdeError):
+        proto = to_proto(made)  # which says what cannot be written
     held = {i.name for i in proto.graph.initializer}
     if isinstance(given, onnx.ModelProto):
         held -= {v.name for v in given.graph.value_info}

@@ -28,7 +28,7 @@ def tensor_proto(array: Any, name: str) -> onnx.TensorProto:
     if external is not None:
         made = _external(external)
     else:
-        made = ir.to_proto(tensor(np.asarray(array), name))
+        made = ir.serde.serialize_tensor(tensor(np.asarray(array), name))
     made.name = name
     if isinstance(array, Initializer) and array.doc_string:
         made.doc_string = array.doc_string

@@ -341,7 +341,8 @@ def _bound(wanted: Any, match: Match) -> list[ir.Value]:
     """The values that an input of the pattern may be, by what is bound already."""
     if isinstance(wanted, Variable):
         value = match.values.get(wanted.name)
-        return [value] if isinstance(value, ir.Value) else []
+        # A test of None against a class of onnx_ir goes through the protocols it has.
+        return [value] if value is not None and isinstance(value, ir.Value) else []
     if not isinstance(wanted, Output):
         return []
     node = match.nodes.get(wanted.node)

@@ -15,22 +15,20 @@ from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.collector import collect_young, collector_paused
 from onnxwright.ir.door import opened, returned
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
-from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
-from onnxwright.optimizer.matching import Matcher
-from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
-from onnxwright.optimizer.screening import may_lie
+from onnxwright.optimizer.screening import PatternIndex, any_lies
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
@@ -62,6 +60,7 @@ class _Options:
     shares_weights: bool = False
 
 
+@collector_paused()
 def optimize(
     model: Any,
     *,
@@ -194,6 +193,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
             continue
         # What a rule makes of weights is a weight for the rules of the next round.
         model = following
+        if not done.rounds % 2:
+            collect_young()  # the models of the rounds before
         done.rules.update(rewriter.fired)
         fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
         counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
@@ -271,16 +272,10 @@ def _may_change(model: ir.Model, rewriter: Rewriter, options: _Options) -> bool:
 
 def _any_late(model: ir.Model, options: _Options) -> bool:
     """Whether a pattern of a rule that comes last lies in a model."""
-    allowed = [r for r in options.rules if r.late and options.scope.allows(r)]
-    tried: dict[tuple[str, str], list[tuple[Pattern, bool]]] = {}
-    for one in allowed:
-        for p in one.for_version(options.version).patterns:
-            tried.setdefault((p.root.domain, p.root.op_type), []).append((p, one.always))
-    return any(
-        may_lie(p.root, node) and next(Matcher(p, imports, shared=shared).at(node), None)
-        for imports, node in nodes_with_imports(model)
-        for p, shared in tried.get((node.domain, node.op_type), ())
-    )
+    late = [r for r in options.rules if r.late and options.scope.allows(r)]
+    versions = [r.for_version(options.version) for r in late]
+    index = PatternIndex((r, p, p.root) for r in versions for p in r.patterns)
+    return any_lies(model, index)
 
 
 def _folded(model: ir.Model, options: _Options) -> ir.Model:

@@ -185,11 +185,6 @@ def _has_two_orders(node: PatternNode) -> bool:
     return node.commutative and not literal and any(v is not a for v in others)
 
 
-def needed_makers(node: PatternNode) -> frozenset[str]:
-    """The operators that make inputs of a node of a pattern."""
-    return frozenset(v.node.op_type for v in node.inputs if isinstance(v, Output))
-
-
 def _reachable(roots: Sequence[PatternNode]) -> list[PatternNode]:
     found: dict[PatternNode, None] = {}
     waiting = list(roots)[::-1]
@@ -206,4 +201,4 @@ def _variables(root: PatternNode) -> list[Variable]:
     return [v for node in _reachable([root]) for v in node.inputs if isinstance(v, Variable)]
 
 
-__all__ = ["MOST_COMMUTATIVE", "Attr", "Attrs", "Const", "Pattern", "needed_makers"]
+__all__ = ["MOST_COMMUTATIVE", "Attr", "Attrs", "Const", "Pattern"]

@@ -17,12 +17,9 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators.op_call import UnknownError
-from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.metadata import MetadataMerger
-from onnxwright.optimizer.pattern_nodes import PatternNode
-from onnxwright.optimizer.patterns import Pattern, needed_makers
 from onnxwright.optimizer.replacement_checks import (
     computed,
     fits,
@@ -32,7 +29,7 @@ from onnxwright.optimizer.replacement_checks import (
 )
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
-from onnxwright.optimizer.screening import may_lie
+from onnxwright.optimizer.screening import PatternIndex, any_lies
 from onnxwright.optimizer.steps import Step, Use, operators_of, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
@@ -43,10 +40,6 @@ from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
 MOST_MATCHES = 64
-
-
-# The operators that make inputs of a root, the rule, its pattern, and that root.
-_Entry = tuple[frozenset[str], Rule, Pattern, PatternNode]
 
 
 class Rewriter:
@@ -80,17 +73,11 @@ class Rewriter:
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
-        # By the operator of a result: the rule, its pattern and that result.
-        self._table: dict[tuple[str, str], list[_Entry]] = {}
         made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
         pairs = [(r, p) for r in made for p in r.patterns]
         pairs.sort(key=lambda pair: -len(pair[1].nodes))
-        for rule, pattern in pairs:
-            # The results that a model computes first are made where the first of them is.
-            for root in pattern.roots:
-                key = (root.domain, root.op_type)
-                entry = (needed_makers(root), rule, pattern, root)
-                self._table.setdefault(key, []).append(entry)
+        # The results that a model computes first are made where the first of them is.
+        self._index = PatternIndex((r, p, root) for r, p in pairs for root in p.roots)
         self._done: dict[ir.Node, Results] = {}
         # Node of the source graph -> the largest of what was replaced there.
         self._replaced: dict[ir.Node, _Replaced] = {}
@@ -108,13 +95,7 @@ class Rewriter:
         before = self._done.pop(node, None)
         if before is not None:
             return before
-        tried = self._table.get((node.domain, node.op_type))
-        if tried is None:
-            return None
-        makers = {maker.op_type for v in node.inputs if v is not None and (maker := v.producer())}
-        for needed, rule, pattern, root in tried:
-            if not needed <= makers or not may_lie(root, node):
-                continue
+        for rule, pattern, root in self._index.at(node):
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
@@ -130,12 +111,7 @@ class Rewriter:
 
     def may_fire(self, model: ir.Model) -> bool:
         """Whether a pattern lies anywhere in a model; its rule may still decline."""
-        return any(
-            may_lie(root, node) and next(matcher.at(node, root), None) is not None
-            for imports, node in nodes_with_imports(model)
-            for _, rule, pattern, root in self._table.get((node.domain, node.op_type), ())
-            for matcher in (Matcher(pattern, imports, shared=rule.always),)
-        )
+        return any_lies(model, self._index)
 
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""

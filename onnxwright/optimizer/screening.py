@@ -6,12 +6,81 @@ an operator or a number that is another one: here that is seen without binding a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
 from onnxwright.optimizer.constants import holds, tensor_of
+from onnxwright.optimizer.finding import nodes_with_imports
+from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
+from onnxwright.optimizer.patterns import Pattern
+from onnxwright.optimizer.rules import Rule
+
+Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
+"""A rule, one of its patterns, and the node of it that makes one of its results."""
+
+# The operator and domain of the node that makes an input; None where no node does.
+_Maker: TypeAlias = "tuple[str, str] | None"
+
+
+class PatternIndex:
+    """Finds the patterns that may lie at a node, by its operator and those that make its inputs.
+
+    Args:
+        entries: the patterns, in the order in which they are tried.
+    """
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._by_operator: dict[tuple[str, str], list[Entry]] = {}
+        for entry in entries:
+            root = entry[2]
+            self._by_operator.setdefault((root.op_type, root.domain), []).append(entry)
+        # The graph of a model has few combinations of operators: each is looked through once.
+        self._by_makers: dict[tuple[tuple[str, str], tuple[_Maker, ...]], list[Entry]] = {}
+
+    def at(self, node: ir.Node) -> list[Entry]:
+        """The patterns that may lie at a node, in order."""
+        operator = (node.op_type, node.domain)
+        entries = self._by_operator.get(operator)
+        if entries is None:
+            return []
+        makers = tuple([_maker(v) for v in node.inputs])
+        key = (operator, makers)
+        known = self._by_makers.get(key)
+        if known is None:
+            known = [e for e in entries if _may_read(e[2], makers)]
+            self._by_makers[key] = known
+        return [e for e in known if may_lie(e[2], node)]
+
+
+def any_lies(model: ir.Model, index: PatternIndex) -> bool:
+    """Whether one of the patterns lies anywhere in a model."""
+    return any(
+        next(Matcher(pattern, imports, shared=rule.always).at(node, root), None) is not None
+        for imports, node in nodes_with_imports(model)
+        for rule, pattern, root in index.at(node)
+    )
+
+
+def _maker(value: ir.Value | None) -> _Maker:
+    node = None if value is None else value.producer()
+    return None if node is None else (node.op_type, node.domain)
+
+
+def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
+    """Whether inputs that these operators make may be those of a node of a pattern."""
+    inputs = [(p.node.op_type, p.node.domain) if isinstance(p, Output) else None
+              for p in wanted.inputs]  # fmt: skip
+    if wanted.commutative and len(makers) == 2:
+        orders = [inputs, inputs[::-1]]
+    else:
+        # Only constants may be attributes of the node instead of its inputs.
+        if any(inputs[len(makers) :]):
+            return False
+        orders = [inputs]
+    return any(all(p is None or p == made for p, made in zip(order, makers)) for order in orders)
 
 
 def may_lie(wanted: PatternNode, node: ir.Node) -> bool:
@@ -47,9 +116,9 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     """Whether a value may be that of an input of the pattern."""
     if isinstance(p, Output):
         node = None if value is None else value.producer()
-        if node is None or value is None:
+        if node is None or value is None or node.op_type != p.node.op_type:
             return False
-        return may_lie(p.node, node) and value.index() == p.index
+        return value.index() == p.index and may_lie(p.node, node)
     if isinstance(p, Literal):
         return holds(value, p.value, p.rtol)
     if isinstance(p, Variable):
@@ -59,4 +128,4 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     return value is None
 
 
-__all__ = ["may_lie"]
+__all__ = ["Entry", "PatternIndex", "any_lies", "may_lie"]

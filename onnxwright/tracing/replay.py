@@ -174,7 +174,10 @@ class Replay:
         if self.carrier is not None:
             wanted = _wanted(node)
             inputs = _without_trailing(inputs)
-        with self.b.from_origin(node.metadata_props.get(ORIGIN)):
+        origin = node.metadata_props.get(ORIGIN)
+        if not origin:
+            return self.b.emit(op, inputs, attributes, wanted)
+        with self.b.from_origin(origin):
             return self.b.emit(op, inputs, attributes, wanted)
 
     def like(self, b: BuildContext) -> Replay:

@@ -10,7 +10,7 @@ from onnxwright.optimizer import library
 from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
-from onnxwright.optimizer.screening import may_lie
+from onnxwright.optimizer.screening import PatternIndex, may_lie
 from tests.optimizer.corpus.stored import names, stored
 
 
@@ -31,6 +31,21 @@ def test_no_match_is_screened_out(name: str) -> None:
                 screened += not may_lie(root, node)
     assert matched
     assert screened > matched
+
+
+@pytest.mark.parametrize("name", names()[::9])
+def test_the_index_finds_every_pattern_that_may_lie_in_order(name: str) -> None:
+    model = ir.from_proto(stored(name).model)
+    version = model.graph.opset_imports[""]
+    rules = [r.for_version(version) for r in library.rules()]
+    entries = [(r, p, root) for r in rules for p in r.patterns for root in p.roots]
+    index = PatternIndex(entries)
+    listed = 0
+    for _, node in nodes_with_imports(model):
+        expected = [e for e in entries if may_lie(e[2], node)]
+        assert index.at(node) == expected, node
+        listed += len(expected)
+    assert listed
 
 
 @pytest.mark.parametrize(
