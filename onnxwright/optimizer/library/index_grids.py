@@ -93,9 +93,10 @@ def _parts(index: ir.Value, rank: int) -> list[ir.Value] | None:
     parts = []
     for column in columns:
         node = None if column is None else column.producer()
-        if node is None or node.op_type != "Unsqueeze" or _axes(node) not in ([-1], [rank]):
+        grid = None if node is None else node.inputs[0]
+        if node is None or grid is None or _axes(node) not in ([-1], [rank]):
             return None
-        parts.append(node.inputs[0])
+        parts.append(grid)
     return parts
 
 
