@@ -320,6 +320,19 @@ def test_masks_of_attention() -> None:
         np.testing.assert_allclose(got, wanted, atol=2e-2)
 
 
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+@pytest.mark.parametrize("operator", ["ScatterND", "ScatterElements"])
+def test_reductions_of_scatters(operator: str, reduction: str, dtype: str) -> None:
+    """The runtime loads them in half precision, and has no kernel when they run."""
+    shape, places = ([2, 1], [[0], [2]]) if operator == "ScatterND" else ([2], [0, 2])
+    text = f"""g (float[4] x, float[2] u) => (float[4] y)
+        {{ y = {operator}<reduction="{reduction}">(x, i, u) }}"""
+    made = model_of(text, 18, i=np.array(places, np.int64).reshape(shape))
+    _, report = check(made, dtype)
+    assert report.converted == (reduction == "none")
+
+
 def test_keep() -> None:
     text = "g (float[a,4] x) => (float[a,4] y) { n = Neg(x) e = Exp(n) y = Sqrt(e) }"
     for chosen in ("e", "Exp", "[eE]x?"):
