@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue import quantize as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.shown_text import ShownText
 from onnxwright.ir.nested import all_nodes
+from onnxwright.quantize.half_masks import masked_nodes
 from onnxwright.quantize.half_rewrite import Plan, rewrite
 from onnxwright.quantize.half_types import HalfTypes, is_float
 from onnxwright.quantize.half_values import (
@@ -30,6 +31,8 @@ from onnxwright.quantize.removing import stored_bytes
 _TYPES = {"float16": ir.DataType.FLOAT16, "bfloat16": ir.DataType.BFLOAT16}
 # Min and Max that broadcast; Cast to BFLOAT16.
 _LEAST_VERSION = {ir.DataType.FLOAT16: 8, ir.DataType.BFLOAT16: 13}
+_INTEGERS = "it computes from integers, which half precision does not hold"
+_MASKS = "a mask that may be beyond the range is added to its scores"
 
 
 @dataclass
@@ -76,6 +79,8 @@ def to_half(
       optional values;
     * nodes with a constant beyond the range of the type, or so small that it would become 0;
     * nodes that compute from integers and constants alone: positions, counts and masks;
+    * sums of scores with a mask of numbers beyond the range, or with one that is an input of FLOAT,
+      and their Softmax: FLOAT16's lowest number plus a negative score would be -inf;
     * those that `keep` names, and those whose values are beyond the range in a run on `inputs`.
 
     What such a node gives is limited to the range of the type where it goes on in half precision.
@@ -130,8 +135,8 @@ def to_half(
     infer_types(made)
     done = HalfReport(dtype)
     before = stored_bytes(made)
-    plan = _plan(made, kind, patterns, inputs, done)
-    plan.half_io = io == "half"
+    plan = Plan(kind, half_io=io == "half")
+    _decide(plan, made, patterns, inputs, done)
     rewrite(made, plan)
     patterns.warn_unused(node.op_type for node in all_nodes(made.graph))
     done.bytes = (before, stored_bytes(made))
@@ -139,13 +144,13 @@ def to_half(
     return (result, done) if report else result
 
 
-def _plan(
-    model: ir.Model, kind: ir.DataType, patterns: Patterns, inputs: Mapping[str, Any] | None,
+def _decide(
+    plan: Plan, model: ir.Model, patterns: Patterns, inputs: Mapping[str, Any] | None,
     done: HalfReport,
-) -> Plan:  # fmt: skip
+) -> None:  # fmt: skip
     """Decide for each node what of it becomes half precision."""
+    kind = plan.kind
     types = HalfTypes(kind, int(model.graph.opset_imports.get("", 1)))
-    plan = Plan(kind)
     for value, tensor in constants_of(model):
         why = fault_of(tensor, kind)
         if why:
@@ -154,12 +159,14 @@ def _plan(
         if release is not None:
             release()
     large = beyond_range(model, inputs, kind) if inputs is not None else {}
-    integers = from_integers(model)
+    computed = dict.fromkeys(from_integers(model), _INTEGERS)
+    masks = masked_nodes(model, plan.wide, () if plan.half_io else model.graph.inputs)
+    computed = dict.fromkeys(masks, _MASKS) | computed
     for node in all_nodes(model.graph):
         if node.op_type == "Constant" or not any(map(is_float, (*node.inputs, *node.outputs))):
             continue
         ins, outs, reason = types.ports(node)
-        exact = _exact_reason(node, plan, patterns, large, integers)
+        exact = _exact_reason(node, plan, patterns, large, computed)
         if exact:
             ins, outs, reason = set(), set(), exact
             plan.exact.add(node)
@@ -168,12 +175,11 @@ def _plan(
             done.converted += 1
         elif reason:
             done.kept[f"{node.op_type} {node.name or node.outputs[0].name}"] = reason
-    return plan
 
 
 def _exact_reason(
     node: ir.Node, plan: Plan, patterns: Patterns, large: Mapping[ir.Value, float],
-    integers: set[ir.Node],
+    computed: Mapping[ir.Node, str],
 ) -> str:  # fmt: skip
     """Why a node computes in FLOAT although half precision may have it; empty where it does not."""
     named = [value for value in node.inputs if value is not None]
@@ -186,9 +192,7 @@ def _exact_reason(
     for value in (*named, *node.outputs):
         if value in large:
             return f"{value.name} is {large[value]:g} in the run"
-    if node in integers:
-        return "it computes from integers, which half precision does not hold"
-    return ""
+    return computed.get(node, "")
 
 
 def _refuse(name: str, given: object, wanted: str) -> None:

@@ -11,6 +11,8 @@ from onnxwright.opset.registry import InputParam, OpSignature, signature
 
 FLOAT = ir.DataType.FLOAT
 _BODIES = ("If", "Loop", "Scan")
+# ONNX Runtime (1.32) loads their reductions in half precision, and has no kernel when they run.
+_SCATTERS = ("ScatterND", "ScatterElements")
 _KINDS = {ir.DataType.FLOAT16: "tensor(float16)", ir.DataType.BFLOAT16: "tensor(bfloat16)"}
 
 
@@ -62,6 +64,9 @@ class HalfTypes:
             return ins, outs, ""
         if node.op_type in ("Constant", "ConstantOfShape", "SequenceMap"):
             return set(), set() if node.op_type != "ConstantOfShape" else self._constant(outs), ""
+        if node.op_type in _SCATTERS and node.attributes.get_string("reduction", "none") != "none":
+            name = self.kind.name
+            return set(), set(), f"ONNX Runtime's CPU has no kernel with a reduction for {name}"
         schema = signature("", node.op_type, self._version)
         if schema is None:
             return set(), set(), "its schema is not known"

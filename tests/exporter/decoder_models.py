@@ -112,21 +112,66 @@ _T5: dict[str, Any] = {
     "decoder_start_token_id": 0,
 }
 
+_PROPHET: dict[str, Any] = {
+    "vocab_size": 100,
+    "hidden_size": 64,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+    "num_encoder_attention_heads": 4,
+    "num_decoder_attention_heads": 4,
+    "encoder_ffn_dim": 96,
+    "decoder_ffn_dim": 96,
+    "max_position_embeddings": 64,
+    "decoder_start_token_id": 1,
+}
+_MOONSHINE: dict[str, Any] = {
+    "vocab_size": 100,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "encoder_num_hidden_layers": 2,
+    "decoder_num_hidden_layers": 2,
+    "encoder_num_attention_heads": 4,
+    "decoder_num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 1,
+}
+
 # Models with an encoder and a decoder.
 PAIRS: dict[str, tuple[str, dict[str, Any]]] = {
     "T5ForConditionalGeneration": ("T5Config", _T5),
     "MT5ForConditionalGeneration": ("MT5Config", _T5),
+    "UMT5ForConditionalGeneration": ("UMT5Config", _T5),
+    "LongT5ForConditionalGeneration": ("LongT5Config", _T5 | {"local_radius": 4}),
     "BartForConditionalGeneration": ("BartConfig", _LAYERS),
     "MBartForConditionalGeneration": ("MBartConfig", _LAYERS),
+    "PLBartForConditionalGeneration": ("PLBartConfig", _LAYERS),
     "PegasusForConditionalGeneration": ("PegasusConfig", _LAYERS),
+    "BigBirdPegasusForConditionalGeneration": (
+        "BigBirdPegasusConfig",
+        _LAYERS | {"attention_type": "original_full"},
+    ),
     "MarianMTModel": ("MarianConfig", _LAYERS),
+    "FSMTForConditionalGeneration": (
+        "FSMTConfig",
+        _LAYERS | {"langs": ["en", "de"], "src_vocab_size": 100, "tgt_vocab_size": 100},
+    ),
     "M2M100ForConditionalGeneration": ("M2M100Config", _LAYERS),
     "BlenderbotForConditionalGeneration": ("BlenderbotConfig", _LAYERS),
+    "BlenderbotSmallForConditionalGeneration": ("BlenderbotSmallConfig", _LAYERS),
     "WhisperForConditionalGeneration": ("WhisperConfig", _SOUND | {"num_mel_bins": 8}),
     "Speech2TextForConditionalGeneration": (
         "Speech2TextConfig",
         _SOUND | {"input_feat_per_channel": 8, "conv_channels": 16, "max_source_positions": 60},
     ),
+}
+
+# Those that are refused, or whose parts alone are tested.
+OTHER_PAIRS: dict[str, tuple[str, dict[str, Any]]] = {
+    "MoonshineForConditionalGeneration": ("MoonshineConfig", _MOONSHINE),
+    "ProphetNetForConditionalGeneration": ("ProphetNetConfig", _PROPHET),
 }
 
 
@@ -138,7 +183,7 @@ def pair(name: str, **options: Any) -> Any:
         options: more of its configuration.
     """
     torch.manual_seed(0)
-    kind, given = PAIRS[name]
+    kind, given = (PAIRS | OTHER_PAIRS)[name]
     given = given | {"tie_word_embeddings": False} | options
     model = getattr(hub, name)(getattr(hub, kind)(**given))
     with torch.no_grad():

@@ -13,6 +13,9 @@ import torch
 import onnxwright as ow
 from onnxwright.cli.main import main
 from onnxwright.errors import ExportValueError
+from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.decoders.encoder_decoder import DecoderPart, EncoderPart, decoder_program
+from onnxwright.exporter.decoders.source_inputs import encoder_result, run_model, source_inputs
 
 pytest.importorskip("transformers", reason="the models are of transformers")
 ort = pytest.importorskip("onnxruntime", reason="the folders run in it")
@@ -150,3 +153,33 @@ def test_examples_of_the_encoder() -> None:
     with pytest.raises(ExportValueError, match="LlamaForCausalLM has no encoder"):
         ow.export_decoder(decoder("LlamaForCausalLM"), "out", inputs={"input_ids": torch.ones(1)})
     assert ow.cache_of(model, 3, 4).cross_attention_cache.layers[1].keys.shape == (3, 4, 30, 16)
+
+
+def test_a_decoder_that_reads_one_token_is_refused() -> None:
+    register_caches()
+    model = pair("ProphetNetForConditionalGeneration")
+    with pytest.raises(ExportValueError, match="does not read 3 tokens with a cache .*length 1"):
+        decoder_program(model, source_inputs(model))
+
+
+def test_an_encoder_that_gives_a_mask() -> None:
+    """It has fewer positions than the sound that the encoder reads; the decoder reads this one."""
+    model = pair("MoonshineForConditionalGeneration")
+    source = source_inputs(model)
+    sound, mask = source.inputs(2).values()
+    assert source.masked
+    given = {"input_values": sound, "attention_mask": mask}
+    result = encoder_result(model, given)
+    with torch.no_grad():
+        encoder = EncoderPart(model, source, "cache", gives_mask=True)
+        states, positions, crossed = encoder(sound, mask)
+        assert torch.equal(positions, result.attention_mask)
+        assert positions.shape == states.shape[:2] != mask.shape
+        assert not positions.all()
+        cache = run_model(model, given, 5)["cache"]
+        assert torch.equal(cache.cross_attention_cache.layers[1].keys, crossed.layers[1].keys)
+        decoder = DecoderPart(model, "cache", states.shape[-1], type(result))
+        ids = torch.tensor([[1, 1, 1, 1, 1, 7, 8, 9]] * 2)
+        found, _ = decoder(ids[:, 5:], cache, positions, states)
+        wanted = model(**given, decoder_input_ids=ids).logits[:, 5:]
+    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)

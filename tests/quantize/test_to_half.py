@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper, parser
+from onnx.reference import ReferenceEvaluator
 
 import onnxwright as ow
 
@@ -260,12 +261,76 @@ def test_resize_keeps_its_scales() -> None:
 
 
 def test_masks_beyond_the_range() -> None:
-    """The node with the constant stays, what it gives is limited, and a full mask gives no NaN."""
+    """The node with the constant stays, its sum with scores as well; a full mask gives no NaN."""
     made, report = check(built("mask", 13), "float16")
     assert "Where n" in report.kept
     feeds = {"x": np.zeros((2, 3), np.float32), "m": np.zeros((2, 3), bool)}
     (got,) = session(made).run(None, feeds)
     np.testing.assert_allclose(got, 1 / 3, atol=1e-3)
+
+
+MASKED = {
+    "chosen": "bool[3,4] m) => (float[3,4] y) { n = Where(m, zero, low) s = Add(n, x)",
+    "product": """bool[3,4] m) => (float[3,4] y) { f = Cast<to=1>(m) h = Sub(f, one)
+        n = Mul(h, most) s = Add(x, n)""",
+    "scaled": """bool[3,4] m) => (float[3,4] y) { n = Where(m, zero, low) a = Add(x, n)
+        s = Mul(a, one)""",
+    "input": "float[3,4] m) => (float[3,4] y) { s = Sub(x, m)",
+    "window": """float[1,3,5] m) => (float[3,4] y) { b = Constant<value_ints=[0]>()
+        e = Constant<value_ints=[4]>() c = Constant<value_ints=[1]>()
+        l = Squeeze(m, b) n = Slice(l, b, e, c) s = Sub(x, n)""",
+}
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", MASKED)
+def test_rows_that_a_mask_hides(name: str, dtype: str) -> None:
+    """Where sums are rounded to half precision: ONNX Runtime's CPU adds in FLOAT."""
+    low = np.finfo(np.float32).min
+    given = {"zero": 0, "one": 1, "low": low, "most": -low}
+    text = f"g (float[3,4] q, {MASKED[name]} y = Softmax(s) }}"
+    text = text.replace("{ ", "{ r = Relu(q) x = Neg(r) ", 1)
+    used = {n: np.float32(v) for n, v in given.items() if f" {n})" in text or f" {n}," in text}
+    made = model_of(text, **used)
+    shown = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], bool)
+    mask: Any = shown if "bool" in text else np.where(shown, 0, -low).astype(np.float32)
+    if "[1,3,5]" in text:
+        mask = np.concatenate([mask, mask[:, :1]], 1)[None]
+    feeds = {"q": np.full((3, 4), 60, np.float32), "m": mask}
+    half, report = ow.to_half(made, dtype, report=True)
+    assert report.converted == (2 if dtype == "float16" else 0)
+    assert "Softmax y" in report.kept
+    for run in (ReferenceEvaluator, session):
+        (got,), (wanted,) = (run(model).run(None, feeds) for model in (half, made))
+        np.testing.assert_allclose(got, wanted, atol=1e-2)
+
+
+def test_masks_of_attention() -> None:
+    text = """g (float[1,2,3,8] q, float[1,2,4,8] k, {}[3,4] m) => (float[1,2,3,8] y)
+        {{ y = Attention(q, k, k, m) }}"""
+    shown = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], bool)
+    low = np.where(shown, 0, np.finfo(np.float32).min).astype(np.float32)
+    q, k = np.full((1, 2, 3, 8), 4, np.float32), RNG.normal(-3, 1, (1, 2, 4, 8)).astype(np.float32)
+    for kind, mask, converted in (("bool", shown, 1), ("float", low, 0)):
+        made = model_of(text.format(kind), 23)
+        half, report = ow.to_half(made, report=True)
+        assert report.converted == converted
+        feeds = {"q": q, "k": k, "m": mask}
+        (got,), (wanted,) = (session(m).run(None, feeds) for m in (half, made))
+        np.testing.assert_allclose(got, wanted, atol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+@pytest.mark.parametrize("operator", ["ScatterND", "ScatterElements"])
+def test_reductions_of_scatters(operator: str, reduction: str, dtype: str) -> None:
+    """The runtime loads them in half precision, and has no kernel when they run."""
+    shape, places = ([2, 1], [[0], [2]]) if operator == "ScatterND" else ([2], [0, 2])
+    text = f"""g (float[4] x, float[2] u) => (float[4] y)
+        {{ y = {operator}<reduction="{reduction}">(x, i, u) }}"""
+    made = model_of(text, 18, i=np.array(places, np.int64).reshape(shape))
+    _, report = check(made, dtype)
+    assert report.converted == (reduction == "none")
 
 
 def test_keep() -> None:

@@ -17,7 +17,7 @@ from onnxwright.exporter.api import export
 from onnxwright.exporter.capture.inputs.cache_names import PAST, PRESENT
 from onnxwright.exporter.decoders.example import cache_shapes
 from onnxwright.exporter.decoders.model_caches import named_cache
-from onnxwright.exporter.decoders.source_inputs import SourceInputs, run_model
+from onnxwright.exporter.decoders.source_inputs import SourceInputs, encoder_result, run_model
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 
 _BATCH, _OTHER_BATCH = 2, 3
@@ -33,11 +33,15 @@ class EncoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
         model: the model.
         source: what the encoder reads.
         cache: the name of the cache in results of the model.
+        gives_mask: whether the encoder returns a mask of its positions.
     """
 
-    def __init__(self, model: Any, source: SourceInputs, cache: str) -> None:
+    def __init__(
+        self, model: Any, source: SourceInputs, cache: str, *, gives_mask: bool = False
+    ) -> None:
         super().__init__()
         self.model, self._source, self._cache = model, source.name, cache
+        self._gives_mask = gives_mask
 
     def forward(self, source: Any, attention_mask: Any = None) -> Any:
         """Run the encoder, and the decoder for one token, which only the cache is taken of."""
@@ -45,8 +49,15 @@ class EncoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
         if attention_mask is not None:
             given["attention_mask"] = attention_mask
         ids = torch.ones(source.shape[0], 1, dtype=torch.long, device=source.device)
+        encoded: Any = None
+        if self._gives_mask:
+            encoded = self.model.get_encoder()(**given)
+            given["encoder_outputs"] = encoded
         result = self.model(**given, decoder_input_ids=ids, use_cache=True)
-        return result.encoder_last_hidden_state, result[self._cache].cross_attention_cache
+        cache = result[self._cache].cross_attention_cache
+        if encoded is not None:
+            return encoded.last_hidden_state, encoded.attention_mask, cache
+        return result.encoder_last_hidden_state, cache
 
 
 class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
@@ -56,11 +67,12 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
         model: the model.
         cache: the name of the cache in arguments and results of the model.
         width: the size of a state of the encoder.
+        result: the class of what the encoder returns, where it may have a mask of its positions.
     """
 
-    def __init__(self, model: Any, cache: str, width: int) -> None:
+    def __init__(self, model: Any, cache: str, width: int, result: Any = None) -> None:
         super().__init__()
-        self.model, self._cache, self._width = model, cache, width
+        self.model, self._cache, self._width, self._result = model, cache, width, result
 
     def forward(
         self,
@@ -76,9 +88,14 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
             states = keys.new_zeros(keys.shape[0], keys.shape[-2], self._width)
         outputs = importlib.import_module("transformers.modeling_outputs")
         given = {} if encoder_attention_mask is None else {"attention_mask": encoder_attention_mask}
+        encoded = (
+            outputs.BaseModelOutput(last_hidden_state=states)
+            if self._result is None
+            else self._result(last_hidden_state=states, attention_mask=encoder_attention_mask)
+        )
         result = self.model(
             **given,
-            encoder_outputs=outputs.BaseModelOutput(last_hidden_state=states),
+            encoder_outputs=encoded,
             decoder_input_ids=input_ids,
             use_cache=True,
             **{self._cache: past_key_values},
@@ -107,14 +124,18 @@ def encoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     if source.axis is not None:
         axes[source.axis] = "source"
     kwargs = {"source" if name == source.name else name: value for name, value in given.items()}
+    encoded = encoder_result(model, given)
+    gives_mask = getattr(encoded, "attention_mask", None) is not None
     program = export(
-        EncoderPart(model, source, cache),
+        EncoderPart(model, source, cache, gives_mask=gives_mask),
         kwargs=kwargs,
         dynamic_shapes={name: axes if name == "source" else mask for name in kwargs},
         input_names={"source": source.name},
         metadata="short",
     )
     program.model.graph.outputs[0].name = STATES
+    if gives_mask:
+        program.model.graph.outputs[1].name = MASK
     _rename(program, "encoder")
     return program
 
@@ -140,7 +161,9 @@ def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     cache, states = result[name], result.encoder_last_hidden_state
     lengths = (states.shape[1], other.encoder_last_hidden_state.shape[1])
     names = {(_BATCH, _OTHER_BATCH): "batch", (_PAST, _OTHER_PAST): "past", lengths: "source"}
-    part = DecoderPart(model, name, states.shape[-1]).eval()
+    encoded = encoder_result(model, given)
+    has_mask = hasattr(encoded, "attention_mask")
+    part = DecoderPart(model, name, states.shape[-1], type(encoded) if has_mask else None).eval()
     ids = torch.arange(1, 1 + _BATCH * _LENGTH, device=states.device).reshape(_BATCH, _LENGTH)
     kwargs: dict[str, Any] = {"input_ids": ids, "past_key_values": cache}
     shapes: dict[str, Any] = {
@@ -148,8 +171,10 @@ def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
         "past_key_values": cache_shapes(cache, other[name], names),
     }
     if source.masked:
-        kwargs[MASK] = given["attention_mask"]
-        same = source.vocabulary or states.shape[1] == given["attention_mask"].shape[1]
+        own = getattr(encoded, "attention_mask", None)
+        mask = given["attention_mask"] if own is None else own
+        kwargs[MASK] = mask
+        same = source.vocabulary or states.shape[1] == mask.shape[1]
         shapes[MASK] = {0: "batch"}
         if source.axis is not None:
             shapes[MASK][1] = "source" if same else "positions"
@@ -176,12 +201,24 @@ def _cache_name(model: Any, source: SourceInputs) -> str:
 
 
 def _reads_states(part: DecoderPart, kwargs: dict[str, Any], states: torch.Tensor) -> bool:
-    """Whether the states of the encoder have an effect beside the cache."""
+    """Whether the states of the encoder have an effect beside the cache.
+
+    Raises:
+        ExportValueError: the decoder does not read several tokens with a cache (OW825).
+    """
     found = []
     with torch.no_grad():
         for value in (states, None):
             own = {name: copy.deepcopy(each) for name, each in kwargs.items()}
-            found.append(part(**own, encoder_hidden_states=value)[0])
+            try:
+                found.append(part(**own, encoder_hidden_states=value)[0])
+            except Exception as error:  # noqa: BLE001 - models say in their own way what they refuse
+                checks.raise_bad_argument(
+                    "model",
+                    f"the decoder of {type(part.model).__name__} does not read {_LENGTH} tokens"
+                    f" with a cache ({str(error).partition(chr(10))[0]})",
+                    "export its encoder and its decoder with `ow.export`",
+                )
     return not torch.equal(*found)
 
 

@@ -135,6 +135,28 @@ def run_model(model: Any, inputs: dict[str, Any], tokens: int = 1) -> Any:
         return model(**inputs, decoder_input_ids=ids, use_cache=True)
 
 
+def encoder_result(model: Any, inputs: dict[str, Any]) -> Any:
+    """What the encoder of a model returns; some return a mask of their positions, too.
+
+    Args:
+        model: the model.
+        inputs: what the encoder reads.
+
+    Returns:
+        The result of the encoder; None where the model does not name its encoder.
+    """
+    encoder = model.get_encoder() if hasattr(model, "get_encoder") else None
+    if not isinstance(encoder, torch.nn.Module):
+        return None
+    results: list[Any] = []
+    hook = encoder.register_forward_hook(lambda _module, _args, result: results.append(result))
+    try:
+        run_model(model, inputs)
+    finally:
+        hook.remove()
+    return results[0] if results else None
+
+
 def _candidates(config: Any, name: str, dtype: torch.dtype) -> Iterator[torch.Tensor]:
     """Examples with the axes that transformers gives inputs of a name."""
     if name == _TOKENS:
@@ -209,4 +231,4 @@ def _mask(row: torch.Tensor, axis: int | None, batch: int) -> torch.Tensor:
     return mask
 
 
-__all__ = ["SourceInputs", "run_model", "source_inputs"]
+__all__ = ["SourceInputs", "encoder_result", "run_model", "source_inputs"]
