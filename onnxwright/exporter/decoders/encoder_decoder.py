@@ -7,7 +7,9 @@ first and the later tokens.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import importlib
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
@@ -67,10 +69,10 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
         model: the model.
         cache: the name of the cache in arguments and results of the model.
         width: the size of a state of the encoder.
-        result: the class of what the encoder returns, where it may have a mask of its positions.
+        result: the class of what the encoder returns; it may have a mask of its positions.
     """
 
-    def __init__(self, model: Any, cache: str, width: int, result: Any = None) -> None:
+    def __init__(self, model: Any, cache: str, width: int, result: Any) -> None:
         super().__init__()
         self.model, self._cache, self._width, self._result = model, cache, width, result
 
@@ -86,13 +88,9 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
         states = encoder_hidden_states
         if states is None:
             states = keys.new_zeros(keys.shape[0], keys.shape[-2], self._width)
-        outputs = importlib.import_module("transformers.modeling_outputs")
         given = {} if encoder_attention_mask is None else {"attention_mask": encoder_attention_mask}
-        encoded = (
-            outputs.BaseModelOutput(last_hidden_state=states)
-            if self._result is None
-            else self._result(last_hidden_state=states, attention_mask=encoder_attention_mask)
-        )
+        own = given if "attention_mask" in _fields(self._result) else {}
+        encoded = self._result(last_hidden_state=states, **own)
         result = self.model(
             **given,
             encoder_outputs=encoded,
@@ -162,8 +160,10 @@ def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     lengths = (states.shape[1], other.encoder_last_hidden_state.shape[1])
     names = {(_BATCH, _OTHER_BATCH): "batch", (_PAST, _OTHER_PAST): "past", lengths: "source"}
     encoded = encoder_result(model, given)
-    has_mask = hasattr(encoded, "attention_mask")
-    part = DecoderPart(model, name, states.shape[-1], type(encoded) if has_mask else None).eval()
+    kind = type(encoded)
+    if "last_hidden_state" not in _fields(kind):  # a tuple, or a model that names no encoder
+        kind = importlib.import_module("transformers.modeling_outputs").BaseModelOutput
+    part = DecoderPart(model, name, states.shape[-1], kind).eval()
     ids = torch.arange(1, 1 + _BATCH * _LENGTH, device=states.device).reshape(_BATCH, _LENGTH)
     kwargs: dict[str, Any] = {"input_ids": ids, "past_key_values": cache}
     shapes: dict[str, Any] = {
@@ -185,6 +185,11 @@ def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     program.model.graph.outputs[0].name = "logits"
     _rename(program, "decoder")
     return program
+
+
+def _fields(kind: Any) -> set[str]:
+    """The names of the fields of a class of results."""
+    return {field.name for field in dataclasses.fields(kind)} if is_dataclass(kind) else set()
 
 
 def _cache_name(model: Any, source: SourceInputs) -> str:
