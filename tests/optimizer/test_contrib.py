@@ -32,7 +32,7 @@ CASES = [
     ("Conv and Clip", 13, CONV, "c = Conv(x, w, b)  y = Clip(c, lo, hi)", "", "FusedConv"),
     ("Conv and half a Clip", 13, CONV, 'c = Conv(x, w)  y = Clip(c, "", hi)', "", "FusedConv"),
     ("Conv and a Clip of attributes", 10, CONV, "c = Conv(x, w)  y = Clip<min = 0.5, max = 1.0>(c)",
-     "", "Conv Clip"),
+     "", "FusedConv"),
     ("Conv and LeakyRelu", 13, CONV, "c = Conv(x, w)  y = LeakyRelu(c)", "", "FusedConv"),
     ("Conv and HardSigmoid", 13, CONV, "c = Conv(x, w, b)  y = HardSigmoid<alpha = 0.3>(c)", "",
      "FusedConv"),

@@ -11,14 +11,13 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.ir import adapters
+from onnxwright.optimizer.library import normalization
 from onnxwright.optimizer.library.contrib_domain import LATE
-from onnxwright.optimizer.library.normalization import (
-    drawn_rows,
-    layer_arguments,
-    layer_normalization,
-)
 from onnxwright.optimizer.rules import Rule
 from onnxwright.types.dtypes import DType
+
+# The rule is named by its module: a name of it here would be tried before those of files between.
+_PATTERNS = normalization.layer_normalization.patterns
 
 
 def _layer_normalization() -> None:
@@ -27,16 +26,16 @@ def _layer_normalization() -> None:
 
 layer_normalization_of_runtime = Rule(
     _layer_normalization, name="layer_normalization_of_runtime", until=16,
-    pattern=layer_normalization.patterns[0], cases=drawn_rows, **LATE,
+    pattern=_PATTERNS[0], cases=normalization.drawn_rows, **LATE,
 )  # fmt: skip
-layer_normalization_of_runtime.patterns = list(layer_normalization.patterns)
+layer_normalization_of_runtime.patterns = list(_PATTERNS)
 
 
 @layer_normalization_of_runtime.to
 def _(op: Any, x: Any, half: Any, axes: Any, epsilon: Any, scale: Any, bias: Any) -> Any:
     if half is not None or x.dtype is not DType.FLOAT:
         return None
-    found = layer_arguments(op, x, axes, epsilon, scale, bias)
+    found = normalization.layer_arguments(op, x, axes, epsilon, scale, bias)
     if found is None:
         return None
     inputs, attributes = found
