@@ -149,7 +149,7 @@ class AttributeOfModel(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class StrangeModule(Diagnostic):
-    """A module or parameter that is no attribute of the model is used while the model is built."""
+    """A module or parameter is used while a model is built that it is not an attribute of."""
 
     code: ClassVar[str] = "OW551"
     title: ClassVar[str] = "{what} is not a part of `{root}`, so it has no name"

@@ -122,7 +122,7 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
 
 @contextmanager
 def _results_flat(program: ExportedProgram) -> Iterator[ExportedProgram]:
-    """While it lasts, the results of a program are a tuple.
+    """In this context, the results of a program are a tuple.
 
     Torch makes the user's containers while it runs the program once more, and what computes in that
     (the caches of transformers do) would be part of it, with constants that it does not know.

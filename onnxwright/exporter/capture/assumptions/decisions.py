@@ -157,7 +157,7 @@ def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> tuple[
 
 @contextmanager
 def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
-    """While it lasts, torch's symbolic numbers have another method.
+    """In this context, torch's symbolic numbers have another method.
 
     Args:
         name: of the method.

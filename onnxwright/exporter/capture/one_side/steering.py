@@ -69,7 +69,7 @@ class Steered:
 
     @contextmanager
     def steering(self) -> Iterator[None]:
-        """While it lasts, torch asks here before it decides by a size."""
+        """In this context, torch asks here before it decides by a size."""
         with ExitStack() as stack:
             stack.enter_context(sym_node_wrapped("guard_bool", self._guard_bool()))
             for name in _ARITHMETIC:
@@ -188,7 +188,7 @@ def is_of_sizes(expression: Any) -> bool:
 
 
 class _Arguments(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, functions of torch are given numbers in their general form."""
+    """In this context, functions of torch are given numbers in their general form."""
 
     def __init__(self, steered: Steered) -> None:
         super().__init__()
@@ -276,7 +276,7 @@ def _expression(number: Any) -> Any:
 
 @contextmanager
 def _proven(prover: Prover) -> Iterator[None]:
-    """While it lasts, torch makes no guard of what holds at all sizes."""
+    """In this context, torch makes no guard of what holds at all sizes."""
     evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
 
     def known(condition: Any) -> bool | None:

@@ -66,7 +66,7 @@ def _packed(module: torch.nn.Module, name: str, value: Any, kind: str) -> Any:
 
 @contextmanager
 def readable(module: torch.nn.Module) -> Iterator[None]:
-    """While it lasts, packed weights are buffers, and quantized tensors are floats on a grid.
+    """In this context, packed weights are buffers, and quantized tensors are floats on a grid.
 
     Args:
         module: the module; it is the same afterwards.

@@ -104,7 +104,7 @@ DISPATCH.append(apply)
 
 
 class QuantizedTensors(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, functions that make or take quantized tensors work on `Quantized`."""
+    """In this context, functions that make or take quantized tensors work on `Quantized`."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call the function, or its rule."""

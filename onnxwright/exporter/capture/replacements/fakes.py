@@ -160,7 +160,7 @@ def fakes(changes: Changes, model: Any) -> None:
 
 @contextmanager
 def without_fakes() -> Iterator[None]:
-    """While it lasts, torch runs the operators of `FAKES` by others again.
+    """In this context, torch runs the operators of `FAKES` by others again.
 
     Below autograd the operators themselves are not recorded, only those that run them.
     """
@@ -361,7 +361,7 @@ SUBSTITUTES: dict[Any, Callable[..., Any]] = {
 
 
 class Substitutes(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, `SUBSTITUTES` are called in the place of torch's functions."""
+    """In this context, `SUBSTITUTES` are called in the place of torch's functions."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call the function, or its replacement."""

@@ -163,7 +163,7 @@ _FORMS: dict[Any, Callable[..., Any]] = {
 
 
 class ForwardForms(TorchFunctionMode):  # type: ignore[misc] # torch's own, without types
-    """While it lasts, functions within forward derivatives are those that keep sizes."""
+    """In this context, functions within forward derivatives are those that keep sizes."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The function, or its form."""

@@ -56,7 +56,7 @@ def _(x: Any, sizes: Any) -> Any:
 
 
 class OpaqueSizes(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, tensors have sizes of their own in the place of long expressions.
+    """In this context, tensors have sizes of their own in the place of long expressions.
 
     Fields:
         names: the expressions -> the sizes.
@@ -110,7 +110,7 @@ def _is_view(x: Any, args: Any) -> bool:
 def poolers_scaled(
     model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any
 ) -> Iterator[None]:
-    """While it lasts, torchvision's poolers of regions have the scales of their first call.
+    """In this context, torchvision's poolers of regions have the scales of their first call.
 
     They keep what the sizes of the first images give, also for images of other sizes.
     """

@@ -75,7 +75,7 @@ def _version(tensor: Any) -> int:
 
 
 class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, numbers that follow from sizes stay symbolic where they pass a tensor.
+    """In this context, numbers that follow from sizes stay symbolic where they pass a tensor.
 
     Args:
         model: the module that is captured; None to know no tensors that it keeps.

@@ -81,7 +81,7 @@ def chunks_joined(changes: Changes, model: Any) -> None:
 
 @contextmanager
 def forward_derivatives_noted() -> Iterator[list[int]]:
-    """While it lasts, forward derivatives that are computed are noted.
+    """In this context, forward derivatives that are computed are noted.
 
     Yields:
         A list with the level of each.
@@ -164,7 +164,7 @@ def _with_form(result: Any) -> tuple[list[Any], list[Any]]:
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """While it lasts, what is run is not part of the capture around it."""
+    """In this context, what is run is not part of the capture around it."""
     with ExitStack() as stack:
         while _get_current_function_mode() is not None:
             stack.enter_context(_pop_mode_temporarily())

@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.texts import Text, possible_texts
 
 
 class ConstantArguments(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, a call with such an argument is a decision between calls with constants."""
+    """In this context, a call with such an argument is a decision between calls with constants."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""

@@ -23,7 +23,7 @@ _NAME = "replace_set_grad_with_hop_pass"
 
 @contextmanager
 def grad_modes_dropped() -> Iterator[None]:
-    """While it lasts, captured programs do not switch the recording of gradients."""
+    """In this context, captured programs do not switch the recording of gradients."""
     module: Any = passes
     replace = getattr(module, _NAME, None)
     if replace is None:

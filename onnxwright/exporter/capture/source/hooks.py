@@ -21,7 +21,7 @@ _Hook = Callable[..., Any]
 
 @contextmanager
 def hooks_decided(model: Any) -> Iterator[None]:
-    """While it lasts, a hook that may give None gives what PyTorch would go on with.
+    """In this context, a hook that may give None gives what PyTorch would go on with.
 
     Args:
         model: a module, or anything else.

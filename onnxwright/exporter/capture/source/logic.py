@@ -101,7 +101,7 @@ def comparisons() -> dict[int, Any]:
 
 
 def supposing(test: Any, answer: bool) -> AbstractContextManager[None]:
-    """While it lasts, a condition is true or false."""
+    """In this context, a condition is true or false."""
     session = current()
     if session is None or not _is_known(test):
         return nullcontext()

@@ -153,7 +153,7 @@ class Loop:
 
     @contextmanager
     def _active(self) -> Iterator[None]:
-        """While it lasts, lists of before the loop are the loop's to carry."""
+        """In this context, lists of before the loop are the loop's to carry."""
         session = current()
         assert session is not None
         session.loops.append(self)

@@ -34,7 +34,7 @@ def asks(code: CodeType) -> bool:
 
 @contextmanager
 def results_checked(module: Any) -> Iterator[None]:
-    """While it lasts, results of a module that may be None are values, or errors of the model."""
+    """In this context, results of a module that may be None are values, or errors of the model."""
     if not isinstance(module, torch.nn.Module):
         yield
         return

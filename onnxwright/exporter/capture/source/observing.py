@@ -97,7 +97,7 @@ class ValueDecisions:
 
     @contextmanager
     def observed(self) -> Iterator[Answers]:
-        """While it lasts, what decisions are answered is recorded.
+        """In this context, what decisions are answered is recorded.
 
         Yields:
             What each was answered; complete at the end.

@@ -213,7 +213,7 @@ def session(new: Session) -> Iterator[Session]:
 
 @contextmanager
 def fixed_places() -> Iterator[None]:
-    """While it lasts, a loop over places of a mask of fixed size is made one of the graph."""
+    """In this context, a loop over places of a mask of fixed size is made one of the graph."""
     now = current()
     assert now is not None
     now.fixed_places += 1
@@ -229,7 +229,7 @@ Noted = dict[tuple[str, int], dict[tuple[str, int], set[int]]]
 
 @contextmanager
 def noting() -> Iterator[Noted]:
-    """While it lasts, what decisions are answered in this thread is recorded."""
+    """In this context, what decisions are answered in this thread is recorded."""
     before = getattr(_now, "noted", None)
     found: Noted = {}
     _now.noted = found

@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.source.truth import as_truth, decided
 def reached_where(
     condition: Any, answer: bool = True, used_up: Any = None, roots: Sequence[Any] = ()
 ) -> Iterator[None]:
-    """While it lasts, what is changed holds only where a condition has an answer.
+    """In this context, what is changed holds only where a condition has an answer.
 
     Args:
         condition: a tensor of one truth value.

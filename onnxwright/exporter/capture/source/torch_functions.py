@@ -20,7 +20,7 @@ from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
 
 class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, functions of torch that join the items of a list take one."""
+    """In this context, functions of torch that join the items of a list take one."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""

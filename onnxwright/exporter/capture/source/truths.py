@@ -99,7 +99,7 @@ class Truths:
 
     @contextmanager
     def supposing(self, value: Any, answer: bool) -> Iterator[None]:
-        """While it lasts, a truth value is known."""
+        """In this context, a truth value is known."""
         self._supposed.append((value, answer))
         try:
             yield

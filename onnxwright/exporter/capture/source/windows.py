@@ -22,7 +22,7 @@ _aten = torch.ops.aten
 
 @contextmanager
 def counting(count: Any, items: Counted) -> Iterator[None]:
-    """While it lasts, a tensor is known as the counter of a loop.
+    """In this context, a tensor is known as the counter of a loop.
 
     Args:
         count: the tensor.

@@ -83,7 +83,7 @@ def has_scripts(model: torch.nn.Module) -> bool:
 
 @contextmanager
 def scripts_readable(model: torch.nn.Module) -> Iterator[None]:
-    """While it lasts, TorchScript modules in a module are `Scripted`.
+    """In this context, TorchScript modules in a module are `Scripted`.
 
     Args:
         model: the module; it is the same afterwards.
