@@ -29,6 +29,7 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("atenlib/helpers/sizes.py", "_ON_INTS"): "Python's arithmetic on sizes that are numbers",
     ("atenlib/ops/diff_gradient.py", "_COMPLEX"): "what complex numbers are computed by",
     ("eager/contrib.py", "KERNELS"): "functions of com.microsoft, whose names are also standard",
+    ("quantize/half_masks.py", "_PASSED"): "what a mask passes on its way to scores",
     ("testing/input_uses.py", "_MOVES"): "inputs whose limits are those of the result",
     ("testing/input_uses.py", "_indexed"): "how many elements an index chooses from",
     ("tracing/simplify.py", "_RULES"): "rewrites by the operator at their root",

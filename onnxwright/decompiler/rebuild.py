@@ -37,6 +37,9 @@ def rebuild(
     try:
         return made()  # type: ignore[no-any-return]
     finally:
+        weights = space.get("weights")
+        if hasattr(weights, "close"):  # an .npz that the text opens
+            weights.close()
         if file is None:
             linecache.cache.pop(name, None)
 

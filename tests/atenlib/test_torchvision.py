@@ -17,6 +17,7 @@ from onnxwright.opset.opsets import Opset  # noqa: E402
 from onnxwright.tracing.backend import TracingBackend  # noqa: E402
 from onnxwright.types.dtypes import DType  # noqa: E402
 from onnxwright.types.kinds import TensorType  # noqa: E402
+from onnxwright.versions.one_call import converted_call  # noqa: E402
 from tests.atenlib.one_op import outcomes  # noqa: E402
 
 _SIZES = "SymInt pooled_height, SymInt pooled_width"
@@ -306,8 +307,11 @@ def test_roi_align_is_one_operator(
     opset: int, target: str | None, ratio: int, aligned: bool
 ) -> None:
     """Where the runtime has a RoiAlign; from opset 22 on ONNX Runtime's CPU has none."""
-    backend_type = TracingBackend if target == "any" else AtenTracingBackend
-    backend = backend_type(Recorder(), Opset("", opset))
+    backend: TracingBackend
+    if target == "any":
+        backend = TracingBackend(Recorder(), Opset("", opset), converted_call)
+    else:
+        backend = AtenTracingBackend(Recorder(), Opset("", opset))
     x = backend.input("x", TensorType(DType.FLOAT, (2, 3, 9, 7)))
     regions = backend.input("rois", TensorType(DType.FLOAT, ("K", 5)))
     found = find("torchvision::roi_align")(AtenOps(backend), x, regions, 0.4, 3, 2, ratio, aligned)

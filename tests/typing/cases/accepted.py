@@ -215,7 +215,8 @@ class Linear(ow.nn.Module):
         y: FLOAT = op.MatMul(x, op.Transpose(self.weight, perm=[1, 0]))
         for part in self.parts:
             y = part(op, y)
-        return y + self.bias * 2
+        z: FLOAT = op.Add(y, self.bias)
+        return z * 2
 
 
 def modules(g: ow.GraphBuilder) -> list[str]:
