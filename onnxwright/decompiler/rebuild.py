@@ -37,9 +37,9 @@ def rebuild(
     try:
         return made()  # type: ignore[no-any-return]
     finally:
-        weights = space.get("weights")
-        if hasattr(weights, "close"):  # an .npz that the text opens
-            weights.close()
+        close = getattr(space.get("weights"), "close", None)
+        if close is not None:  # an .npz that the text opens
+            close()
         if file is None:
             linecache.cache.pop(name, None)
 
