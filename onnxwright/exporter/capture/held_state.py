@@ -27,8 +27,6 @@ from onnxwright.exporter.torch_internals import FakeTensor, pytree
 _MOST = 20_000
 # Elements of a tensor that is kept: a bound for data sets that are held as tensors.
 _MOST_ELEMENTS = 1 << 24
-# Objects inside each other whose numbers are looked at.
-_DEPTH = 3
 _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, torch.Tensor)
 
 

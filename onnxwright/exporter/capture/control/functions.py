@@ -43,7 +43,6 @@ from onnxwright.exporter.places import is_of_user
 _APPLY = torch.autograd.Function.apply.__func__
 _SPECIAL: Any = type([].__len__)
 _METHOD_TYPES = (type(list.append), type(object.__setattr__))
-_MODULE_DICTS = ("_parameters", "_buffers", "_modules")
 
 
 def bound(f: Any) -> Any:

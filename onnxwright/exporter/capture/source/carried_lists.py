@@ -208,7 +208,7 @@ class CarriedLists:
         """Carry a list that iterations read, as an error says.
 
         Raises:
-            ListUseError: it is no list that this loop appends to.
+            ListUseError: the loop does not append to this list.
         """
         found = [n for n, mine in self.appended.items() if mine is error.loop_list]
         if not found:
