@@ -21,14 +21,12 @@ from onnxwright.tracing.backend import TracingBackend
 from onnxwright.tracing.call_types import CallTypes
 from onnxwright.tracing.carrying import Carrier, kind_of
 from onnxwright.tracing.closing import Closed, finalize, ir_graph
-from onnxwright.tracing.constants import SHARED_BYTES
+from onnxwright.tracing.constants import may_be_read
 from onnxwright.tracing.replay import Env, Handler, Replay
 from onnxwright.versions.one_call import converted_call
 
 INFERRED = "onnxwright.inferred"
 """Where an output of a replayed model keeps the type that was inferred for it."""
-
-_LITERALS = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL, ir.DataType.STRING)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,34 @@ def replay_model(model: ir.Model, options: ReplayOptions | None = None) -> ir.Mo
         >>> [n.op_type for n in made.graph], made.graph.outputs[0].name
         (['Relu'], 'y')
     """
-    return _ModelReplay(model, options or ReplayOptions()).run()
+    return replayed(model, options or ReplayOptions()).model
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A model that was made again, and what is known of its values.
+
+    Fields:
+        model: the new model.
+        parts: its graph and its functions, each with the replay that built it.
+    """
+
+    model: ir.Model
+    parts: list[tuple[ir.Graph | ir.Function, Replay]]
+
+
+def replayed(model: ir.Model, options: ReplayOptions) -> Replayed:
+    """As `replay_model`, with the backends that built the graphs of the new model.
+
+    Args:
+        model: the model; it is not changed, and its tensors are shared with the new one.
+        options: how.
+
+    Returns:
+        The new model, and its parts.
+    """
+    run = _ModelReplay(model, options)
+    return Replayed(run.run(), run.parts)
 
 
 class _ModelReplay:
@@ -80,6 +105,7 @@ class _ModelReplay:
         self.inlined = {k: f for k, f in model.functions.items() if options.inline(f)}
         self.seen = CallTypes()
         self.kept = {k: f for k, f in model.functions.items() if k not in self.inlined}
+        self.parts: list[tuple[ir.Graph | ir.Function, Replay]] = []
 
     def run(self) -> ir.Model:
         source = self.model.graph
@@ -87,7 +113,9 @@ class _ModelReplay:
         b, replay, env = self._start(version, source.opset_imports, references=False)
         outputs = filled(b, replay, source, env)
         closed = finalize(b, outputs, _output_names(source), as_they_are=True)
-        return self._model(b, closed, version)
+        made = self._model(b, closed, version)
+        self.parts.append((made.graph, replay))
+        return made
 
     def _version(self, imports: Any) -> int:
         found = self.options.version or imports.get("")
@@ -181,6 +209,7 @@ class _ModelReplay:
         made.metadata_props.update(source.metadata_props)
         made.doc_string = source.doc_string
         made.meta.update(source.meta)
+        self.parts.append((made, replay))
         return made
 
 
@@ -237,7 +266,7 @@ def initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
         The value of this graph.
     """
     tensor: Any = value.const_value
-    if tensor.dtype in _LITERALS and tensor.nbytes <= SHARED_BYTES:
+    if may_be_read(tensor):
         made = b.pool.literal(tensor, name, value)
     else:
         made = b.pool.weight(tensor, name, value)
@@ -288,4 +317,13 @@ def _bodies(graph: ir.Graph) -> Iterator[ir.Graph]:
         yield from subgraphs(node)
 
 
-__all__ = ["INFERRED", "ReplayOptions", "copy_value", "filled", "initializer", "replay_model"]
+__all__ = [
+    "INFERRED",
+    "ReplayOptions",
+    "Replayed",
+    "copy_value",
+    "filled",
+    "initializer",
+    "replay_model",
+    "replayed",
+]

@@ -172,11 +172,16 @@ class Recorder:
         self.last_origin = to.last_origin
         self.names.rewind(to.names)
 
+    def on_rollback(self, undo: Callable[[], None]) -> None:
+        """Have something undone by a rollback to a checkpoint before this moment."""
+        if self._tracking:
+            self._undo.append(undo)
+
     def read_by_sugar(self, node: ir.Node) -> None:
         """Let a node go where nothing reads it, though the user wrote it."""
         if node not in self.sugar:
             self.sugar.add(node)
-            self._undo.append(lambda: self.sugar.discard(node))
+            self.on_rollback(lambda: self.sugar.discard(node))
 
     def shared(self, key: object) -> tuple[ir.Value, ...] | None:
         """The values recorded under a key in this graph or one around it."""
@@ -379,8 +384,7 @@ class Recorder:
             self.names.for_good = value not in self.scope.made
             value.name = self.names.unique(hint)
             self.names.for_good = False
-            if self._tracking:
-                self._undo.append(lambda: setattr(value, "name", before))
+            self.on_rollback(lambda: setattr(value, "name", before))
 
     def remove_dead(self, nodes: list[ir.Node], outputs: Sequence[ir.Value]) -> None:
         """Drop nodes that sugar made and nobody reads; what the user wrote stays."""

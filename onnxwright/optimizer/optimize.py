@@ -11,24 +11,24 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
-from onnxwright.builder.replay_model import ReplayOptions, replay_model
+from onnxwright.builder.replay_model import Replayed, ReplayOptions, replayed
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collect_young, collector_paused
 from onnxwright.ir.door import opened, returned
-from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
+from onnxwright.optimizer.probing import is_used
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
-from onnxwright.optimizer.screening import PatternIndex, any_lies
+from onnxwright.optimizer.screening import any_lies, pattern_index
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
@@ -167,39 +167,40 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     exact = options.scope.level == "exact"
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
-    model = _folded(_replayed(source, None, options), options)
-    _share(model, options, done, weights=False)
-    counts = _noted(done, "normal form", before, count_operators(model))
+    current = _replayed(source, None, options)
+    _folded(current.model, options)
+    _share(current.model, options, done, weights=False)
+    counts = _noted(done, "normal form", before, count_operators(current.model))
     done.rounds = 1
-    late = False
+    moved = late = False
+    rules = Rewriter([r for r in options.rules if not r.late], options.scope)
     for _ in range(MOST_ROUNDS - 1):
-        rewriter = Rewriter([r for r in options.rules if late or not r.late], options.scope)
-        if not late and not _may_change(model, rewriter, options):
-            if not _any_late(model, options):
-                break
-            late = True
-            continue
-        following = _replayed(model, rewriter, options)
-        done.rounds += 1
+        rewriter = rules.again()
+        following = _round(current, rewriter, options, replays=moved)
+        done.rounds += following is not current
         done.failed.update(rewriter.failures)
         done.declined.update({**rewriter.refusals, **rewriter.failures})
         steps = rewriter.steps
-        if options.moves_transposes:
-            steps += _moved(following, rewriter, options)
+        moves = _moved(following.model, rewriter, options) if options.moves_transposes else []
+        moved = bool(moves)
         if not rewriter.fired:
-            if late or not _any_late(model, options):
+            last = pattern_index((r for r in options.rules if r.late), options.scope)
+            if late or not any_lies(current.model, last):
                 break
-            late = True
+            late, rules = True, Rewriter(options.rules, options.scope)
             continue
         # What a rule makes of weights is a weight for the rules of the next round.
-        model = following
+        current = following
         if not done.rounds % 2:
             collect_young()  # the models of the rounds before
         done.rules.update(rewriter.fired)
-        fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
-        counts = _noted(done, "simplified afterwards", counts, count_operators(model), steps)
+        fold_weights(current.model, options.fixed, limit=options.fold_limit, exact=exact)
+        after = count_operators(current.model)
+        counts = _noted(done, "simplified afterwards", counts, after, steps + moves)
+    model = current.model
+    del current
     if _share(model, options, done):
-        model = _replayed(model, None, options)  # what reads the same weights now is the same
+        model = _replayed(model, None, options).model  # what reads the same weights now is the same
     drop_new_types(model, source)
     keep_quantization(model, source)
     after = _noted(done, "equal weights", counts, count_operators(model))
@@ -262,33 +263,36 @@ def _share(
     return bool(gone)
 
 
-def _may_change(model: ir.Model, rewriter: Rewriter, options: _Options) -> bool:
-    """Whether a rule matches anywhere, or a Transpose may be moved: else a round does nothing."""
-    moves = options.moves_transposes and any(
-        n.op_type == "Transpose" for n in all_nodes(model.graph)
-    )
-    return moves or rewriter.may_fire(model)
+def _round(current: Replayed, rewriter: Rewriter, options: _Options, *, replays: bool) -> Replayed:
+    """The model rewritten; the same one where no rule is used.
+
+    Args:
+        current: the model.
+        rewriter: the rules.
+        options: how it is replayed.
+        replays: whether it is replayed in any case: a pass has changed it since the last time.
+    """
+    probe = rewriter.again()
+    used = not current.parts or is_used(current, probe)
+    if not used and not replays:
+        rewriter.failures, rewriter.refusals = probe.failures, probe.refusals
+        return current
+    rewriter.settled = probe.settled
+    if used:
+        current.parts.clear()  # nothing asks again what is known of its values
+    return _replayed(current.model, rewriter, options)
 
 
-def _any_late(model: ir.Model, options: _Options) -> bool:
-    """Whether a pattern of a rule that comes last lies in a model."""
-    late = [r for r in options.rules if r.late and options.scope.allows(r)]
-    versions = [r.for_version(options.version) for r in late]
-    index = PatternIndex((r, p, p.root) for r in versions for p in r.patterns)
-    return any_lies(model, index)
-
-
-def _folded(model: ir.Model, options: _Options) -> ir.Model:
+def _folded(model: ir.Model, options: _Options) -> None:
     """The model without nodes that weights alone feed; what they compute is computed when saved."""
     exact = options.scope.level == "exact"
     if not exact and fuse(model):
         RemoveUnusedNodesPass()(model)
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
-    return model
 
 
-def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
-    made = replay_model(
+def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> Replayed:
+    made = replayed(
         model,
         ReplayOptions(
             version=options.version or None,
@@ -298,7 +302,7 @@ def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> 
         ),
     )
     if rewriter is not None:
-        add_functions(made, rewriter)
+        add_functions(made.model, rewriter)
     return made
 
 

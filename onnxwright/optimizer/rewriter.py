@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NoReturn
@@ -29,7 +30,7 @@ from onnxwright.optimizer.replacement_checks import (
 )
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
-from onnxwright.optimizer.screening import PatternIndex, any_lies
+from onnxwright.optimizer.screening import pattern_index
 from onnxwright.optimizer.steps import Step, Use, operators_of, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
@@ -73,11 +74,9 @@ class Rewriter:
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
-        made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
-        pairs = [(r, p) for r in made for p in r.patterns]
-        pairs.sort(key=lambda pair: -len(pair[1].nodes))
-        # The results that a model computes first are made where the first of them is.
-        self._index = PatternIndex((r, p, root) for r, p in pairs for root in p.roots)
+        # Nodes at which all rules decline, as a look at the finished model showed.
+        self.settled: set[ir.Node] = set()
+        self.index = pattern_index(rules, scope)
         self._done: dict[ir.Node, Results] = {}
         # Node of the source graph -> the largest of what was replaced there.
         self._replaced: dict[ir.Node, _Replaced] = {}
@@ -95,23 +94,29 @@ class Rewriter:
         before = self._done.pop(node, None)
         if before is not None:
             return before
-        for rule, pattern, root in self._index.at(node):
+        if node in self.settled:
+            return None
+        for rule, pattern, root in self.index.at(node):
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
             for match in islice(matcher.at(node, root), MOST_MATCHES):
                 if self._undoes_more(match, node):
                     continue
-                made = _Attempt(self, rule, match, node, replay, env).made()
+                made = Attempt(self, rule, match, node, replay, env).made()
                 if made is not None:
                     results = made.pop(node)
                     self._done.update(made)
                     return results
         return None
 
-    def may_fire(self, model: ir.Model) -> bool:
-        """Whether a pattern lies anywhere in a model; its rule may still decline."""
-        return any_lies(model, self._index)
+    def again(self) -> Rewriter:
+        """A rewriter of the same rules that has not been used."""
+        made = copy(self)
+        made.fired, made.failures, made.refusals, made.functions = Counter(), {}, {}, {}
+        made.settled = set()
+        made._done, made._replaced, made._uses = {}, {}, {}
+        return made
 
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
@@ -147,7 +152,7 @@ class _Replaced:
     nodes: frozenset[ir.Node]
 
 
-class _Attempt:
+class Attempt:
     """One rule at one place."""
 
     def __init__(
@@ -169,6 +174,13 @@ class _Attempt:
 
     def made(self) -> dict[ir.Node, Results] | None:
         """For each root its results; None where the rule declines or may not be used here."""
+        found = self.tried()
+        return None if found is None else self._results(*found)
+
+    def tried(
+        self,
+    ) -> tuple[list[GraphValue], list[OnnxType | None], Sequence[ir.Node]] | None:
+        """The new values, their types and the new nodes; None where the rule declines."""
         if self._touches_kept() or any(v in self.env for v in self._other_results()):
             return None
         bound = self._bound()
@@ -193,7 +205,7 @@ class _Attempt:
             use = Use(self.rule.name, operators_of(gone), operators_of(added))
             self.rewriter.note(self.rule, self.match, use)
             self._note(fresh)
-        return self._results(values, kinds, fresh)
+        return values, kinds, fresh
 
     def _other_results(self) -> list[ir.Value]:
         """The results of other nodes; where one is made already, its readers have it."""
@@ -432,4 +444,4 @@ def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: None if a.is_ref() else a.value for a in node.attributes.values()}
 
 
-__all__ = ["ORIGINS", "Rewriter"]
+__all__ = ["MOST_MATCHES", "ORIGINS", "Attempt", "Rewriter"]

@@ -17,6 +17,7 @@ from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
+from onnxwright.optimizer.scope import Scope
 
 Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
 """A rule, one of its patterns, and the node of it that makes one of its results."""
@@ -53,6 +54,15 @@ class PatternIndex:
             known = [e for e in entries if _may_read(e[2], makers)]
             self._by_makers[key] = known
         return [e for e in known if may_lie(e[2], node)]
+
+
+def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
+    """The patterns of the rules that may be used, in the order in which they are tried."""
+    made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
+    pairs = [(r, p) for r in made for p in r.patterns]
+    pairs.sort(key=lambda pair: -len(pair[1].nodes))
+    # The results that a model computes first are made where the first of them is.
+    return PatternIndex((r, p, root) for r, p in pairs for root in p.roots)
 
 
 def any_lies(model: ir.Model, index: PatternIndex) -> bool:
@@ -128,4 +138,4 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     return value is None
 
 
-__all__ = ["Entry", "PatternIndex", "any_lies", "may_lie"]
+__all__ = ["Entry", "PatternIndex", "any_lies", "may_lie", "pattern_index"]

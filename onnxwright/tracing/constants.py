@@ -172,10 +172,8 @@ class Pool:
         Returns:
             A value of its own.
         """
-        shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
-        kind = TensorType(DType(int(tensor.dtype)), shape)
         self._owners.append(tensor)
-        value = self._add(("object", id(tensor)), tensor, kind, name)
+        value = self._add(("object", id(tensor)), tensor, _kind_of_tensor(tensor), name)
         if source is not None:
             self.sources[value] = source
         return value
@@ -192,17 +190,37 @@ class Pool:
             A value of its own.
         """
         value = self.weight(tensor, name, source)
+        self._note(value, tensor)
+        return value
+
+    def _note(self, value: ir.Value, tensor: Any) -> None:
+        """Remember the numbers that a value holds."""
         array = tensor.numpy()
         if array.dtype == object:
             texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
             array = np.array(texts, dtype=object).reshape(array.shape)
         self.recorder.info(value).const_value = array
-        self._known.setdefault(_key(array, array), value)
-        return value
+        key = _key(array, array)
+        if self._known.setdefault(key, value) is value:
+            self.recorder.on_rollback(lambda: self._known.pop(key, None))
+
+    def adopt(self, value: ir.Value, tensor: Any) -> None:
+        """Hold a constant of the graph that was made after the graph was built.
+
+        Args:
+            value: the value.
+            tensor: what it holds; only small integers are read.
+        """
+        self.held[value] = (tensor, value.name)
+        self.recorder.on_rollback(lambda: self.held.pop(value, None))
+        self.recorder.set_type(value, _kind_of_tensor(tensor))
+        if may_be_read(tensor):
+            self._note(value, tensor)
 
     def _remember(self, owner: Any, value: ir.Value) -> None:
         """Know an object again; it has to stay alive for that."""
         self._known["object", id(owner)] = value
+        self.recorder.on_rollback(lambda: self._known.pop(("object", id(owner)), None))
         self._owners.append(owner)
 
     def _ir_tensor(self, given: Any, tensor: Any, name: str | None, owner: str | None) -> ir.Value:
@@ -214,8 +232,7 @@ class Pool:
                 texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
                 array = np.array(texts, dtype=object).reshape(array.shape)
             return self.initializer(array, name or tensor.name, owner)
-        shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
-        kind = TensorType(DType(int(tensor.dtype)), shape)
+        kind = _kind_of_tensor(tensor)
         value = self._add(("object", id(given)), tensor, kind, name or tensor.name)
         self._owners.append(given)
         return value
@@ -233,7 +250,15 @@ class Pool:
             self.recorder.holders[value.name] = value
         self.held[value] = (held, name)
         self._known[key] = value
+        self.recorder.on_rollback(lambda: self._drop(key, value))
         return value
+
+    def _drop(self, key: object, value: ir.Value) -> None:
+        """Forget a value: a rollback has forgotten its type and its numbers."""
+        self.held.pop(value, None)
+        self.kept.discard(value)
+        self.sources.pop(value, None)
+        self._known.pop(key, None)
 
     def name(self, value: ir.Value) -> None:
         """Give a value that is used its name, if it has none."""
@@ -279,6 +304,26 @@ class _Place:
 
     def here(self) -> Span | None:
         return self.span
+
+
+def _kind_of_tensor(tensor: Any) -> TensorType:
+    shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
+    return TensorType(DType(int(tensor.dtype)), shape)
+
+
+_LITERALS = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL, ir.DataType.STRING)
+
+
+def may_be_read(tensor: Any) -> bool:
+    """Whether the numbers of an initializer may be looked at: small integers; others are trained.
+
+    Args:
+        tensor: a tensor of onnx_ir; it is not read.
+
+    Returns:
+        True for integers, truth values and texts of few bytes.
+    """
+    return tensor.dtype in _LITERALS and tensor.nbytes <= SHARED_BYTES
 
 
 def _key(owner: Any, array: Array) -> object:
@@ -372,5 +417,6 @@ __all__ = [
     "array_of_constant",
     "constant_array",
     "is_trainable",
+    "may_be_read",
     "renamed",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -95,6 +96,48 @@ def test_a_rule_counts_once_for_a_place() -> None:
     # The factor of both products is one value; the second weight is a weight all the same.
     assert report.rules == {"layer_normalization": 1, "matmul_and_scale": 2}
     assert report.rounds == 2
+
+
+def test_rules_that_decline_cost_no_replay() -> None:
+    tried = []
+
+    @ow.rule
+    def relu_of_sum(op: Any, x: Any, y: Any) -> Any:
+        return op.Relu(op.Add(x, y))
+
+    @relu_of_sum.to
+    def _(op: Any, x: Any, y: Any) -> Any:
+        tried.append(op.Max(op.Add(y, x), np.float32(0)))  # it is built, and given up
+        return None
+
+    text = """<ir_version: 10, opset_import: ["" : 18]>
+        g (float[N] x) => (float[N] y)
+        { a = Add(x, x)  b = Relu(a)  c = Sin(b)  d = Add(x, c)  y = Relu(d) }"""
+    made, report = ow.optimize(onnx.parser.parse_model(text), rules=relu_of_sum, report=True)
+    assert len(tried) == 3  # both orders of the second sum
+    assert report.rounds == 1
+    assert operators(made) == ["Add", "Relu", "Sin", "Add", "Relu"]
+    assert not made.graph.initializer
+
+
+def test_a_rule_at_the_last_place_is_found() -> None:
+    @ow.rule
+    def relu_of_sum(op: Any, x: Any, y: Any) -> Any:
+        return op.Relu(op.Add(x, y))
+
+    @relu_of_sum.to
+    def _(op: Any, x: Any, y: Any) -> Any:
+        return op.Elu(op.Add(x, y)) if str(x.shape) == "('N', 3)" else None
+
+    text = """<ir_version: 10, opset_import: ["" : 18]>
+        g (float[N, 4] x, float[N, 3] z, bool p) => (float[N, 4] y, float[M, 3] w)
+        { a = Add(x, x)  y = Relu(a)
+          w = If(p) <then_branch = t () => (float[N, 3] u) { b = Add(z, z)  u = Relu(b) },
+                     else_branch = e () => (float[N, 3] v) { v = Sin(z) }> }"""
+    made, report = ow.optimize(onnx.parser.parse_model(text), rules=relu_of_sum, report=True)
+    assert report.rules == {"relu_of_sum": 1}
+    (branch,) = [a.g for a in made.graph.node[-1].attribute if a.name == "then_branch"]
+    assert [n.op_type for n in branch.node] == ["Add", "Elu"]
 
 
 def test_another_opset() -> None:
