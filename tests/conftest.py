@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.harness.forked import LIGHT, Forks
 from tests.harness.oldest import limit_of
+from tests.harness.shares import left_out
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +42,9 @@ settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--providers", help="run on these execution providers, separated by commas")
+    parser.addoption(
+        "--share", type=int, default=0, metavar="K", help="of share(n) take the cases K, K + n, ..."
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -97,12 +101,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return WorkStealingScheduling(config, log)
 
 
-def _leave_shares(items: Sequence[pytest.Item]) -> None:
+def _leave_shares(items: Sequence[pytest.Item], first: int) -> None:
     """Mark the cases of tests with `share(n)` as slow, but for one in n, or in n of each group.
 
     `share(n, by=function)`: the function takes the parameters of a case and gives its group.
     """
-    counts: Counter[tuple[str, Any]] = Counter()
+    shared, cases = [], []
     for item in items:
         share = item.get_closest_marker("share")
         if share is None:
@@ -110,9 +114,11 @@ def _leave_shares(items: Sequence[pytest.Item]) -> None:
         group_of = share.kwargs.get("by", lambda **_: None)
         assert isinstance(item, pytest.Function)
         group = item.nodeid.partition("[")[0], group_of(**item.callspec.params)
-        if counts[group] % share.args[0]:
+        shared.append(item)
+        cases.append((group, share.args[0]))
+    for item, is_left_out in zip(shared, left_out(cases, first)):
+        if is_left_out:
             item.add_marker(pytest.mark.slow)
-        counts[group] += 1
 
 
 FAST = "not slow and not full"
@@ -127,9 +133,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what the quick loop leaves out; skip what cannot hold with the oldest dependencies."""
-    _leave_shares(items)
+    _leave_shares(items, config.getoption("--share"))
     for item in items:
         if item.path.is_relative_to(ROOT) and item.path.relative_to(ROOT).as_posix() in FULL:
             item.add_marker(pytest.mark.full)

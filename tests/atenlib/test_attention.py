@@ -216,3 +216,26 @@ def test_dropout_keeps_the_mean() -> None:
     for (result,) in ours.values():
         assert abs(result.mean().item() - 1) < 0.15
         assert not torch.allclose(result, torch.ones_like(result))
+
+
+@pytest.mark.parametrize(
+    ("shape", "of_mask", "dim", "kind"),
+    [
+        ((2, 2, 3, 3), (3, 3), 3, 0),  # for all heads
+        ((2, 2, 3, 3), (2, 3), -1, 1),  # for each example; a row that is left out is NaN
+        ((2, 3), (2, 3), None, 2),
+        ((2, 3), (2, 3), 0, 2),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_masked_softmax(
+    shape: tuple[int, ...],
+    of_mask: tuple[int, ...],
+    dim: int | None,
+    kind: int,
+    dtype: torch.dtype,
+) -> None:
+    torch.manual_seed(2)
+    mask = torch.rand(of_mask) > 0.5
+    mask[-1] = True
+    check(aten._masked_softmax.default, torch.randn(shape, dtype=dtype), mask, dim, kind)

@@ -8,7 +8,7 @@ from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Arguments, Op, Value
-from onnxwright.atenlib.rules import custom, reduction
+from onnxwright.atenlib.rules import custom, like, reduction
 from onnxwright.types.dtypes import DType
 
 # Torch rounds between its steps in half types, each time by up to half an ulp of numbers that are
@@ -99,6 +99,24 @@ def safe_softmax(op: Op, self: Value, dim: int, dtype: DType | None = None) -> V
     top = reduce(op, "ReduceMax", self, axes, True)
     nothing = op.Equal(top, scalar(op, -float("inf"), self.onnx_dtype))
     return op.Where(nothing, scalar(op, 0, self.onnx_dtype), softmax_along(op, self, dim))
+
+
+@aten(
+    "aten::_masked_softmax",
+    rule=like("self"),
+    untested="torch has no OpInfo of it: tests/atenlib/test_attention.py",
+)
+def masked_softmax(
+    op: Op, self: Value, mask: Value, dim: int | None = None, mask_type: int | None = None
+) -> Value:
+    """Softmax of the elements where the mask is false, and zeros elsewhere.
+
+    A mask of type 0 is a matrix for all heads, one of type 1 has a row for each example.
+    """
+    if mask_type == 1:
+        mask = op.Unsqueeze(mask, [1, 2])
+    left_out = scalar(op, -float("inf"), self.onnx_dtype)
+    return softmax_along(op, op.Where(mask, left_out, self), -1 if dim is None else dim)
 
 
 @aten(

@@ -98,3 +98,38 @@ def _(op: Op, x: Value, y: Value) -> Any:
 @product_with_inverse_root.to
 def _(op: Op, x: Value, y: Value) -> Any:
     return op.Div(x, op.Sqrt(y))
+
+
+def _signed(rng: Any) -> Draw:
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], np.float32)
+    return {"x": rng.choice(special, size=sizes(rng, 1, 3))}
+
+
+@rule(since=6, cases=_signed)
+def abs_of_neg(op: Op, x: Value) -> Any:
+    """An absolute value takes the sign away by itself."""
+    return op.Abs(op.Neg(x))
+
+
+@abs_of_neg.to
+def _(op: Op, x: Value) -> Any:
+    return op.Abs(x)
+
+
+def _twice(name: str, since: int) -> Rule:
+    """The rule for a function that leaves its own results as they are."""
+
+    def pattern(op: Op, x: Value) -> Any:
+        return getattr(op, name)(getattr(op, name)(x))
+
+    pattern.__doc__ = f"{name} of {name}: once is enough."
+    made = rule(name=f"{name.lower()}_twice", since=since, cases=_signed)(pattern)
+
+    @made.to
+    def _(op: Op, x: Value) -> Any:
+        return getattr(op, name)(x)
+
+    return made
+
+
+TWICE = [_twice(*n) for n in (("Abs", 6), ("Ceil", 6), ("Floor", 6), ("Round", 11), ("Sign", 9))]
