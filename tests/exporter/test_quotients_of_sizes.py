@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.assumptions.excluded import excludes_larger  # 
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
 from onnxwright.exporter.capture.assumptions.turning_points import turning_points  # noqa: E402
 from onnxwright.exporter.capture.one_side.class_sizes import fitting  # noqa: E402
-from onnxwright.exporter.capture.one_side.proving import Prover  # noqa: E402
+from onnxwright.exporter.capture.assumptions.proving import Prover  # noqa: E402
 
 n = sympy.Symbol("n", integer=True, positive=True)
 m = sympy.Symbol("m", integer=True, positive=True)
