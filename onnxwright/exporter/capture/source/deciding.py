@@ -96,7 +96,7 @@ def _fail() -> None:
 
 def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """`then if test else orelse`."""
-    answer = decided(test)
+    answer = None if is_open(test) else decided(test)
     if answer is not None:
         note("If", answer)
         return (then if answer else orelse)()

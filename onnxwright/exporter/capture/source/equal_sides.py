@@ -27,6 +27,7 @@ _COPIES = (
 _SHAPES = (
     aten.view.default, aten.reshape.default, aten._unsafe_view.default, aten.expand.default,
 )  # fmt: skip
+_PADS = (aten.pad.default, aten.constant_pad_nd.default)
 
 Holds = Callable[[Any], bool]
 
@@ -166,9 +167,11 @@ class _Graphs:
         args, target = node.args, node.target
         if target in _COPIES:
             return _node(args[0])
+        if target is aten.copy.default:
+            return _node(args[1]) if self._is_of_shape(args[0], args[1]) else None
         if target in _SHAPES:
             return _node(args[0]) if self._is_of_shape(node, args[0]) else None
-        if target is aten.constant_pad_nd.default and isinstance(args[1], (list, tuple)):
+        if target in _PADS and isinstance(args[1], (list, tuple)):
             return _node(args[0]) if all(self._is(pad, 0) for pad in args[1]) else None
         if target is aten.slice.Tensor:
             return _node(args[0]) if self._is_whole(args[0], args[1:]) else None

@@ -17,15 +17,13 @@ import torch
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 
-from onnxwright.exporter.capture.assumptions.decisions import (
-    Decision,
-    recorded_now,
-)
 from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
+from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
+from onnxwright.exporter.places import is_of_user
 
 # Decisions that stand in sides of others: each is traced for both sides of these.
 _DEEPEST = 3
@@ -110,11 +108,17 @@ class SizeDecisions:
                 high = int(known.upper) if known.upper.is_Integer else None
                 ranges[str(symbol)] = max(int(known.lower), 2), high
         involved = condition.free_symbols
+        # What operators ask for the layout of memory is no demand.
         others = [
             g.expr for g in env.guards
             if g.expr.free_symbols & involved and not free_unbacked_symbols(g.expr)
+            and is_of_user(str(getattr(g.sloc.framework_loc, "filename", "")))
         ]  # fmt: skip
-        return fitting([condition, *self.path, *others], now, ranges)
+        found = fitting([condition, *self.path, *others], now, ranges)
+        for symbol, other in env.replacements.items() if found is not None else ():
+            if str(symbol) in now and (size := value_of(other, found)) is not None:
+                found[str(symbol)] = int(size)
+        return found
 
     @contextmanager
     def side(self, env: Any, condition: Any, sizes: Mapping[str, int]) -> Iterator[None]:
@@ -140,18 +144,24 @@ class SizeDecisions:
             self._give(env, state.values)
             self.path.pop()
 
+    @contextmanager
+    def supposing(self, condition: Any) -> Iterator[None]:
+        """In this context, a condition holds; it runs with the sizes around it.
+
+        Args:
+            condition: of torch's symbols.
+        """
+        self.path.append(condition)
+        try:
+            yield
+        finally:
+            self.path.pop()
+
     def _check(self, guards: list[Any]) -> None:
-        """Keep what was demanded of sizes on a side."""
-        found = recorded_now()
+        """Refuse a side that made a number of a size: it is of one size only."""
         for guard in guards:
-            expression = guard.expr
-            if not isinstance(expression, sympy.Eq) or self.known(expression) is True:
-                continue
-            if any(side.is_number for side in expression.args):
-                raise FixedSizeError(str(expression))
-            below = self.below(expression)
-            if found is not None and below is not None:
-                found.add(Decision(below, "", 0, demand=True))
+            if is_fixed_value(guard) and self.known(guard.expr) is not True:
+                raise FixedSizeError(str(guard.expr))
 
     def _give(self, env: Any, sizes: Mapping[Any, Any]) -> None:
         self._moved = True
