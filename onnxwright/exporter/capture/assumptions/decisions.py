@@ -227,20 +227,31 @@ def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], Non
         What undoes it.
     """
     before = getattr(SymNode, name)
-    # Torch names the line of a guard by the first frame that is of no file of its own.
-    file = inspect.getfile(wrapper)
-    _BETWEEN.add(file)
-    skipped = symbolic_shapes.uninteresting_files()
-    known = file in skipped
-    skipped.add(file)
+    known = passed_over(inspect.getfile(wrapper))
     setattr(SymNode, name, wrapper)
 
     def undo() -> None:
         setattr(SymNode, name, before)
-        if not known:
-            skipped.discard(file)
+        known()
 
     return undo
+
+
+def passed_over(file: str) -> Callable[[], None]:
+    """Let torch name the lines of guards by frames outside of a file, which calls what asks.
+
+    Args:
+        file: of this package.
+
+    Returns:
+        What undoes it.
+    """
+    # Torch takes the first frame that is of no file of its own.
+    _BETWEEN.add(file)
+    skipped = symbolic_shapes.uninteresting_files()
+    known = file in skipped
+    skipped.add(file)
+    return lambda: None if known else skipped.discard(file)
 
 
 def _is_between(frame: FrameType) -> bool:

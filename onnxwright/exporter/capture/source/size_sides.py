@@ -16,7 +16,9 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
+from torch.utils._sympy.functions import Max, Min
 
+from onnxwright.exporter.capture.assumptions.decisions import passed_over
 from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
@@ -189,17 +191,33 @@ class SizeDecisions:
         return self._hints[key]
 
     def merged(self, one: Any, two: Any) -> Any:
-        """The one of two sizes that both sides of the decision have; None if they differ."""
+        """The size that a tensor has on both sides of the decision that is made now.
+
+        Args:
+            one, two: the sizes on its sides.
+
+        Returns:
+            One of them, or the lesser or the larger of both, if that is proven; else None.
+        """
         if not self.choosing:
             return None
-        condition = self.choosing[-1]
-        equal = sympy.Eq(_expression(one), _expression(two))
-        if free_unbacked_symbols(equal):
+        left, right = _expression(one), _expression(two)
+        if free_unbacked_symbols(left) or free_unbacked_symbols(right):
             return None
-        if self.prover.holds_where(equal, sympy.And(sympy.Not(condition), *self.path)):
+        condition = self.choosing[-1]
+        where = sympy.And(condition, *self.path), sympy.And(sympy.Not(condition), *self.path)
+
+        def is_both(size: Any) -> bool:
+            equal = sympy.Eq(size, left), sympy.Eq(size, right)
+            return all(map(self.prover.holds_where, equal, where))
+
+        if is_both(left):
             return one
-        if self.prover.holds_where(equal, sympy.And(condition, *self.path)):
+        if is_both(right):
             return two
+        for function, kind in ((torch.sym_min, Min), (torch.sym_max, Max)):
+            if is_both(kind(left, right)):
+                return function(one, two)
         return None
 
 
@@ -375,8 +393,10 @@ def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
 
     ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate_expr, guard_or_defer
     SymNode.hint = property(sizes.hint)
+    undo = passed_over(__file__)
     try:
         yield
     finally:
+        undo()
         ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate, defer
         SymNode.hint = hint
