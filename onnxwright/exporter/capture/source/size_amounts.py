@@ -45,15 +45,14 @@ def amounts_generalized(sides: Sides) -> Iterator[None]:
     Args:
         sides: whose conditions are supposed.
     """
-    found = _Amounts(sides)
+    found = Amounts(sides)
     with ExitStack() as stack:
         for name in _ARITHMETIC:
             stack.enter_context(sym_node_wrapped(name, found.computing(name)))
-        stack.enter_context(_Arguments(found))
         yield
 
 
-class _Amounts:
+class Amounts:
     """The general forms of numbers."""
 
     def __init__(self, sides: Sides) -> None:
@@ -97,10 +96,10 @@ class _Amounts:
         return None
 
 
-class _Arguments(TorchFunctionMode):  # type: ignore[misc]
+class Arguments(TorchFunctionMode):  # type: ignore[misc]
     """In this context, functions of torch are given numbers in their general form."""
 
-    def __init__(self, found: _Amounts) -> None:
+    def __init__(self, found: Amounts) -> None:
         super().__init__()
         self.found = found
 
@@ -113,7 +112,8 @@ class _Arguments(TorchFunctionMode):  # type: ignore[misc]
         if func in _SLICES and len(args) >= 4 and not kwargs:
             part = self._slice(args[0], args[1], slice(*args[2:4]))
             return func(args[0], args[1], part.start, part.stop, *args[4:])
-        args, kwargs = pytree.tree_map_only(torch.SymInt, self._number, (args, kwargs))
+        if self.found.sides.path:
+            args, kwargs = pytree.tree_map_only(torch.SymInt, self._number, (args, kwargs))
         return func(*args, **kwargs)
 
     def _number(self, number: Any) -> Any:
