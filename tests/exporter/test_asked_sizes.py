@@ -347,7 +347,7 @@ def test_conditions_are_written_as_by_hand() -> None:
         def forward(self, x: Any) -> Any:
             return x * 2 if (x.shape[0] + 31) // 32 != 1 else x
 
-    _, said = _exported(Tiles(), (torch.randn(40),), ({0: "w"},))
+    _, said = _exported(Tiles(), (torch.randn(40),), ({0: "w"},), capture="non-strict")
     assert len(said) == 1
     assert "`w > 32`" in said[0]
 

@@ -1,4 +1,4 @@
-"""Decisions by sizes of which one side is right at all sizes: "pad if it does not fit"."""
+"""Decisions by sizes that are exported for both of their sides: "pad if it does not fit"."""
 
 from __future__ import annotations
 
@@ -192,8 +192,6 @@ def test_one_side_is_right_at_all_sizes(case: Case) -> None:
     )
     assert "onnxwright.size_guards" not in program.model.metadata_props
     assert "If" not in [node.op_type for node in program.model.graph]
-    # Captures with sizes of the other side end there: they are not made.
-    assert all("another side" not in capture.error for capture in program.report.captures)
     for size in SIZES:
         x = torch.randn(size, 3)
         torch.testing.assert_close(program(x), case.function(x))
@@ -206,8 +204,8 @@ def test_what_was_done_is_in_the_report_and_verified() -> None:
     (decision,) = program.report.covered
     assert decision.text == "n % 4 != 0"
     assert decision.file == __file__
-    assert "n = 8; " in decision.sizes
-    assert "One side for all sizes" in program.report.markdown()
+    assert decision.how == "one side, proven right at all sizes"
+    assert "Decisions by sizes" in program.report.markdown()
     runs = {check.run for check in program.report.verification.outputs}
     assert "sizes of both sides" in runs
 
@@ -256,14 +254,27 @@ def later_by_value(x: Any) -> Any:
 @pytest.mark.share(2)
 @pytest.mark.parametrize("size", [pytest.param(8, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize(
-    "function",
-    [different, always_padded, scaled_above, turned_above, nothing_left, later_by_value],
+    "function", [different, always_padded, scaled_above, turned_above, later_by_value]
 )
-def test_sides_that_differ_stay_guarded(function: Callable[..., Any], size: int) -> None:
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},))
-    assert "OW833" in " ".join(str(w.message) for w in found)
+def test_sides_that_differ_are_both_exported(function: Callable[..., Any], size: int) -> None:
+    program = ow.export(
+        function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},), strict=True
+    )
+    assert "onnxwright.size_guards" not in program.model.metadata_props
+    assert [d.how for d in program.report.covered] == ["both sides, in an If"]
+    for n in SIZES:
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), function(x))
+
+
+def of_other_rank(x: Any) -> Any:
+    return x.sum(0) if x.shape[0] > 8 else x * 2
+
+
+@pytest.mark.parametrize("function", [nothing_left, of_other_rank])
+def test_sides_that_cannot_be_joined_stay_guarded(function: Callable[..., Any]) -> None:
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833"):
+        program = ow.export(function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},))
     assert not program.report.covered
     refused = 0
     for n in SIZES:
@@ -287,14 +298,12 @@ def mixed(x: Any) -> Any:
 
 
 def test_decisions_are_taken_one_by_one() -> None:
-    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*`n <= 8`"):
-        program = ow.export(mixed, (torch.randn(7, 3),), dynamic_shapes=({0: "n"},))
-    assert [d.text for d in program.report.covered] == ["n % 4 != 0"]
-    for n in range(1, 9):
+    program = ow.export(mixed, (torch.randn(7, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    found = [(d.text, d.how.partition(",")[0]) for d in program.report.covered]
+    assert found == [("n % 4 != 0", "one side"), ("n > 8", "both sides")]
+    for n in SIZES:
         x = torch.randn(n, 3)
         torch.testing.assert_close(program(x), mixed(x))
-    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
-        program(torch.randn(9, 3))
 
 
 def squares(x: Any) -> Any:
@@ -446,13 +455,12 @@ def small_images_apart(x: Any) -> Any:
 
 
 def test_padding_is_for_all_sizes_beside_another_decision() -> None:
-    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*`n > 8`"):
-        program = ow.export(small_images_apart, (torch.randn(12, 3),), dynamic_shapes=({0: "n"},))
-    for n in range(9, 18):
+    program = ow.export(
+        small_images_apart, (torch.randn(12, 3),), dynamic_shapes=({0: "n"},), strict=True
+    )
+    for n in range(5, 18):
         x = torch.randn(n, 3)
         torch.testing.assert_close(program(x), small_images_apart(x))
-    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
-        program(torch.randn(8, 3))
 
 
 class Layer(torch.nn.Module):  # type: ignore[misc]
@@ -495,6 +503,9 @@ def equal_lengths(x: Any, y: Any) -> Any:
 
 def test_equal_sizes_of_the_example_are_not_equal_sizes() -> None:
     given = (torch.randn(4, 3), torch.randn(4, 3))
-    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833"):
-        program = ow.export(equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}))
-    assert not program.report.covered
+    program = ow.export(
+        equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}), strict=True
+    )
+    for n, m in ((4, 4), (3, 5), (6, 2)):
+        x, y = torch.randn(n, 3), torch.randn(m, 3)
+        torch.testing.assert_close(program(x, y), equal_lengths(x, y))

@@ -117,7 +117,9 @@ CASES: dict[str, Case] = {
         by_length, (10,), ("n",), "n > 5", ((6,),), ((5,),), {"capture": "strict"}
     ),
     "empty": Case(empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
-    "not empty": Case(not_empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
+    "not empty": Case(
+        not_empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),), {"capture": "auto"}
+    ),
     "no elements": Case(without_elements, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
     "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
     "remainder": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),
@@ -134,13 +136,14 @@ CASES: dict[str, Case] = {
 
 
 def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
-    """The program of a case, and the warnings of its export."""
+    """The program of a case as it is captured without its source, and the warnings of its export."""
     args = tuple(torch.randn(n, 3) for n in case.sizes)
     dynamic = tuple({0: d} for d in case.dynamic)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         program = ow.export(
-            case.function, args, dynamic_shapes=dynamic, **{**case.options, **options}
+            case.function, args, dynamic_shapes=dynamic,
+            **{"capture": "non-strict", **case.options, **options},
         )
     return program, [str(one.message) for one in found]
 

@@ -82,14 +82,22 @@ def _exported(module: Any, rows: int, **options: Any) -> tuple[Any, list[str]]:
 
 
 def test_a_bound_is_reported_and_checked(layers: dict[str, Any]) -> None:
-    program, said = _exported(layers["Scaled"](), 3)
+    program, said = _exported(layers["Scaled"](), 3, capture="non-strict")
     assert len(said) == 1
     assert "OW833" in said[0]
     assert "n <= 5" in said[0]
     with pytest.raises(ExportTypeError, match="n <= 5"):
         program(torch.ones(8, 4))
     with pytest.raises(ExportError, match="OW834"):
-        _exported(layers["Scaled"](), 3, strict=True)
+        _exported(layers["Scaled"](), 3, strict=True, capture="non-strict")
+
+
+def test_both_sides_of_a_bound_are_exported(layers: dict[str, Any]) -> None:
+    program, said = _exported(layers["Scaled"](), 3, strict=True)
+    assert not said
+    for rows in (3, 5, 6, 8):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(program(x), layers["Scaled"]()(x))
 
 
 def test_padding_is_right_at_all_sizes(layers: dict[str, Any]) -> None:

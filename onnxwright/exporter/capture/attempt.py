@@ -17,6 +17,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -26,7 +27,11 @@ from onnxwright.exporter.capture.control.errors import IteratorTakenError
 from onnxwright.exporter.capture.control.keeping import Change
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.held_state import held_state_kept
-from onnxwright.exporter.capture.inputs.captured_sizes import fixed_axes
+from onnxwright.exporter.capture.inputs.captured_sizes import (
+    declared_ranges,
+    fixed_axes,
+    written_names,
+)
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
@@ -34,6 +39,7 @@ from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.source.number_texts import Texts, texts_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.strategies import Source, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
@@ -56,6 +62,7 @@ class Capture:
         unrolled: the loops that make numbers of dynamic sizes, as text.
         texts: the lines that make a text of a number of run time.
         way: what captured it.
+        by_sizes: the decisions by sizes that it has both sides of.
     """
 
     program: ExportedProgram
@@ -66,6 +73,7 @@ class Capture:
     unrolled: tuple[str, ...] = ()
     texts: Texts = field(default_factory=dict)
     way: Way | None = None
+    by_sizes: tuple[SizeDecision, ...] = ()
 
 
 @dataclass
@@ -112,8 +120,21 @@ class Attempt:
         found = Capture(program, self.way.relaxed, decisions, changes, way=self.way)
         if isinstance(self.way.strategy, Source):
             source = self.way.strategy
-            found = dataclasses.replace(found, by_values=source.decisions)
+            found = dataclasses.replace(found, by_values=source.decisions, by_sizes=source.sizes)
         return dataclasses.replace(found, texts=self.texts)
+
+    def limiting(self, wanted: Wanted) -> list[SizeGuard]:
+        """The decisions by sizes of which one side was captured: other sizes are excluded.
+
+        Args:
+            wanted: example inputs, and which dimensions are dynamic.
+        """
+        if not any(wanted.axes):
+            return []
+        names = written_names(wanted, places_of(self.program))
+        ranges = declared_ranges(self.program, wanted)
+        found = sizes_of(self.program, names, ranges, names, self.decisions).decisions()
+        return [g for g in found if g.span is not None and not g.small and not g.by_operator]
 
     def is_about_func(self) -> bool:
         """Whether torch.func is what torch cannot capture."""

@@ -89,13 +89,22 @@ class _Captures:
         lost = plain.lost_sizes(self.wanted)
         # Where no size was asked to be dynamic, a loop over one that is may be unrolled.
         fixed = not self.loops.lines and fixed_values(plain.program)
-        if not lost and not plain.texts and not fixed:
+        limits = plain.limiting(self.wanted)
+        if not lost and not plain.texts and not fixed and not limits:
             return plain
-        other = self.first("source", must_work=False)
-        if other is None:
+        other = self._once(self._by_source(plain.way), must_work=False)
+        if other.error is not None:
             return plain
         left = other.lost_sizes(self.wanted)
-        return other if left < lost or (left == lost and plain.texts) else plain
+        if left != lost:
+            return other if left < lost else plain
+        return other if plain.texts or len(other.limiting(self.wanted)) < len(limits) else plain
+
+    def _by_source(self, way: Way) -> Way:
+        """A way with its form of the inputs, by source."""
+        keeps = any(self.wanted.axes)
+        strategy = Source(self.assume, keeps_loops=keeps, with_sizes=keeps)
+        return way._replace(name="source", strategy=strategy)
 
     def _without_func(self, plain: Attempt | None) -> Attempt | None:
         """The capture without `torch.func`, where the one with it is not enough."""
@@ -121,27 +130,32 @@ class _Captures:
         """
         self.failed = None
         for way in self._forms(how):
-            attempt = attempted(way, self.model, must_work=must_work)
-            self.outcomes.append(attempt.outcome())
-            self.loops.add(attempt.loops)
-            if isinstance(way.strategy, Source):
-                self.by_source = attempt
-                self.loops.explain(way.strategy.unrolled)
+            attempt = self._once(way, must_work=must_work)
             if attempt.error is None:
                 return attempt
-            self.loops.refused(attempt.error)
-            self.errors.append(attempt.error)
-            self.failed = attempt
             if not isinstance(way.strategy, Source) and reads_value(attempt.error) is not None:
                 break  # the bounds of dimensions do not answer a question about a value
         return None
+
+    def _once(self, way: Way, *, must_work: bool) -> Attempt:
+        """One capture."""
+        attempt = attempted(way, self.model, must_work=must_work)
+        self.outcomes.append(attempt.outcome())
+        self.loops.add(attempt.loops)
+        if isinstance(way.strategy, Source):
+            self.by_source = attempt
+            self.loops.explain(way.strategy.unrolled)
+        if attempt.error is not None:
+            self.loops.refused(attempt.error)
+            self.errors.append(attempt.error)
+            self.failed = attempt
+        return attempt
 
     def _forms(self, how: str | Strategy) -> Iterable[Way]:
         found = ways(self.wanted, how)
         if how != "source":
             return found
-        keeps_loops = any(self.wanted.axes)
-        return [way._replace(strategy=Source(self.assume, keeps_loops)) for way in found]
+        return [self._by_source(way)._replace(name=way.name) for way in found]
 
     def result(self, found: Attempt) -> Capture:
         """What a capture gave, with the loops that could not be kept."""

@@ -29,6 +29,7 @@ from onnxwright.exporter.capture.assumptions.branches import (
     size_at,
 )
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
+from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
 from onnxwright.exporter.capture.attempt import Capture
 from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
@@ -45,7 +46,6 @@ from onnxwright.exporter.capture.modules import (
     spelled_out,
 )
 from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
-from onnxwright.exporter.capture.one_side.covering import covered
 from onnxwright.exporter.capture.one_side.small_sizes import without_harmless
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.number_texts import warn_texts
@@ -70,7 +70,7 @@ class Captured:
         module: what it was captured from; None for a program that was captured before.
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
-        examples: sizes on both sides of decisions of which one side is right at all sizes.
+        examples: sizes on both sides of decisions by sizes that the program has both sides of.
         asked: the sizes of inputs that were captured as dynamic, with the names written for them.
         wanted: the example inputs, and which dimensions were asked to be dynamic.
         called: the module that takes these inputs; `module`, or one around it.
@@ -145,11 +145,6 @@ def capture_model(
         except ExportError as error:
             raise_not_captured(module, error)
             raise
-    with recording.timed(report, "capture of one side for all sizes"):
-        both = covered(module, found, wanted, report.captures)
-    if both is not None:
-        found, wanted = both.capture, both.wanted
-        report.covered += both.decisions
     program = found.program
     asked = captured_sizes.dynamic_places(program, wanted)
     _report_draft(program, report)
@@ -168,6 +163,7 @@ def capture_model(
         squeezed = squeezed_apart(module, program, wanted)
         sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
         sizes = without_harmless(module, program, wanted, sizes)
+        report.covered += covered(found.by_sizes, sizes)
         tree: Tree | None = None
         if size_branches:
             tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
@@ -176,7 +172,7 @@ def capture_model(
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
     check_example(branched, wanted.axes, example)
-    examples = () if both is None else both.examples
+    examples = examples_of(found.by_sizes, sizes)
     return Captured(
         program, names, branched, own, tree, found.by_values, examples, asked, wanted, module
     )

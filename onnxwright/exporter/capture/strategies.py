@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.hooks import hooks_decided
 from onnxwright.exporter.capture.source.module_results import results_checked
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
@@ -68,10 +69,17 @@ class Source:
     Args:
         assume: answers of the user to decisions.
         keeps_loops: whether loops over dynamic sizes are loops of the program.
+        with_sizes: whether decisions by sizes are exported for both sides.
     """
 
-    def __init__(self, assume: Mapping[str, bool] | None = None, keeps_loops: bool = False) -> None:
-        self.assume, self.keeps_loops = assume, keeps_loops
+    def __init__(
+        self,
+        assume: Mapping[str, bool] | None = None,
+        keeps_loops: bool = False,
+        with_sizes: bool = False,
+    ) -> None:
+        self.assume, self.keeps_loops, self.with_sizes = assume, keeps_loops, with_sizes
+        self.sizes: tuple[SizeDecision, ...] = ()
         self.functions = Rewritten()
         self.with_gradients = torch.is_grad_enabled()
         self.with_opaque_sizes = True
@@ -110,7 +118,7 @@ class Source:
                 return run()
 
         def capture() -> Found:
-            return by_source(attempt, self.assume, self.functions, self.keeps_loops)
+            return by_source(attempt, self.assume, self.functions, self.keeps_loops, self.with_sizes)
 
         with poolers_scaled(model, args, kwargs, dims):
             try:
@@ -128,6 +136,8 @@ class Source:
             self.choices, found.rewritten, tuple(found.session.absent), found.session.two_types
         )
         self.answered = frozenset(found.session.used)
+        if found.session.sizes is not None:
+            self.sizes = tuple(found.session.sizes.made)
         reasons = found.session.unrolled
         self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result

@@ -23,8 +23,8 @@ class Report:
         opset_version: the version of the standard opset.
         target: the runtime the model is written for.
         seconds: seconds of each step.
-        covered: decisions by sizes of which one side is right at all sizes, as
-            `covering.CoveredDecision`.
+        covered: decisions by sizes that the model has both sides of, as
+            `joined_sides.CoveredDecision`.
         captures: what became of each way to capture, as `capture.outcomes.Outcome`.
         torch_ops: torch operator -> how often.
         onnx_ops: ONNX operator -> how often.
@@ -149,10 +149,9 @@ class Report:
             for choice in outcome.choices
         ]
         decided = Section("Decisions by values", Table(("in the model", "line", "code"), choices))
-        one_side = [(c.text, f"{c.file}:{c.line}", c.sizes) for c in self.covered]
+        by_size = [(c.text, f"{c.file}:{c.line}", c.how) for c in self.covered]
         by_sizes = Section(
-            "One side for all sizes",
-            Table(("captured where", "line", "compared with the module at"), one_side),
+            "Decisions by sizes", Table(("condition", "line", "in the model"), by_size)
         )
         captures = Section("Capture", Table(("way", "seconds", "outcome"), rows))
         return [captures, by_sizes, decided, *told]

@@ -11,6 +11,7 @@ import inspect
 import operator
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +75,43 @@ class Decision:
     asked: tuple[str, int] | None = None
 
 
+class Recorded:
+    """The decisions of one capture, each once.
+
+    Args:
+        found: they are added here.
+    """
+
+    def __init__(self, found: list[Decision]) -> None:
+        self.found = found
+        self.seen: dict[tuple[Any, str, int], None] = {}
+
+    def add(self, decision: Decision) -> None:
+        """Add one that is new."""
+        key = decision.expression, decision.file, decision.line
+        if key not in self.seen:
+            self.seen[key] = None
+            self.found.append(decision)
+
+    def forget_since(self, count: int) -> None:
+        """Remove the decisions of a part that is not in the program.
+
+        Args:
+            count: how many there were before.
+        """
+        for one in self.found[count:]:
+            self.seen.pop((one.expression, one.file, one.line), None)
+        del self.found[count:]
+
+
+_now = threading.local()
+
+
+def recorded_now() -> Recorded | None:
+    """What this thread records; None outside of a capture."""
+    return getattr(_now, "recorded", None)
+
+
 @contextmanager
 def decisions_recorded(found: list[Decision]) -> Iterator[None]:
     """Record the decisions that Python of the user makes inside.
@@ -85,18 +123,17 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
         found: they are added here.
     """
     guard = SymNode.guard_bool
-    seen: set[Any] = set()
+    recorded = Recorded(found)
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
         answer: bool = guard(self, file, line)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
             place, asked = deciding_line()
-            if place is not None and (expression, *place) not in seen:
-                seen.add((expression, *place))
-                expression = expression if answer else ~expression
+            expression = _below_sides(expression if answer else ~expression)
+            if place is not None and expression is not None:
                 demand = not place[0]
-                found.append(Decision(expression, *place, demand, answer, bool(file), asked))
+                recorded.add(Decision(expression, *place, demand, answer, bool(file), asked))
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:
@@ -115,19 +152,28 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()
-                if place is not None and (symbol, *place) not in seen:
-                    seen.add((symbol, *place))
+                if place is not None:
                     condition = sympy.Ge(symbol, 1, evaluate=False)
-                    found.append(Decision(condition, *place, demand=not place[0]))
+                    recorded.add(Decision(condition, *place, demand=not place[0]))
             return made
 
         return kept
 
+    before, _now.recorded = recorded_now(), recorded
     with contextlib.ExitStack() as stack:
+        stack.callback(setattr, _now, "recorded", before)
         stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
         for name in _COMPARISONS:
             stack.enter_context(sym_node_wrapped(name, keeps(name)))
         yield
+
+
+def _below_sides(condition: Any) -> Any:
+    """A condition as one of all sizes, on a side of a decision by sizes; None for a certain one."""
+    session = current()
+    if session is None or session.sizes is None:
+        return condition
+    return session.sizes.below(condition)
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -181,20 +227,31 @@ def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], Non
         What undoes it.
     """
     before = getattr(SymNode, name)
-    # Torch names the line of a guard by the first frame that is of no file of its own.
-    file = inspect.getfile(wrapper)
-    _BETWEEN.add(file)
-    skipped = symbolic_shapes.uninteresting_files()
-    known = file in skipped
-    skipped.add(file)
+    known = passed_over(inspect.getfile(wrapper))
     setattr(SymNode, name, wrapper)
 
     def undo() -> None:
         setattr(SymNode, name, before)
-        if not known:
-            skipped.discard(file)
+        known()
 
     return undo
+
+
+def passed_over(file: str) -> Callable[[], None]:
+    """Let torch name the lines of guards by frames outside of a file, which calls what asks.
+
+    Args:
+        file: of this package.
+
+    Returns:
+        What undoes it.
+    """
+    # Torch takes the first frame that is of no file of its own.
+    _BETWEEN.add(file)
+    skipped = symbolic_shapes.uninteresting_files()
+    known = file in skipped
+    skipped.add(file)
+    return lambda: None if known else skipped.discard(file)
 
 
 def _is_between(frame: FrameType) -> bool:

@@ -34,7 +34,7 @@ from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
 from onnxwright.exporter.capture.one_side.drawn_values import Draw
 from onnxwright.exporter.capture.one_side.foreseeing import OtherSide, asked_by, foreseen
-from onnxwright.exporter.capture.one_side.proving import Prover
+from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Place as Line
 from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
 from onnxwright.exporter.capture.one_side.steering import Steered

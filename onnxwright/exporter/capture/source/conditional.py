@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from onnxwright.exporter.capture.source.chosen_objects import (
 )
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.emitting import emit
+from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.list_forms import (
     after_changes,
@@ -51,7 +53,8 @@ from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.rows import like_of
 from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
 from onnxwright.exporter.capture.source.sides import end_side, side_of
-from onnxwright.exporter.capture.source.state import UNSET, State
+from onnxwright.exporter.capture.source.size_sides import SizeSides
+from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
 aten = torch.ops.aten
@@ -76,11 +79,12 @@ def conditional(
     with refused_here():
         truth = as_truth(condition)
         effects = Reach()
+        sizes = SizeSides.of(condition)
         while True:
             state.open()
             before, count = state.read(), chosen_so_far()
             try:
-                return _conditional(truth, then, orelse, state, effects)
+                return _conditional(truth, then, orelse, state, effects, sizes)
             except DisagreementError as error:
                 forget_chosen(count)
                 error.condition = error.condition or _comparison(condition)
@@ -114,6 +118,7 @@ def _conditional(
     orelse: Callable[[], None],
     state: State,
     effects: Reach,
+    sizes: SizeSides | None = None,
 ) -> bool:
     slots, count = state.open(), chosen_so_far()
     before = state.read()
@@ -124,7 +129,10 @@ def _conditional(
     for side, branch in ((True, then), (False, orelse)):
         state.write(before)
         outside = comparisons()
-        with Region() as region, supposing(condition, side), side_of(then, orelse) as written:
+        with (
+            Region() as region, supposing(condition, side), side_of(then, orelse) as written,
+            nullcontext() if sizes is None else sizes.on(side),
+        ):  # fmt: skip
             known: dict[Any, Any] = {}
             for truth, holds in comparisons().items():
                 if truth not in outside:
@@ -154,6 +162,8 @@ def _conditional(
     for n, (one, two) in enumerate(zip(*raw)):
         if one is two:  # what both sides leave as it is
             found[0][n] = found[1][n] = one
+    if sizes is not None and _taken(sizes, (then, orelse), parts, list(zip(slots, *found))):
+        return False
     merger = Merger(conditional, (state.contents(found[0]), state.contents(found[1])))
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
@@ -166,7 +176,8 @@ def _conditional(
             builds.append(_merged_effect(merger, lost, left, right, slot.name))
         else:
             builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
-    results = choose(condition, parts, merger.pairs)
+    with nullcontext() if sizes is None else sizes.merging():
+        results = choose(condition, parts, merger.pairs)
     _note_results(condition, parts, merger.pairs, results)
     note_written(tracer(), [part.left for part in parts])
     values, made = [], []
@@ -183,6 +194,24 @@ def _conditional(
     for objects, frame in made:
         note_chosen(objects, effects, frame)
     return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _taken(
+    sizes: SizeSides,
+    sides: tuple[Callable[[], None], Callable[[], None]],
+    parts: list[Part],
+    values: list[tuple[Slot, Any, Any]],
+) -> bool:
+    """Run the one side that is right at all sizes, if that is proven of one."""
+    pairs = [(left, right) for slot, left, right in values if slot.live]
+    for side, branch in ((True, sides[0]), (False, sides[1])):
+        if are_equal(parts, pairs, sizes.proves_where(not side)):
+            with sizes.on(side):
+                branch()
+            sizes.record(side)
+            return True
+    sizes.record(None)
+    return False
 
 
 def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results: list[Any]) -> None:

@@ -8,14 +8,17 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxwright.exporter.capture.assumptions.decisions import recorded_now
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.raising import refuse_caught
 from onnxwright.exporter.capture.source.session import (
+    asking_line,
     current,
     equal_sides,
     note,
     refused_here,
 )
+from onnxwright.exporter.capture.source.size_sides import is_open
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
 from onnxwright.exporter.capture.source.truth import decided
 
@@ -35,6 +38,10 @@ def if_(
     written: bool = True,
 ) -> None:
     """`if test: then` `else: orelse`; not `written` by the user, but by the passes for exits."""
+    if is_open(test):
+        if then_raises == else_raises and _by_sizes(test, then, orelse, state):
+            return
+        test = bool(test)
     answer = decided(test)
     session = current()
     if answer is None and session is not None:
@@ -59,13 +66,37 @@ def if_(
         session.record("If")
 
 
+def _by_sizes(
+    test: Any, then: Callable[[], None], orelse: Callable[[], None], state: State
+) -> bool:
+    """Run both sides of a decision by sizes; whether that is possible."""
+    session, recorded = current(), recorded_now()
+    assert session is not None
+    place = asking_line()
+    if place in session.sizes.guarded:
+        return False
+    state.open()
+    before = state.read()
+    count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
+    try:
+        conditional(test, then, orelse, state)
+    except Exception as error:  # noqa: BLE001 - whatever refuses a side, torch's guard is left
+        state.write(before)
+        if recorded is not None:
+            recorded.forget_since(count)
+        del session.sizes.made[made:]
+        session.sizes.guarded[place] = f"{type(error).__name__}: {error}"
+        return False
+    return True
+
+
 def _fail() -> None:
     raise AssertionError
 
 
 def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """`then if test else orelse`."""
-    answer = decided(test)
+    answer = None if is_open(test) else decided(test)
     if answer is not None:
         note("If", answer)
         return (then if answer else orelse)()

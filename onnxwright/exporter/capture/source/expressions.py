@@ -88,10 +88,23 @@ def call(name: str, *args: ast.expr) -> ast.Call:
 
 
 def as_test(node: ast.expr) -> ast.expr:
-    """A test as a comparison if it is `len(items)`."""
+    """A test as a comparison if it is `len(items)`; parts of `and` and `or` as truth values."""
+    if isinstance(node, ast.BoolOp):
+        node.values = [_truth_of(value) for value in node.values]
+        return node
     if not _is_length(node):
         return node
     return _place_at(ast.Compare(node, [ast.NotEq()], [ast.Constant(0)]), node)  # type: ignore[return-value]
+
+
+def _truth_of(part: ast.expr) -> ast.expr:
+    """A part of a test, of which nothing but its truth is used."""
+    if isinstance(part, ast.BoolOp):
+        return as_test(part)
+    is_truth = isinstance(part, (ast.Compare, ast.UnaryOp, ast.Constant))
+    if is_truth or is_static(part) or is_fixed(part):
+        return as_test(part)
+    return _place_at(call("truth", part), part)  # type: ignore[return-value]
 
 
 def thunk(node: ast.expr) -> ast.Lambda:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
@@ -18,6 +19,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_, reached_where
 from onnxwright.exporter.capture.source.sides import side_of
+from onnxwright.exporter.capture.source.size_sides import is_open
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
 
@@ -43,8 +45,15 @@ def is_(value: Any, constant: Any) -> Any:
 
 def not_(value: Any) -> Any:
     """`not value`."""
+    if is_open(value):
+        return torch.sym_not(truth(value))
     answer = decided(value)
     return not answer if answer is not None else combined("not", as_truth(value))
+
+
+def truth(value: Any) -> Any:
+    """The truth value of a number that follows from sizes; anything else as it is."""
+    return value != 0 if isinstance(value, torch.SymInt) and is_open(value) else value
 
 
 def invert(value: Any) -> Any:
@@ -69,12 +78,27 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
         value = part()
         if n == len(parts) - 1:
             return value
+        if isinstance(value, torch.SymBool) and is_open(value):
+            return _logic_of_sizes(value, parts[n + 1 :], stop)
         answer = decided(value)
         if answer is None:
             return _logic_of_tensors(value, parts[n + 1 :], stop)
         if answer is stop:
             return value
     return value
+
+
+def _logic_of_sizes(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The same where the first part is a condition on sizes."""
+    session = current()
+    assert session is not None
+    with session.sizes.supposing(sympy.Not(value.node.expr) if stop else value.node.expr):
+        found = _logic(rest, stop)
+    if isinstance(found, (bool, torch.SymBool)):
+        return operator.or_(value, found) if stop else operator.and_(value, found)
+    if stop:
+        return choose(value, lambda: value, lambda: found)
+    return choose(value, lambda: found, lambda: value)
 
 
 def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:

@@ -35,6 +35,7 @@ from onnxwright.exporter.capture.source.chosen_tensors import (
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
+from onnxwright.exporter.capture.source.session import current
 
 aten = torch.ops.aten
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -393,6 +394,11 @@ def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
         if there and isinstance(size, torch.SymInt) and _by(size, there) == _by(other, there):
             if are_known(free_unbacked_symbols(size)):
                 return size
+    session = current()
+    if session is not None and session.sizes is not None:
+        found = session.sizes.merged(one, two)
+        if found is not None:
+            return found
     symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
     exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
     free = {u for s in symbols for u in free_unbacked_symbols(s)}

@@ -34,6 +34,7 @@ from onnxwright.exporter.capture.source.operators import (
     is_,
     not_,
     or_,
+    truth,
 )
 from onnxwright.exporter.capture.source.ordering import method, ordered, sort
 from onnxwright.exporter.capture.source.refusals import REFUSED
@@ -48,6 +49,6 @@ __all__ = [
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
     "or_", "ordered", "percent", "popped", "removed",
-    "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "while_", "yielded",
+    "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "truth", "while_", "yielded",
     "zip_items",
 ]  # fmt: skip

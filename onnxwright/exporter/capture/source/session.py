@@ -96,6 +96,8 @@ class Session:
         left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
         chosen_tensors: tensors that one made, as `chosen_tensors.ChosenTensor`.
+        sizes: the decisions by sizes that are exported for both sides, as
+            `size_sides.SizeDecisions`; None where torch decides by sizes.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
     """
@@ -124,6 +126,7 @@ class Session:
     left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
     chosen_tensors: list[Any] = field(default_factory=list)
+    sizes: Any = None
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""

@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.list_results import register_lists
 from onnxwright.exporter.capture.source.session import Session, session
+from onnxwright.exporter.capture.source.size_sides import SizeDecisions, sizes_decided
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.capture.torch_errors import (
     is_about_fixed_size,
@@ -59,6 +60,7 @@ def by_source(
     assume: Mapping[str, bool] | None = None,
     changed: Rewritten | None = None,
     keeps_loops: bool = False,
+    with_sizes: bool = False,
 ) -> Found:
     """What a capture gives whose functions decide by values.
 
@@ -67,6 +69,7 @@ def by_source(
         assume: answers of the user.
         changed: how functions are rewritten.
         keeps_loops: whether loops over dynamic sizes are loops of the program.
+        with_sizes: whether decisions by sizes are exported for both sides.
 
     Returns:
         What `run` gives, and how.
@@ -81,9 +84,12 @@ def by_source(
         found = Session(assume or {}, keeps_loops=keeps_loops)
         found.asks_constants = changed.asks_constants
         found.tries_constants = not changed.asks_constants
+        if with_sizes:
+            found.sizes = SizeDecisions()
         try:
             with (
                 changed.running(), session(found), ListFunctions(), grad_modes_dropped(),
+                sizes_decided(found.sizes),
                 ConstantArguments() if found.asks_constants else nullcontext(),
             ):  # fmt: skip
                 made = Found(run(), found, changed)

@@ -12,7 +12,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch.utils._sympy.functions import Max, PythonMod
 
-from onnxwright.exporter.capture.one_side.proving import Prover
+from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.torch_internals import FloorDiv
 
 

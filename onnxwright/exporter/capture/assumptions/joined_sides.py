@@ -1,0 +1,94 @@
+"""Decisions by sizes that a program has both sides of, for the report and for `verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from onnxwright.exporter.capture.assumptions.guard_text import guard_text
+from onnxwright.exporter.capture.assumptions.guards import Place, Sizes
+
+_ONE_SIDE, _BOTH = "one side, proven right at all sizes", "both sides, in an If"
+
+
+class Joined(Protocol):
+    """A decision by sizes that is exported for both of its sides."""
+
+    @property
+    def file(self) -> str:
+        """Where the user's code decides."""
+        ...
+
+    @property
+    def line(self) -> int:
+        """Its line there."""
+        ...
+
+    @property
+    def condition(self) -> Any:
+        """The condition, of torch's symbols."""
+        ...
+
+    @property
+    def both(self) -> bool:
+        """Whether both sides are in an If."""
+        ...
+
+    @property
+    def sizes(self) -> tuple[Mapping[str, int], ...]:
+        """Sizes of both sides, by the names of torch's symbols."""
+        ...
+
+
+@dataclass(frozen=True)
+class CoveredDecision:
+    """A decision by sizes that needs no guard.
+
+    Fields:
+        file, line: where the user's code decides.
+        text: the condition of the side that was captured.
+        how: what the program has for it.
+    """
+
+    file: str
+    line: int
+    text: str
+    how: str
+
+
+def covered(found: Iterable[Joined], sizes: Sizes) -> list[CoveredDecision]:
+    """The decisions as the report shows them, each once.
+
+    Args:
+        found: those of a capture.
+        sizes: the names of its sizes.
+    """
+    return list(dict.fromkeys(
+        CoveredDecision(
+            one.file, one.line, guard_text(one.condition, sizes.names),
+            _BOTH if one.both else _ONE_SIDE,
+        )
+        for one in found
+    ))  # fmt: skip
+
+
+def examples_of(found: Iterable[Joined], sizes: Sizes) -> tuple[Mapping[Place, int], ...]:
+    """Sizes of both sides of decisions, by place among the inputs.
+
+    Args:
+        found: the decisions of a capture.
+        sizes: the places of its sizes.
+
+    Returns:
+        Each once; those that the program is not right for are left out.
+    """
+    made: list[dict[Place, int]] = []
+    for one in found:
+        for given in one.sizes:
+            if sizes.violation({s: given[s] for s in sizes.places.values() if s in given}):
+                continue
+            by_place = {p: given[s] for p, s in sizes.places.items() if s in given}
+            if by_place and by_place not in made:
+                made.append(by_place)
+    return tuple(made)

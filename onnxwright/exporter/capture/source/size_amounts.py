@@ -1,0 +1,207 @@
+"""Numbers on a side of a decision by sizes, in the form that changes nothing on the other side.
+
+`if n % 4: x = pad(x, (0, 4 - n % 4))` is right at all sizes with `x = pad(x, (0, (-n) % 4))`: where
+there is nothing to pad, it pads by 0.  On the side itself both forms are equal: that is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.fx.experimental.sym_node import SymNode
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.overrides import TorchFunctionMode
+
+from onnxwright.exporter.capture.assumptions import amounts
+from onnxwright.exporter.capture.assumptions.decisions import sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.torch_internals import FloorDiv, pytree
+
+# What Python computes sizes with.
+_ARITHMETIC = ("add", "sub", "mul", "neg")
+# What torch makes of `x[a:b]` with dynamic bounds in a capture.
+_SLICES = (torch.ops.aten.slice, torch.ops.aten.slice.Tensor)
+
+
+class Sides(Protocol):
+    """The sides of decisions that run now."""
+
+    prover: Prover
+    path: list[Any]
+
+    def known(self, condition: Any) -> bool | None:
+        """Whether a condition holds at all sizes of these sides."""
+        ...
+
+
+@contextmanager
+def amounts_generalized(sides: Sides) -> Iterator[None]:
+    """In this context, numbers that follow from sizes have their general form.
+
+    Args:
+        sides: whose conditions are supposed.
+    """
+    found = Amounts(sides)
+    with ExitStack() as stack:
+        for name in _ARITHMETIC:
+            stack.enter_context(sym_node_wrapped(name, found.computing(name)))
+        yield
+
+
+class Amounts:
+    """The general forms of numbers."""
+
+    def __init__(self, sides: Sides) -> None:
+        self.sides = sides
+        self.depth = 0
+
+    def computing(self, name: str) -> Callable[..., Any]:
+        """An operation of numbers that gives general forms."""
+        own = getattr(SymNode, name)
+
+        def compute(*operands: Any) -> Any:
+            with self.inside():
+                result = own(*operands)
+            if self.depth or not isinstance(result, SymNode):
+                return result
+            found = self.general(result)
+            return result if found is None else found
+
+        return compute
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Numbers that are computed for others stay as they are."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def general(self, number: Any) -> Any:
+        """A number in the form that is right at all sizes, as a node; None if it has it."""
+        expression = number.expr
+        if not getattr(expression, "free_symbols", None) or free_unbacked_symbols(expression):
+            return None
+        for condition in self.sides.path:
+            found = amounts.general(expression, condition, self.sides.prover)
+            if found is not None:
+                with self.inside():
+                    made = _as_number(found, number.shape_env)
+                return getattr(made, "node", None)
+        return None
+
+
+class Arguments(TorchFunctionMode):  # type: ignore[misc]
+    """In this context, functions of torch are given numbers in their general form."""
+
+    def __init__(self, found: Amounts) -> None:
+        super().__init__()
+        self.found = found
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        kwargs = kwargs or {}
+        if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
+            index = self._index(args[0], args[1])
+            return func(args[0], index, *args[2:], **kwargs)
+        if func in _SLICES and len(args) >= 4 and not kwargs:
+            part = self._slice(args[0], args[1], slice(*args[2:4]))
+            return func(args[0], args[1], part.start, part.stop, *args[4:])
+        if self.found.sides.path:
+            args, kwargs = pytree.tree_map_only(torch.SymInt, self._number, (args, kwargs))
+        return func(*args, **kwargs)
+
+    def _number(self, number: Any) -> Any:
+        found = self.found.general(number.node)
+        return number if found is None else torch.SymInt(found)
+
+    def _index(self, tensor: Any, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        rest = next((n for n, p in enumerate(parts) if p is Ellipsis), len(parts))
+        before = [p for p in parts[:rest] if p is not None]
+        after = [p for p in parts[rest + 1 :] if p is not None]
+        axes = iter([*range(len(before)), *range(tensor.dim() - len(after), tensor.dim())])
+        made = []
+        for part in parts:
+            if part is not None and part is not Ellipsis:
+                axis = next(axes)
+                if isinstance(part, slice):
+                    part = self._slice(tensor, axis, part)
+            made.append(part)
+        return tuple(made) if isinstance(index, tuple) else made[0]
+
+    def _slice(self, tensor: Any, axis: int, part: slice) -> slice:
+        """A slice with bounds within the tensor, so that torch decides nothing by them."""
+        size = tensor.shape[axis]
+        if not _is_number(size) or part.step not in (None, 1):
+            return part
+        start = self._bound(self._general(part.start), size)
+        return slice(start, self._bound(self._general(part.stop), size), part.step)
+
+    def _general(self, bound: Any) -> Any:
+        return self._number(bound) if isinstance(bound, torch.SymInt) else bound
+
+    def _bound(self, bound: Any, size: Any) -> Any:
+        """A bound between 0 and the size; as it is where that is not known to be the same."""
+        if not _is_number(bound):
+            return bound
+        of, length = _expression(bound), _expression(size)
+        if not of.free_symbols and not length.free_symbols:
+            return bound
+        known, always = self.found.sides.known, self.found.sides.prover.answer
+        with self.found.inside():
+            if known(of >= 0) is True:
+                return bound if always(of <= length) is True else torch.sym_min(bound, size)
+            if known(of < 0) is True:
+                found = size + bound
+                return found if always(length + of >= 0) is True else torch.sym_max(found, 0)
+        return bound
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that follows from sizes, or one of Python."""
+    if isinstance(value, torch.SymInt):
+        return not free_unbacked_symbols(value)
+    return type(value) is int
+
+
+def _expression(number: Any) -> Any:
+    return number.node.expr if isinstance(number, torch.SymInt) else sympy.Integer(number)
+
+
+def _as_number(expression: Any, environment: Any) -> Any:
+    """An expression computed again by operations that torch records."""
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Symbol:
+        hint = int(environment.backed_var_to_val[expression])
+        return environment.create_symintnode(expression, hint=hint)
+    operands = [_as_number(a, environment) for a in expression.args]
+    name = type(expression).__name__
+    if name == "Max":
+        return _folded(torch.sym_max, operands)
+    if name == "Min":
+        return _folded(torch.sym_min, operands)
+    if name in ("Mod", "PythonMod"):
+        return operands[0] % operands[1]
+    if isinstance(expression, FloorDiv):
+        return operands[0] // operands[1]
+    return _OPERATIONS[name](operands)
+
+
+def _folded(function: Callable[[Any, Any], Any], operands: list[Any]) -> Any:
+    found = operands[0]
+    for operand in operands[1:]:
+        found = function(found, operand)
+    return found
+
+
+_OPERATIONS: Mapping[str, Callable[[list[Any]], Any]] = {
+    "Add": lambda operands: _folded(lambda a, b: a + b, operands),
+    "Mul": lambda operands: _folded(lambda a, b: a * b, operands),
+}
