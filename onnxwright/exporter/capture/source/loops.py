@@ -234,6 +234,7 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
             raise  # the loop around this one carries its list
         session.unrolled.setdefault(asking_line(), error)
         session.choices, session.chosen = choices, chosen
+        state.setter(before)  # the places are those of the objects that variables had before
         state.open()
         state.write(before)
         return False
