@@ -77,7 +77,8 @@ def test_the_form_of_an_item(item: Any) -> None:
     leaves = form.leaves(item)
     assert len(form.paths()) == len(set(form.paths())) == len(leaves)
     again = form.build(iter(leaves))
-    assert again == item and type(again) is type(item)
+    assert again == item
+    assert type(again) is type(item)
 
 
 def test_changes_of_a_list_of_tuples() -> None:
@@ -92,12 +93,14 @@ def test_changes_of_a_list_of_tuples() -> None:
     assert made.order(reverse=False) is None
     assert made.columns[1].values.tolist() == [6, 4, 5, 9, 3]
     pairs, numbers = made.by_parts()
-    assert numbers.place_of_value(5) == 2 and pairs.at(2).tolist() == [5, 5]
+    assert numbers.place_of_value(5) == 2
+    assert pairs.at(2).tolist() == [5, 5]
     numbers.remove(9)
     assert numbers.pop(0) == 6
     numbers.sort(reverse=True)
     assert numbers.columns[0].values.tolist() == [5, 4, 3]
-    assert bool(numbers.equal_to(4).any()) and not bool(numbers.equal_to(7).any())
+    assert bool(numbers.equal_to(4).any())
+    assert not bool(numbers.equal_to(7).any())
 
 
 PROGRAMS: Table = {}
