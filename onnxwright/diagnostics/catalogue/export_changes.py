@@ -25,6 +25,8 @@ class ChosenChanged(Diagnostic):
     @property
     def line(self) -> str:
         """What the line does."""
+        if self.is_item and self.kind != "Tensor":
+            return f"this line puts an object of type `{self.kind}` into a list, or reads it from one"
         if self.is_item:
             return "this loop appends a tensor to a list"
         objects = f"one of several objects of type `{self.kind}`"
@@ -35,6 +37,11 @@ class ChosenChanged(Diagnostic):
     @property
     def proposal(self) -> str:
         """What to write, for the kind of object."""
+        if self.is_item and self.kind != "Tensor":
+            return (
+                "the list has a run-time length, and its items are tensors in the model: make "
+                "another object, and give it to the list, as in `items[n] = {**items[n], 'a': x}`"
+            )
         if self.is_item:
             return "append a copy, `items.append(x.clone())`, or make another tensor, `x = x + 1`"
         on_sides, copies = _CHOSEN.get(self.kind, _CHOSEN["list"])
@@ -43,12 +50,16 @@ class ChosenChanged(Diagnostic):
     @property
     def changed(self) -> str:
         """What is changed."""
-        return "the tensor" if self.is_item else "one of them"
+        if self.is_item:
+            return "the tensor" if self.kind == "Tensor" else "the object"
+        return "one of them"
 
     @property
     def marked(self) -> str:
         """What is said at the line."""
-        return "appended in this loop" if self.is_item else "chosen by a value"
+        if self.is_item:
+            return "appended in this loop" if self.kind == "Tensor" else "an item of the list"
+        return "chosen by a value"
 
     def facts(self) -> dict[str, object]:
         """The fields, and the words for the line and the kind of object."""

@@ -16,6 +16,11 @@ more = adding_to(MORE)
 """Add one that is tried in the slow share."""
 
 
+REFUSED: Table = {}
+refused = adding_to(REFUSED)
+"""Add one that is refused: sides and iterations that take another number of items (OW887)."""
+
+
 @program
 def steps_of_run_time(x):
     n = int(x.abs().max()) + 1
@@ -133,7 +138,7 @@ def means_of_parts(x):
     return torch.stack([part.mean() for part in torch.split(values, lengths)])
 
 
-@program
+@refused
 def iterators_that_a_side_goes_on_with(x):
     parts = iter([x.sum(), x.mean(), x.max(), x.min()])
     pairs = zip([x[0], x[0] * 2, x[0] * 4], (1, 2, 3))
@@ -150,7 +155,7 @@ def iterators_that_a_side_goes_on_with(x):
     return total, next(parts, -1), sum(parts)
 
 
-@program
+@refused
 def iterators_in_loops(x):
     steps, n = iter([1, 2, 3]), x.abs().sum()
     while n > 1:
@@ -165,7 +170,7 @@ def iterators_in_loops(x):
     return total, next(steps, 7)
 
 
-@program
+@refused
 class IteratorOfTheModule(torch.nn.Module):
     """What makes the iterator decides nothing."""
 

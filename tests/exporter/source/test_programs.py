@@ -91,6 +91,7 @@ def test_more_programs(name: str) -> None:
 REFUSED = {
     **programs_of_objects.REFUSED, **programs_of_choices.REFUSED, **programs_of_numbers.REFUSED,
     **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
+    **programs_of_iterables.REFUSED,
 }  # fmt: skip
 
 
@@ -99,7 +100,8 @@ REFUSED = {
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
     of_changes = {
-        **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED
+        **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
+        **programs_of_iterables.REFUSED,
     }  # fmt: skip
     code = "OW8(8[67]|43)" if name in of_changes else "OW8[248]"
     with pytest.raises(ExportError, match=code):

@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import LEAF
+from onnxwright.exporter.capture.source.iterators import taken
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.list_calls import length_of, made_set
 from onnxwright.exporter.capture.source.loops import generated, listed
@@ -87,7 +88,7 @@ def zip_items(function: Any, items: Any) -> Any:
     """`zip(*items)`: of a list of tuples the parts of all at each place."""
     if function is zip and isinstance(items, Rows) and items.form != LEAF:
         refuse_handled(ValueError())  # without items there is nothing to unpack
-        return iter(items.by_parts())
+        return made_here(iter(items.by_parts()))
     return builtin("zip", function)(*items)
 
 
@@ -224,7 +225,7 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A builtin of `sizes.tolist()` or `set(numbers)`, as one of rows."""
     unordered = any(function is AT_RUN_TIME[name] for name in _UNORDERED)
     if function not in _ITERATORS:
-        args = tuple(map(ranges.left_over, args))
+        args = tuple(map(taken, args))
     of_run_time = bool(args) and isinstance(args[0], ranges.Counted)
     if of_run_time and unordered and not kwargs.get("key"):
         args = (listed(args[0], _itself), *args[1:])

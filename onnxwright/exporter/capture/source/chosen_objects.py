@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
+import torch
+
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_container, is_same_items, items_of
 from onnxwright.exporter.capture.source.reach import Reach
@@ -29,6 +31,7 @@ class Chosen:
         place: the file and line of the decision.
         in_loop: whether the iterations of a loop chose it.
         returned_by: the function that has returned it, on one side; None for other objects.
+        is_item: whether it is an item of a list of run-time length, which has its tensors only.
     """
 
     objects: tuple[Any, ...]
@@ -36,6 +39,26 @@ class Chosen:
     place: tuple[str, int]
     in_loop: bool = False
     returned_by: FrameType | None = None
+    is_item: bool = False
+
+
+def note_item(item: Any) -> None:
+    """Remember an item of a list of run-time length: the list does not see a change of it.
+
+    Args:
+        item: a tuple, dict or dataclass that the list was given, or that was made where it is read.
+    """
+    session = current()
+    if session is None or isinstance(item, torch.Tensor):
+        return
+    if is_object(item):
+        held = held_by(item)
+        session.chosen.append(Chosen((item,), (held,), asking_line(), is_item=True))
+        for part in held.values() if isinstance(held, dict) else held:
+            note_item(part)
+    elif isinstance(item, tuple):
+        for part in item:
+            note_item(part)
 
 
 def note_chosen(
@@ -117,7 +140,8 @@ def check_chosen() -> None:
             continue
         for value, held in zip(chosen.objects, chosen.held):
             if not is_same_items(held_by(value), held):
-                error = ChosenChangedError(type(value).__name__, in_loop=chosen.in_loop)
+                kind = type(value).__name__
+                error = ChosenChangedError(kind, in_loop=chosen.in_loop, is_item=chosen.is_item)
                 error.span = line_of(*chosen.place)
                 raise error
 

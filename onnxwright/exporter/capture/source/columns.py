@@ -257,7 +257,7 @@ class ItemForm:
         """Whether an item has the same parts; tuples of one length have, whatever their class."""
         parts = _parts_of(item)
         if self.kind is None or parts is None:
-            return self.kind is parts
+            return self.kind is None and parts is None
         if issubclass(self.kind, tuple):
             return isinstance(item, tuple) and len(item) == len(self.parts)
         return type(item) is self.kind and parts.keys() == set(self.keys)

@@ -241,15 +241,18 @@ class ChosenChangedError(RefusedError):
     Args:
         kind: the name of its class.
         in_loop: whether the iterations of a loop chose it.
+        is_item: whether it is an item of a list of run-time length.
     """
 
-    def __init__(self, kind: str, *, in_loop: bool = False) -> None:
+    def __init__(self, kind: str, *, in_loop: bool = False, is_item: bool = False) -> None:
         super().__init__(f"an object of type `{kind}` that a decision chose is changed in place")
-        self.kind, self.in_loop = kind, in_loop
+        self.kind, self.in_loop, self.is_item = kind, in_loop, is_item
 
     def message(self) -> Diagnostic:
         """The message without a proposal."""
-        return export_changes.ChosenChanged(kind=self.kind, in_loop=self.in_loop, span=self.span)
+        return export_changes.ChosenChanged(
+            kind=self.kind, in_loop=self.in_loop, is_item=self.is_item, span=self.span
+        )
 
 
 class SharedWriteError(RefusedError):

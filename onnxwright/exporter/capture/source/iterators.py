@@ -1,17 +1,14 @@
-"""Iterators over items whose number is known at run time only: they give their items once.
+"""Iterators over items whose number is known at run time only: the items, and a position.
 
 `zip(...)`, `enumerate(...)`, `map(...)`, generators and the like are empty after a loop over them.
-After one that a tensor may have ended before, nobody knows what is left.
+After a loop that a tensor may have ended before, and where a side of a decision or an iteration of
+a loop took an item, nobody knows how many are left: a later use is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from operator import getitem
 from typing import Any
-
-import torch
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.places import Attribute
@@ -21,8 +18,8 @@ from onnxwright.exporter.capture.source.errors import UsedAgainError
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
-# The position of an iterator that has ended: more items than there are.
-_END = 1 << 30
+# The position of an iterator that has ended.
+_END = -1
 
 
 class RunTimeLengthError(CaptureStoppedError):
@@ -33,63 +30,32 @@ class RunTimeLengthError(CaptureStoppedError):
 
 
 class Position:
-    """How many items of an iterator were taken; sides of a decision and loops merge it.
+    """How many items of an iterator were taken: an attribute that sides of a decision may change.
 
     Fields:
-        value: a number of Python, or a tensor that stands for one.
+        value: the number; a tensor where sides or iterations took another number of items.
     """
 
     def __init__(self) -> None:
         self.value: Any = 0
 
-    @property
-    def is_known(self) -> bool:
-        """Whether Python knows it."""
-        return isinstance(self.value, int)
-
-    def step(self, last: Any = None) -> None:
-        """Go on by one item.
-
-        Args:
-            last: whether there was one; None if there was.
-        """
-        self._note()
-        if isinstance(self.value, int) and not isinstance(last, torch.Tensor):
-            self.value = self.value + 1 if last is None or last else _END
-            return
-        after = self.value + 1
-        self.value = after if last is None else torch.where(last, after, _END)
-        session = current()
-        if session is not None:
-            session.numbers.add(self.value)
-
-    def end(self) -> None:
-        """Take all items."""
-        self._note()
-        self.value = _END
-
-    def _note(self) -> None:
+    def move(self, place: int) -> None:
+        """Have taken as many items."""
         store = store_now()
         if store is not None:
             store.note(Attribute(self, "value"))
+        self.value = place
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether no item is left.
 
-@dataclass(frozen=True)
-class RemainingItems:
-    """Items from a place on that is known at run time only.
-
-    Fields:
-        items: all items.
-        place: that of the first one, a tensor.
-        item: gives the item of a list at a place of run time.
-    """
-
-    items: Any
-    place: Any
-    item: Callable[[Any, Any], Any]
-
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
+        Raises:
+            UsedAgainError: that is known at run time only.
+        """
+        if not isinstance(self.value, int):
+            raise _used_again()
+        return self.value == _END
 
 
 class LazyIterator:
@@ -98,14 +64,10 @@ class LazyIterator:
     Args:
         kind: what Python calls it, such as "zip".
         make: gives the items when they are asked for.
-        item: gives the item of a list at a place of run time.
     """
 
-    def __init__(
-        self, kind: str, make: Callable[[], Any], item: Callable[[Any, Any], Any] = getitem
-    ) -> None:
-        self.kind, self.item = kind, item
-        self.position = Position()
+    def __init__(self, kind: str, make: Callable[[], Any]) -> None:
+        self.kind, self.position = kind, Position()
         self._make: Callable[[], Any] | None = make
         self._items: Any = None
 
@@ -119,15 +81,12 @@ class LazyIterator:
             UsedAgainError: nobody knows how many are left.
         """
         refuse_left(self)
-        first = self.position.value
-        if isinstance(first, int) and first >= _END:
+        if self.position.has_ended:
             return ()
-        items = self.items()
-        self.position.end()
+        items, first = self.items(), self.position.value
+        self.position.move(_END)
         if not whole:
             note_left(self)
-        if not isinstance(first, int):
-            return RemainingItems(items, first, self.item)
         return items[first:] if first else items
 
     def items(self) -> Any:
@@ -143,32 +102,6 @@ class LazyIterator:
         raise RunTimeLengthError
 
 
-class ItemIterator(LazyIterator):
-    """An iterator over items of Python, of which a side of a decision may take some.
-
-    Args:
-        kind: what Python calls it, such as "list_iterator".
-        items: them, with places.
-        item: gives the item of a list at a place of run time.
-    """
-
-    def __init__(self, kind: str, items: Any, item: Callable[[Any, Any], Any]) -> None:
-        super().__init__(kind, lambda: items, item)
-
-    def __iter__(self) -> ItemIterator:
-        return self
-
-    def __next__(self) -> Any:
-        place, items = self.position.value, self.items()
-        if not isinstance(place, int):
-            raise RunTimeLengthError
-        found = place < len(items)
-        self.position.step(found)
-        if not found:
-            raise StopIteration
-        return items[place]
-
-
 def taken(items: Any, *, whole: bool = True) -> Any:
     """What is iterated: the items of an iterator, which are used up then.
 
@@ -176,8 +109,6 @@ def taken(items: Any, *, whole: bool = True) -> Any:
         items: anything that is iterated.
         whole: whether all items are used.
     """
-    if isinstance(items, ItemIterator) and items.position.is_known:
-        return items
     note_taken(items)
     return items.take(whole=whole) if isinstance(items, LazyIterator) else items
 
@@ -209,6 +140,10 @@ def refuse_left(iterator: Any) -> None:
     """
     session = current()
     if session is not None and any(iterator is other for other in session.left):
-        error = UsedAgainError()
-        error.span = line_of(*asking_line())
-        raise error
+        raise _used_again()
+
+
+def _used_again() -> UsedAgainError:
+    error = UsedAgainError()
+    error.span = line_of(*asking_line())
+    return error

@@ -101,7 +101,7 @@ def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
         others: numbers that are looked for in it.
     """
     if isinstance(values, Lengths):
-        return values.sizes  # type: ignore[no-any-return]
+        return values.sizes
     if isinstance(values, Rows):
         return values.numbers()
     if not isinstance(values, (list, tuple)) or not values or not all(map(_is_number, values)):

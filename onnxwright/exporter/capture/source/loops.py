@@ -22,7 +22,6 @@ from onnxwright.exporter.capture.source.errors import (
     RefusedError,
 )
 from onnxwright.exporter.capture.source.iterators import (
-    ItemIterator,
     LazyIterator,
     note_left,
     refuse_left,
@@ -234,6 +233,7 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
             raise  # the loop around this one carries its list
         session.unrolled.setdefault(asking_line(), error)
         session.choices, session.chosen = choices, chosen
+        state.setter(before)  # the places are those of the objects that variables had before
         state.open()
         state.write(before)
         return False
@@ -354,10 +354,6 @@ def _loop(
         Loop(test, body, state, counter, trips).run()
 
 
-# Iterators that end if what they go over does.
-_FINITE = (zip, enumerate, reversed, map, filter)
-
-
 def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None) -> Any:
     """`[item(x) for x in items if when(x)]`."""
     if current() is None or tracer() is None:
@@ -406,9 +402,7 @@ def generated(
         refuse_left(items)
         if ranges.is_counted(items):
             return LazyIterator("generator", functools.partial(_generated_rows, items, item, when))
-        if when is not None and (
-            hasattr(items, "__len__") or type(items) in (ItemIterator, *_FINITE)
-        ):
+        if when is not None and (hasattr(items, "__len__") or type(items) in ranges.ITERATORS):
             items = list(items)
             if any(decided(when(x)) is None for x in items):
                 return LazyIterator(

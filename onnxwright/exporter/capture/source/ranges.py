@@ -21,9 +21,7 @@ from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRan
 from onnxwright.exporter.capture.source.columns import part_at
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
-    ItemIterator,
     LazyIterator,
-    RemainingItems,
     RunTimeLengthError,
     note_left,
     refuse_left,
@@ -202,15 +200,21 @@ def map_(function: Any, *items: Any) -> Any:
 
 def is_counted(items: Any) -> bool:
     """Whether how many items there are is known at run time only."""
-    if isinstance(items, ItemIterator):
-        return not items.position.is_known
     return isinstance(items, LazyIterator) or counted(items) is not None
 
 
 # Items of Python that have places.
 _PLACED = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
-# Other items of Python, which end.
-_FINITE = (dict, set, frozenset, str, zip, enumerate, reversed, map, filter)
+# Iterators of Python that end if what they go over does, and other items that end.
+ITERATORS = (
+    zip,
+    enumerate,
+    reversed,
+    map,
+    filter,
+    *(type(iter(x)) for x in ([], (), range(0), {})),
+)
+FINITE = (dict, set, frozenset, str, *ITERATORS)
 
 
 def together(items: Sequence[Any]) -> Any:
@@ -237,7 +241,7 @@ def _part(items: Any) -> Any:
         return Counted(items.start, items.stop, items.step, same)
     if isinstance(items, torch.Tensor) and items.ndim:
         return Counted(0, items.shape[0], 1, lambda count: items[count])
-    if isinstance(items, (ItemIterator, *_FINITE)):
+    if isinstance(items, FINITE):
         of_python = list(items)
         note_left(items)
         return of_python
@@ -276,8 +280,6 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
-    if isinstance(items, RemainingItems):
-        return _left(items)
     if isinstance(items, Lengths):
         return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
     if isinstance(items, NumberRows):
@@ -291,24 +293,6 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None
-
-
-def left_over(items: Any) -> Any:
-    """What is left of an iterator, which is used up then; anything else as it is."""
-    found = taken(items)
-    return _left(found) if isinstance(found, RemainingItems) else found
-
-
-def _left(left: RemainingItems) -> Counted:
-    """The items from a place of run time on."""
-    place, found = left.place, counted(left.items)
-    if found is None:
-        known = list(left.items)
-        length, most = len(known) - place, len(known)
-        return Counted(0, length, 1, lambda n: left.item(known, place + n), most)
-    if found.most is not None:
-        raise CannotRewriteError("a part of an iterator over items of Python")
-    return Counted(0, found.length - place, 1, lambda n: found.at(place + n))
 
 
 def _number(value: torch.Tensor) -> torch.Tensor:

@@ -240,8 +240,7 @@ class _Plain(ast.NodeTransformer):
     `setattr(x, "name", value)` is `x.name = value`, `delattr(x, "name")` is `del x.name`, and
     `name: int = value` is `name = value`: Python does not evaluate annotations in functions, and
     has none of names that a local function binds for the one around it.  What is changed of one of
-    two objects (`(a if test else b).append(x)`) is changed on each side of an `if`.  A side of a
-    decision may go on with an iterator that has a name.
+    two objects (`(a if test else b).append(x)`) is changed on each side of an `if`.
     """
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -252,13 +251,6 @@ class _Plain(ast.NodeTransformer):
         if isinstance(node.target, (ast.Subscript, ast.Attribute)):
             if isinstance(node.target.value, ast.IfExp):
                 return self.generic_visit(splitting.as_statement(node))
-        return node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        match node.value:
-            case ast.Call(ast.Name("zip" | "enumerate" | "reversed")):
-                node.value = call("stored", node.value)
-                return ast.fix_missing_locations(node)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from typing_extensions import Self
 
+from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
     LEAF,
     Column,
@@ -141,6 +142,7 @@ class Rows(list):  # type: ignore[type-arg]
             UnevenItemError: one of them has another size.
         """
         leaves = [as_row(leaf) for leaf in self.form.leaves(item)]
+        note_item(item)
         for column, leaf in zip(self._forms, leaves):
             axes = column.differing_axes(leaf)
             if axes:
@@ -149,7 +151,9 @@ class Rows(list):  # type: ignore[type-arg]
 
     def at(self, place: Any) -> Any:
         """The item at a place, which may be known at run time only."""
-        return self.form.build(column.at(place) for column in self.columns)
+        item = self.form.build(column.at(place) for column in self.columns)
+        note_item(item)
+        return item
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
@@ -195,6 +199,8 @@ class Rows(list):  # type: ignore[type-arg]
 
     def restarted(self, items: Sequence[Any]) -> Rows:
         """A list of other items, in the form of this one."""
+        for item in items:
+            note_item(item)
         return Rows(columns_of(items, self.form, self.columns), self.form)
 
     def with_item_at(self, index: Any, item: Any) -> Rows:
@@ -204,6 +210,7 @@ class Rows(list):  # type: ignore[type-arg]
         place = place_of(index, self.length)
         leaves = self.form.leaves(item)
         kinds = [_as_type(leaf, column) for leaf, column in zip(leaves, self.columns)]
+        note_item(item)
         leaves = self.leaves(self.form.build(iter(kinds)))
         return self._paired(lambda column, leaf: column.with_row_at(place, leaf), leaves)
 
@@ -297,7 +304,7 @@ class Rows(list):  # type: ignore[type-arg]
         columns = self.columns
         if self.form != LEAF or columns[0].axis is not None:
             raise self.misuse(use)
-        return columns[0].values  # type: ignore[no-any-return]
+        return columns[0].values
 
     def numbers(self) -> torch.Tensor | None:
         """The items as a tensor of one axis, if they are numbers."""
@@ -396,7 +403,7 @@ class Rows(list):  # type: ignore[type-arg]
     def __bool__(self) -> bool:
         raise RunTimeLengthError
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 CHANGES = {

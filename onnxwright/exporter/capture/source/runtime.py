@@ -24,7 +24,6 @@ from onnxwright.exporter.capture.source.list_calls import (
 )
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
-from onnxwright.exporter.capture.source.next_items import stored
 from onnxwright.exporter.capture.source.operators import (
     and_,
     augment,
@@ -49,6 +48,6 @@ __all__ = [
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
     "or_", "ordered", "percent", "popped", "removed",
-    "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "truth", "while_", "yielded",
+    "reversed_in_place", "set_item", "slice_of", "sort", "text", "truth", "while_", "yielded",
     "zip_items",
 ]  # fmt: skip
