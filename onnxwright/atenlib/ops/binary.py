@@ -124,17 +124,13 @@ def prims_sub(op: Op, self: Value, other: Value) -> Value:
     "prims::mul",
     rule=TWO,
     tests=[OpTest("mul"), OpTest("__rmul__")],
+    complex=complex_math.multiply,
 )
 def mul(op: Op, self: Value, other: Value | Number) -> Value:
     """The product; for booleans the logical and."""
     if self.onnx_dtype.is_bool:
         return op.And(self, other)
     return op.Mul(self, other)
-
-
-@mul.on_complex
-def _mul_complex(op: Op, self: Complex, other: Complex) -> Complex:
-    return complex_math.multiply(op, self, other)
 
 
 @aten(
@@ -146,15 +142,11 @@ def _mul_complex(op: Op, self: Complex, other: Complex) -> Complex:
     "aten::true_divide.Scalar",
     rule=elementwise(("self", "other"), promote="int_to_float"),
     tests=[OpTest("div:no_rounding_mode"), OpTest("true_divide")],
+    complex=complex_math.divide,
 )
 def div(op: Op, self: Value, other: Value | Number) -> Value:
     """The quotient; of integers as floats."""
     return op.Div(self, other)
-
-
-@div.on_complex
-def _div_complex(op: Op, self: Complex, other: Complex) -> Complex:
-    return complex_math.divide(op, self, other)
 
 
 @aten("prims::div", rule=TWO, untested="prims: no OpInfo runs it")
@@ -369,15 +361,11 @@ class _DoubleRule(Rule):
     "aten::float_power.Scalar",
     rule=_DoubleRule(),
     tests=[OpTest("float_power")],
+    complex=_pow_complex,
 )
 def float_power(op: Op, self: Value | Number, exponent: Value | Number) -> Any:
     """A power, computed in DOUBLE."""
     return pow_.body(op, self, exponent)
-
-
-@float_power.on_complex
-def _float_power_complex(op: Op, self: Complex, exponent: Complex) -> Any:
-    return _pow_complex(op, self, exponent)
 
 
 @aten(

@@ -185,16 +185,13 @@ def new_empty_strided(
     return filled(op, size, 0, dtype)
 
 
-@aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")])
+@aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")], complex="same")
 def scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Value:
     """A number as a tensor without dimensions."""
     assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         return as_complex(op, s, real_of(dtype))
     return scalar(op, _as_real(s), dtype)
-
-
-scalar_tensor.on_complex(scalar_tensor.body)
 
 
 @aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like(), tests=[OpTest("fill")])

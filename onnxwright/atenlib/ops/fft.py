@@ -240,24 +240,20 @@ def fft_r2c(op: Op, self: Value, dim: Sequence[int], normalization: int, oneside
     return r2c(op, self, axes, onesided=onesided, power=_NORMALIZATION[normalization])
 
 
-@aten("aten::_fft_c2c", rule=custom(), untested=_UNTESTED)
+@aten("aten::_fft_c2c", rule=custom(), untested=_UNTESTED, complex="same")
 def fft_c2c(op: Op, self: Complex, dim: Sequence[int], normalization: int, forward: bool) -> Value:
     """Complex numbers to complex ones."""
     axes = [axis_of(d, self.rank) for d in dim]
     return c2c(op, self, axes, forward=forward, power=_NORMALIZATION[normalization])
 
 
-@aten("aten::_fft_c2r", rule=custom(), untested=_UNTESTED)
+@aten("aten::_fft_c2r", rule=custom(), untested=_UNTESTED, complex="same")
 def fft_c2r(
     op: Op, self: Complex, dim: Sequence[int], normalization: int, last_dim_size: Size
 ) -> Value:
     """Half a Hermitian spectrum to real numbers."""
     axes = [axis_of(d, self.rank) for d in dim]
     return c2r(op, self, axes, last_dim_size, power=_NORMALIZATION[normalization])
-
-
-fft_c2c.on_complex(fft_c2c.body)
-fft_c2r.on_complex(fft_c2r.body)
 
 
 def _register(name: str, run: Any, *, forward: bool) -> None:

@@ -137,22 +137,16 @@ def nonzero(op: Op, self: Value) -> Value:
 nonzero.on_complex(nonzero.body)
 
 
-@aten("aten::nonzero_numpy", rule=_INDICES, tests=[OpTest("nonzero")])
+@aten("aten::nonzero_numpy", rule=_INDICES, tests=[OpTest("nonzero")], complex="same")
 def nonzero_numpy(op: Op, self: Value) -> list[Value]:
     """The positions of what is not zero, an index tensor for each dimension."""
     return nonzero_rows(op, self)
 
 
-nonzero_numpy.on_complex(nonzero_numpy.body)
-
-
-@aten("aten::where", rule=_INDICES, untested="OpInfos give three arguments")
+@aten("aten::where", rule=_INDICES, untested="OpInfos give three arguments", complex="same")
 def where(op: Op, condition: Value) -> list[Value]:
     """The positions of what is not zero, an index tensor for each dimension."""
     return nonzero_rows(op, condition)
-
-
-where.on_complex(where.body)
 
 
 @aten("aten::nonzero_static", rule=_INDICES,

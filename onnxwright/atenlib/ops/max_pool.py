@@ -10,7 +10,7 @@ import numpy as np
 from onnxwright.atenlib.helpers.constants import iota, is_small, least, scalar, vector
 from onnxwright.atenlib.helpers.conv_matmul import pad
 from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import AtenFunction, aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
@@ -275,95 +275,29 @@ def _table(op: Op, length: Size, kernel: int, stride: int, dilation: int) -> Val
     return op.Add(op.Unsqueeze(begins, [1]), op.constant(steps))
 
 
-def _tests(n: int) -> list[OpTest]:
-    return [OpTest(f"nn.functional.max_pool{n}d")]
+def _pool(rank: int, *, indices: bool) -> AtenFunction:
+    """Register the maxima over windows of so many axes, with their places or without."""
+    default = (0,) if rank == 1 else 0, (1,) if rank == 1 else 1
+
+    def body(
+        op: Op,
+        self: Value,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = (),
+        padding: int | Sequence[int] = default[0],
+        dilation: int | Sequence[int] = default[1],
+        ceil_mode: bool = False,
+    ) -> tuple[Any, ...] | Any:
+        w = windows(rank, kernel_size, stride, padding, dilation, ceil_mode)
+        return max_pool(op, self, w, indices=indices)
+
+    name = f"aten::max_pool{rank}d{'_with_indices' if indices else ''}"
+    tests = [OpTest(f"nn.functional.max_pool{rank}d")]
+    axes = "one axis" if rank == 1 else f"{'two' if rank == 2 else 'three'} axes"
+    doc = f"Maxima over windows of {axes}{', and their places' if indices else ''}."
+    return aten(name, rule=like("self"), tests=tests, doc=doc)(body)
 
 
-@aten("aten::max_pool1d", rule=like("self"), tests=_tests(1))
-def max_pool1d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = (0,),
-    dilation: int | Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of one axis."""
-    w = windows(1, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=False)
-
-
-@aten("aten::max_pool2d", rule=like("self"), tests=_tests(2))
-def max_pool2d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of two axes."""
-    w = windows(2, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=False)
-
-
-@aten("aten::max_pool3d", rule=like("self"), tests=_tests(3))
-def max_pool3d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of three axes."""
-    w = windows(3, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=False)
-
-
-@aten("aten::max_pool1d_with_indices", rule=like("self"), tests=_tests(1))
-def max_pool1d_with_indices(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = (0,),
-    dilation: int | Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of one axis, and their places."""
-    w = windows(1, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=True)
-
-
-@aten("aten::max_pool2d_with_indices", rule=like("self"), tests=_tests(2))
-def max_pool2d_with_indices(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of two axes, and their places."""
-    w = windows(2, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=True)
-
-
-@aten("aten::max_pool3d_with_indices", rule=like("self"), tests=_tests(3))
-def max_pool3d_with_indices(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of three axes, and their places."""
-    w = windows(3, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=True)
+for _indices in (False, True):
+    for _rank in (1, 2, 3):
+        _pool(_rank, indices=_indices)

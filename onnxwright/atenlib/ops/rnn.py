@@ -240,68 +240,17 @@ def _from_packed(
 _UNTESTED = "torch has no OpInfo for it"
 
 
-@aten("aten::lstm.input", rule=like("input"), untested=_UNTESTED)
-def lstm(
-    op: Op,
-    input: Value,
-    hx: Sequence[Value],
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Value, ...]:
-    """A long short-term memory network: outputs, last hidden states, last cells."""
-    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
-    return tuple(_from_tensor(op, net, input, hx, batch_first))
-
-
-@aten("aten::lstm.data", rule=like("data"), untested=_UNTESTED)
-def lstm_packed(
-    op: Op,
-    data: Value,
-    batch_sizes: Value,
-    hx: Sequence[Value],
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[Value, ...]:
-    """As `lstm`, of packed sequences."""
-    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
-    return tuple(_from_packed(op, net, data, batch_sizes, hx))
-
-
-@aten("onnxwright::lstm_lengths", rule=like("input"), untested=_UNTESTED)
-def lstm_lengths(
-    op: Op,
-    input: Value,
-    lengths: Value,
-    hx: Sequence[Value],
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[Value, ...]:
-    """As `lstm`, of a padded batch with the lengths of its rows."""
-    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
-    return tuple(run(op, net, input, hx[0], hx[1], cast(op, lengths, DType.INT32)))
-
-
 def _register(name: str, kind: Kind) -> None:
-    """The overloads of a network without cells, which differ in their kind only."""
+    """The overloads of a network, which differ in their kind only.
+
+    Its state `hx` is one tensor, or a list of the hidden state and the cells.
+    """
 
     @aten(f"aten::{name}.input", rule=like("input"), untested=_UNTESTED)
     def of_tensor(
         op: Op,
         input: Value,
-        hx: Value,
+        hx: Any,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -310,16 +259,16 @@ def _register(name: str, kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[Any, ...]:
-        """A recurrent network: outputs and last hidden states."""
+        """A recurrent network: outputs, last hidden states, and last cells if it has them."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
-        return tuple(_from_tensor(op, net, input, [hx], batch_first))
+        return tuple(_from_tensor(op, net, input, _states(hx), batch_first))
 
     @aten(f"aten::{name}.data", rule=like("data"), untested=_UNTESTED)
     def of_packed(
         op: Op,
         data: Value,
         batch_sizes: Value,
-        hx: Value,
+        hx: Any,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -329,14 +278,14 @@ def _register(name: str, kind: Kind) -> None:
     ) -> tuple[Any, ...]:
         """A recurrent network of packed sequences."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
-        return tuple(_from_packed(op, net, data, batch_sizes, [hx]))
+        return tuple(_from_packed(op, net, data, batch_sizes, _states(hx)))
 
     @aten(f"onnxwright::{name}_lengths", rule=like("input"), untested=_UNTESTED)
     def with_lengths(
         op: Op,
         input: Value,
         lengths: Value,
-        hx: Value,
+        hx: Any,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -346,8 +295,13 @@ def _register(name: str, kind: Kind) -> None:
     ) -> tuple[Any, ...]:
         """A recurrent network of a padded batch with the lengths of its rows."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
-        return tuple(run(op, net, input, hx, None, cast(op, lengths, DType.INT32)))
+        hidden, cells = (*_states(hx), None)[:2]
+        return tuple(run(op, net, input, hidden, cells, cast(op, lengths, DType.INT32)))
 
 
-for _name, _kind in (("gru", GRU), ("rnn_tanh", TANH), ("rnn_relu", RELU)):
+def _states(hx: Any) -> list[Any]:
+    return list(hx) if isinstance(hx, (list, tuple)) else [hx]
+
+
+for _name, _kind in (("lstm", LSTM), ("gru", GRU), ("rnn_tanh", TANH), ("rnn_relu", RELU)):
     _register(_name, _kind)

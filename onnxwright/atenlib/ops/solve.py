@@ -158,14 +158,11 @@ def det(op: Op, self: Value) -> Value:
     return _determinant(op, self)
 
 
-@aten("aten::_linalg_det", rule=like("A"), untested="OpInfos call linalg_det")
+@aten("aten::_linalg_det", rule=like("A"), untested="OpInfos call linalg_det", complex="same")
 def linalg_det_factored(op: Op, A: Value) -> tuple[Value, ...]:
     """The determinant, and the factorization it is of."""
     found = factors.lu(op, A)
     return _of_factors(op, found), found.packed, found.pivots
-
-
-linalg_det_factored.on_complex(linalg_det_factored.body)
 
 
 def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:

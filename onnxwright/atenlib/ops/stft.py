@@ -36,7 +36,7 @@ def _window(op: Op, window: Any, width: int, length: int, dtype: DType) -> Any:
     return op.Pad(window, op.constant(np.array([left, length - width - left])))
 
 
-@aten("aten::stft", rule=custom(), tests=[OpTest("stft", tol=_TOL)])
+@aten("aten::stft", rule=custom(), tests=[OpTest("stft", tol=_TOL)], complex="same")
 def stft(
     op: Op,
     self: Value,
@@ -61,9 +61,6 @@ def stft(
         return_complex,
         align_to_window,
     )
-
-
-stft.on_complex(stft.body)
 
 
 def _part(x: Value) -> DType:
@@ -118,7 +115,7 @@ def _last_axis(op: Op, x: Complex) -> Value:
     return op.Concat(op.Unsqueeze(x.real, [2]), op.Unsqueeze(x.imag, [2]), axis=2)
 
 
-@aten("aten::istft", rule=custom(), tests=[OpTest("istft", tol=_TOL)])
+@aten("aten::istft", rule=custom(), tests=[OpTest("istft", tol=_TOL)], complex="same")
 def istft(
     op: Op,
     self: Complex,
@@ -167,9 +164,6 @@ def istft(
     if single:
         found = [op.Squeeze(v, [0]) for v in found]
     return Complex(*found) if return_complex else found[0]
-
-
-istft.on_complex(istft.body)
 
 
 def _overlaps(op: Op, count: Size, n_fft: int, hop: int) -> tuple[Any, Any]:

@@ -79,22 +79,16 @@ def _powers_type(arguments: Arguments) -> DType:
 _POWERS = custom(_powers_type)
 
 
-@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py")
+@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py", complex="same")
 def vander(op: Op, x: Value, N: int | None = None, increasing: bool = False) -> Value:
     """The powers of each element, as rows, the highest first unless `increasing`."""
     return powers(op, x, N, increasing)
 
 
-vander.on_complex(vander.body)
-
-
-@aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")])
+@aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")], complex="same")
 def linalg_vander(op: Op, x: Value, *, N: Size | None = None) -> Value:
     """The powers of each element from 0 on, in a new last dimension."""
     return powers(op, x, N, increasing=True)
-
-
-linalg_vander.on_complex(linalg_vander.body)
 
 
 def powers(op: Op, x: Value, count: Size | None, increasing: bool) -> Value:
