@@ -386,7 +386,7 @@ def aten(
         code = body.__code__
         body.__doc__ = doc or body.__doc__
         place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
-        made = AtenFunction(
+        function = AtenFunction(
             names,
             body,
             rule,
@@ -405,8 +405,8 @@ def aten(
                     )
                 )
         for name in names:
-            where[name] = made
-        return made
+            where[name] = function
+        return function
 
     return register
 

@@ -48,15 +48,15 @@ def read_type(text: Any) -> TensorType | None:
         return text
     if isinstance(text, TensorMeta):
         return text.onnx_type
-    found = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if found is None or found["name"] not in DType.__members__:
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match["name"] not in DType.__members__:
         return None
-    dims = found["dims"]
+    dims = match["dims"]
     if dims is None:
-        return TensorType(DType[found["name"]], None)
+        return TensorType(DType[match["name"]], None)
     parts = [d.strip() for d in dims.split(",")] if dims.strip() else []
     shape = tuple(int(d) if d.isdigit() else None if d in ("?", "None") else d for d in parts)
-    return TensorType(DType[found["name"]], shape)
+    return TensorType(DType[match["name"]], shape)
 
 
 def _deep(change: Callable[[str, Any], Any], name: str, argument: Any) -> Any:
@@ -139,9 +139,9 @@ def _constants(backend: AtenTracingBackend, closed: Closed) -> list[ir.Node]:
     for value in closed.constants:
         tensor = backend.pool.as_tensor(value)
         node = ir.node("Constant", [], attributes={"value": tensor})
-        made = node.outputs[0]
-        ir.convenience.replace_all_uses_with(value, made)
-        made.name, made.type, made.shape = value.name, value.type, value.shape
+        constant = node.outputs[0]
+        ir.convenience.replace_all_uses_with(value, constant)
+        constant.name, constant.type, constant.shape = value.name, value.type, value.shape
         nodes.append(node)
     return nodes
 

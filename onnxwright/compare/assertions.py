@@ -89,9 +89,9 @@ def assert_isomorphic(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:
           first:  y = Relu(x)
           second: y = Neg(x)
     """
-    found = find_difference(a, b, **parts)
-    if found is not None:
-        raise AssertionError(f"not isomorphic: {found}")
+    difference = find_difference(a, b, **parts)
+    if difference is not None:
+        raise AssertionError(f"not isomorphic: {difference}")
 
 
 def assert_isomorphic_function(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:

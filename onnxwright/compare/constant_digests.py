@@ -96,8 +96,8 @@ def constant_of(node: ProtoNode) -> onnx.TensorProto | None:
         _A.FLOAT: lambda: np.array(given.f, np.float32),
         _A.FLOATS: lambda: np.array(given.floats, np.float32),
     }
-    made = arrays.get(kind)
-    return numpy_helper.from_array(made()) if made is not None else None
+    tensor = arrays.get(kind)
+    return numpy_helper.from_array(tensor()) if tensor is not None else None
 
 
 def of_tensor(tensor: onnx.TensorProto, folder: str | None = None) -> Content:

@@ -131,7 +131,7 @@ def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
     Returns:
         The rows; none where no rule made a node of the second model.
     """
-    found: dict[tuple[str, str], RuleRow] = {}
+    rows: dict[tuple[str, str], RuleRow] = {}
     for _, part in groupby((c for c in changes if c.what == "node"), lambda c: c.where):
         for block in _rule_blocks(list(part)):
             names = dict.fromkeys(name for c in block.changes for name in c.rules)
@@ -139,12 +139,12 @@ def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
             come = len(block.added) + len(block.rewired)
             here = Block(block.removed + block.rewired, block.added + block.rewired)
             key = (", ".join(names), here.line())
-            known = found.get(key, RuleRow(*key, 0, 0, 0))
+            known = rows.get(key, RuleRow(*key, 0, 0, 0))
             before, after = known.before + gone, known.after + come
-            found[key] = RuleRow(*key, known.times + 1, before, after)
-    if not any(rules for rules, _ in found):
+            rows[key] = RuleRow(*key, known.times + 1, before, after)
+    if not any(rules for rules, _ in rows):
         return []
-    return sorted(found.values(), key=lambda r: (not r.rules, r.after - r.before))
+    return sorted(rows.values(), key=lambda r: (not r.rules, r.after - r.before))
 
 
 def _rule_blocks(changes: Sequence[ChangeLike]) -> list[Block]:

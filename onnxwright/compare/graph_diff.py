@@ -144,11 +144,11 @@ class _Bodies:
         """Match everything, then note the differences."""
         graphs = list(self.align())
         for a, b, _ in graphs:
-            made = Constants(a, b, self.matching.nodes, self.contents)
-            self.pairs.update(made.pairs)
-            self.back.update(made.back)
-            self.moved.update(made.moved)
-            self.constants[a] = made
+            constants = Constants(a, b, self.matching.nodes, self.contents)
+            self.pairs.update(constants.pairs)
+            self.back.update(constants.back)
+            self.moved.update(constants.moved)
+            self.constants[a] = constants
         for a, b, where in graphs:
             self._graph(a, b, where)
 

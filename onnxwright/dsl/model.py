@@ -81,8 +81,8 @@ def _is_inner(value: ir.Value) -> bool:
 
 def to_function_proto(script: Script) -> onnx.FunctionProto:
     """A script as a FunctionProto."""
-    made: onnx.FunctionProto = to_proto(to_ir_function(script))
-    return made
+    function: onnx.FunctionProto = to_proto(to_ir_function(script))
+    return function
 
 
 def check(script: Script) -> None:
@@ -171,9 +171,9 @@ def called_by(main: Lowered, context: Context) -> list[Lowered]:
             callee = context.callees.get(key)
             if callee is None or key in called:
                 continue
-            found = context.results[("generic", callee.function, callee.domain, callee.name)]
-            visit(found)
-            called[key] = found
+            functions = context.results[("generic", callee.function, callee.domain, callee.name)]
+            visit(functions)
+            called[key] = functions
 
     if context.callees:
         visit(main)

@@ -117,30 +117,30 @@ def verbatim_model(
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
-    made = onnx.ModelProto()
-    made.graph.CopyFrom(_Writer(main, details).graph())
+    model = onnx.ModelProto()
+    model.graph.CopyFrom(_Writer(main, details).graph())
     for callee, its in functions.items():
         key = ("generic", callee.function, callee.domain, callee.name)
         lowered = context.results.get(key)
         if not isinstance(lowered, Lowered):
             lowered = lower_function(callee, context)
-        made.functions.append(_Writer(lowered, its).function())
+        model.functions.append(_Writer(lowered, its).function())
     imports = details.opset_imports
     if imports is None:
         imports = dict(main.imports)
         for callee in functions:
             imports.setdefault(callee.domain, callee.version)
     for domain, version in imports.items():
-        made.opset_import.add(domain=domain, version=version)
+        model.opset_import.add(domain=domain, version=version)
     if facts.ir_version is not None:
-        made.ir_version = facts.ir_version
+        model.ir_version = facts.ir_version
     for name in ("producer_name", "producer_version", "model_version", "domain", "doc_string"):
         value = getattr(facts, name)
         if value:
-            setattr(made, name, value)
-    _entries(made, facts.metadata)
-    made.MergeFromString(facts.extra)
-    return made
+            setattr(model, name, value)
+    _entries(model, facts.metadata)
+    model.MergeFromString(facts.extra)
+    return model
 
 
 class _Writer:
@@ -231,23 +231,23 @@ class _Writer:
         self._name_values(held, places)
         top = ir.Graph(low.inputs, low.outputs, nodes=low.nodes, name=name)
         if not recorder.graphs and not low.nodes:
-            made = onnx.GraphProto(name=name)
+            graph = onnx.GraphProto(name=name)
             for kind, values in (("input", low.inputs), ("output", low.outputs)):
                 for value in values:
-                    getattr(made, kind).add(name=value.name or "")
+                    getattr(graph, kind).add(name=value.name or "")
         else:
-            made = ir.to_proto(top)
+            graph = ir.to_proto(top)
         doc = details.doc_string if details.doc_string is not None else (low.doc or "")
         if doc:
-            made.doc_string = doc
-        _entries(made, details.metadata)
+            graph.doc_string = doc
+        _entries(graph, details.metadata)
         self._infos = self._value_infos()
         self._facts_of = _by_place(details.nodes, self.final)
         self._names_of = _by_place(details.node_names, self.final)
         self._absent = {self.final.get(n, n) for n in details.absent}
-        add_initializers(made, recorder.scopes[0].initializers)
-        self._finish(made)
-        return made
+        add_initializers(graph, recorder.scopes[0].initializers)
+        self._finish(graph)
+        return graph
 
     def _name_values(self, held: Mapping[ir.Value, str], places: Mapping[str, ir.Value]) -> None:
         """Each value under its ONNX name; what sugar made under a name of its own."""
@@ -287,10 +287,10 @@ class _Writer:
 
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details
-        found: dict[str, onnx.ValueInfoProto] = {}
+        infos: dict[str, onnx.ValueInfoProto] = {}
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
-            info = found[name] = onnx.ValueInfoProto(name=name)
+            info = infos[name] = onnx.ValueInfoProto(name=name)
             given = details.types.get(python)
             if isinstance(given, bytes):
                 info.type.ParseFromString(given)
@@ -304,7 +304,7 @@ class _Writer:
             if facts.get("doc_string"):
                 info.doc_string = facts["doc_string"]
             _entries(info, facts.get("metadata", {}))
-        return found
+        return infos
 
     def _finish(self, graph: onnx.GraphProto) -> None:
         """Put the details on a graph and on those inside it."""

@@ -212,8 +212,8 @@ def backend_for(opset: Opset) -> EagerBackend:
     Returns:
         The backend.
     """
-    found = _backends.get(opset)
-    return found if found is not None else _backends.setdefault(opset, EagerBackend(opset))
+    backend = _backends.get(opset)
+    return backend if backend is not None else _backends.setdefault(opset, EagerBackend(opset))
 
 
 def backend_now() -> EagerBackend:

@@ -133,7 +133,7 @@ def group_query_attention(
     length = max(total, 0 if past_key is None else past_key.shape[2])
     keys, values = (_cached(old, new, before, length)
                     for old, new in ((past_key, k), (past_value, v)))  # fmt: skip
-    made = np.zeros((batch, num_heads, count, v.shape[-1]), np.float32)
+    output = np.zeros((batch, num_heads, count, v.shape[-1]), np.float32)
     sinks = None if head_sink is None else wide(head_sink)[0].reshape(-1)
     shared = num_heads // kv_num_heads
     factor = scale or 1 / math.sqrt(width)
@@ -146,9 +146,9 @@ def group_query_attention(
             offset = wide(attention_bias)[0]
             scores = scores + offset[b % len(offset), head % offset.shape[1], s, start:stop]
         sink = sinks[head] if sinks is not None else 0.0 if smooth_softmax else None
-        made[b, head, s] = _softmax(scores, sink) @ values[b, head // shared, start:stop]
+        output[b, head, s] = _softmax(scores, sink) @ values[b, head // shared, start:stop]
     kind = query.dtype
-    return _rows(made).astype(kind), keys.astype(kind), values.astype(kind)
+    return _rows(output).astype(kind), keys.astype(kind), values.astype(kind)
 
 
 def rotary_embedding(

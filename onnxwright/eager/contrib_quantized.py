@@ -107,8 +107,8 @@ def qgemm(
     left = _less(a.T if transA else a, a_zero)
     product = left @ _less(b.T if transB else b, b_zero)
     total = product if c is None else product + c
-    made = (total * (np.float32(alpha) * a_scale * b_scale)).astype(np.float32)
-    return (made if y_scale is None else _whole(made, y_scale, y_zero, _kind(y_zero)),)
+    scaled = (total * (np.float32(alpha) * a_scale * b_scale)).astype(np.float32)
+    return (scaled if y_scale is None else _whole(scaled, y_scale, y_zero, _kind(y_zero)),)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Callable[..., tuple[Array]]:
@@ -140,16 +140,16 @@ def _pooled(x: Array, *, channels_last: int = 0, **attributes: Any) -> Array:
 
 def _global_mean(x: Array, *, channels_last: int = 0) -> Array:
     axes = range(1, x.ndim - 1) if channels_last else range(2, x.ndim)
-    made: Array = x.mean(axis=tuple(axes), keepdims=True)
-    return made
+    mean: Array = x.mean(axis=tuple(axes), keepdims=True)
+    return mean
 
 
 def _softmax(x: Array, *, axis: int = -1, opset: int) -> Array:
     rows = x.reshape(int(np.prod(x.shape[: axis % x.ndim])), -1) if opset < 13 else x
     along = -1 if opset < 13 else axis
     e = np.exp(rows - rows.max(axis=along, keepdims=True))
-    made: Array = (e / e.sum(axis=along, keepdims=True)).reshape(x.shape)
-    return made
+    softmax: Array = (e / e.sum(axis=along, keepdims=True)).reshape(x.shape)
+    return softmax
 
 
 def _of_channels(
@@ -167,8 +167,8 @@ def _of_channels(
 def qlinear_concat(y_scale: Array, y_zero: Array, *parts: Array, axis: int) -> tuple[Array]:
     """Concat of integers with scales of their own."""
     groups = [parts[n : n + 3] for n in range(0, len(parts), 3)]
-    made = np.concatenate([_real(x, scale, zero) for x, scale, zero in groups], axis=axis)
-    return (_whole(made, y_scale, y_zero, _kind(y_zero)),)
+    joined = np.concatenate([_real(x, scale, zero) for x, scale, zero in groups], axis=axis)
+    return (_whole(joined, y_scale, y_zero, _kind(y_zero)),)
 
 
 def qlinear_where(
@@ -176,8 +176,8 @@ def qlinear_where(
     y_zero: Array, z_scale: Array, z_zero: Array,
 ) -> tuple[Array]:  # fmt: skip
     """Where of integers with scales of their own."""
-    made = np.where(condition, _real(x, x_scale, x_zero), _real(y, y_scale, y_zero))
-    return (_whole(made, z_scale, z_zero, x.dtype),)
+    chosen = np.where(condition, _real(x, x_scale, x_zero), _real(y, y_scale, y_zero))
+    return (_whole(chosen, z_scale, z_zero, x.dtype),)
 
 
 def qlinear_conv(
@@ -193,8 +193,8 @@ def qlinear_conv(
     if bias is not None:
         total = total + _along(bias.astype(np.float32), total.ndim, axis)
     factors = x_scale.reshape(()) * w_scale.astype(np.float32)
-    made = total * _along(np.asarray(factors), total.ndim, axis)
-    return (_whole(made.astype(np.float32), y_scale, y_zero, _kind(y_zero)),)
+    scaled = total * _along(np.asarray(factors), total.ndim, axis)
+    return (_whole(scaled.astype(np.float32), y_scale, y_zero, _kind(y_zero)),)
 
 
 def qattention(

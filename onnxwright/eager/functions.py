@@ -79,8 +79,8 @@ def call_function(
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
     positional, named = call.bind(args, kwargs)
     with select.frame(opset or outer.opset, shown_name):
-        found = function(*positional, **named)
-        results = call.results(found)
+        result = function(*positional, **named)
+        results = call.results(result)
     if isinstance(results, tuple):
         return tuple(foreign.give_back(r, kind) for r in results)
     return foreign.give_back(results, kind)
@@ -130,16 +130,16 @@ class _Call:
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments as the function is given them."""
         pairs, rest = self._pair(args, kwargs)
-        made: dict[str, Any] = {}
+        bound: dict[str, Any] = {}
         # Tensors first: a number takes the type of the tensor that shares its TypeVar.
         later = []
         for param, value in pairs:
             if isinstance(param.spec, ValueSpec) and param.spec.typevar and is_number_like(value):
                 later.append((param, value))
             else:
-                made[param.name] = self._argument(param, value)
+                bound[param.name] = self._argument(param, value)
         for param, value in later:
-            made[param.name] = self._argument(param, value)
+            bound[param.name] = self._argument(param, value)
         extra = [
             self._argument(param, value) for param in self.signature.params if param.is_variadic
             for value in rest
@@ -149,13 +149,13 @@ class _Call:
         for param in self.signature.params:
             if param.is_variadic:
                 positional.extend(extra)
-            elif param.name not in made:
+            elif param.name not in bound:
                 # NOTE: a default of the function itself; what follows has to go by name.
                 continue
-            elif param.kind is _KEYWORD_ONLY or self._skipped_before(param, made):
-                named[param.name] = made[param.name]
+            elif param.kind is _KEYWORD_ONLY or self._skipped_before(param, bound):
+                named[param.name] = bound[param.name]
             else:
-                positional.append(made[param.name])
+                positional.append(bound[param.name])
         return positional, named
 
     def _skipped_before(self, param: Param, made: Mapping[str, Any]) -> bool:

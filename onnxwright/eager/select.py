@@ -128,10 +128,10 @@ def evaluator(which: Any) -> Iterator[Evaluator]:
         ...     op.Add(np.ones(2, np.float32), 1.0)
         array([2., 2.], dtype=float32)
     """
-    found = find_evaluator(which)
-    token = _chosen.set(found)
+    chosen = find_evaluator(which)
+    token = _chosen.set(chosen)
     try:
-        yield found
+        yield chosen
     finally:
         _chosen.reset(token)
 

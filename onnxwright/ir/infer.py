@@ -177,17 +177,17 @@ def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[Onn
         # The attribute has a value where the function is called: its default says nothing.
         return by_variable(signature, call.count, inputs)
     try:
-        found = _ask_onnx(call, inputs, attributes, opset_version)
+        types = _ask_onnx(call, inputs, attributes, opset_version)
     except INFERENCE_ERRORS as error:
         _check_types(call, error)
         raise
     except ValueError:
         if all(_is_complete(inputs[n]) for n, present in enumerate(call.present) if present):
             raise
-        found = _with_stand_ins(call, attributes, opset_version)
+        types = _with_stand_ins(call, attributes, opset_version)
     return [
         kind if kind is not None else _by_variable(signature, n, inputs)
-        for n, kind in enumerate(found)
+        for n, kind in enumerate(types)
     ]
 
 
@@ -347,8 +347,8 @@ def _data(call: OpCall, n: int) -> np.ndarray[Any, Any] | None:
     """The array an input holds, also where it is known as a shape of numbers."""
     array, kind = call.known[n], call.types[n]
     if array is None and n < len(call.values) and isinstance(kind, TensorType):
-        found: Shape | None = call.values[n]
-        array = None if found is None else as_array(found, kind)
+        dims: Shape | None = call.values[n]
+        array = None if dims is None else as_array(dims, kind)
     return array
 
 

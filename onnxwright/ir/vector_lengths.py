@@ -146,9 +146,9 @@ def _bound(node: onnx.NodeProto, given: list[_Known]) -> _Known:
 
 
 def _either(values: Iterable[_Known]) -> _Known:
-    found = list(values)
+    lengths = list(values)
     return _Known(
-        max((v.length for v in found), default=0), max((v.largest for v in found), default=0)
+        max((v.length for v in lengths), default=0), max((v.largest for v in lengths), default=0)
     )
 
 

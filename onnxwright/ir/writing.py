@@ -314,17 +314,17 @@ def _locations(path: Path) -> set[str]:
     """The first folder or file of each location that an old model names; none if it is none."""
     from onnx import ModelProto, TensorProto
 
-    found: set[str] = set()
+    locations: set[str] = set()
     try:
         if path.stat().st_size > 1 << 30:
-            return found
+            return locations
         model = ModelProto.FromString(path.read_bytes())
         outside = [t for t in model.graph.initializer if t.data_location == TensorProto.EXTERNAL]
         entries = [e for tensor in outside for e in tensor.external_data]
-        found.update(e.value.split("/")[0] for e in entries if e.key == "location")
+        locations.update(e.value.split("/")[0] for e in entries if e.key == "location")
     except Exception:  # noqa: BLE001 - whatever was there before is replaced
         return set()
-    return found
+    return locations
 
 
 @contextlib.contextmanager

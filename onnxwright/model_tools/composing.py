@@ -126,12 +126,12 @@ def _pairs(a: ir.Graph, b: ir.Graph, io_map: Pairs | None) -> list[tuple[ir.Valu
     else:
         wanted = list(io_map.items() if isinstance(io_map, Mapping) else io_map)
     listed([new for _, new in wanted], "io_map")
-    found = []
+    pairs = []
     for old, new in wanted:
         x, y = find(outs, old, "output", a), find(ins, new, "input", b)
         _check_types(x, y)
-        found.append((x, y))
-    return found
+        pairs.append((x, y))
+    return pairs
 
 
 def _check_types(output: ir.Value, given: ir.Value) -> None:
@@ -180,12 +180,12 @@ def _rename_values(a: ir.Model, b: ir.Model, connected: set[ir.Value], prefix: s
 
 
 def _graph_values(graph: ir.Graph) -> list[ir.Value]:
-    found = list(dict.fromkeys([*graph.inputs, *graph.initializers.values()]))
+    values = list(dict.fromkeys([*graph.inputs, *graph.initializers.values()]))
     for node in graph:
-        found += node.outputs
+        values += node.outputs
         for inner in subgraphs(node):
-            found += _graph_values(inner)
-    return found
+            values += _graph_values(inner)
+    return values
 
 
 def _graph_names(graph: ir.Graph) -> set[str]:

@@ -212,15 +212,15 @@ def _tensor(name: str, given: Any, dtype: DType | None) -> ir.TensorProtocol:
 def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
     kind = declared_type(value)
     wanted = kind if isinstance(kind, TensorType) else TensorType()
-    made = _tensor(name, given, wanted.dtype)
-    shape = tuple(made.shape)
+    tensor = _tensor(name, given, wanted.dtype)
+    shape = tuple(tensor.shape)
     same = wanted.shape is None or (
         len(shape) == len(wanted.shape)
         and all(not isinstance(w, int) or w == d for w, d in zip(wanted.shape, shape, strict=True))
     )
-    if not same or (wanted.dtype is not None and int(made.dtype) != int(wanted.dtype)):
-        fail(messages.OtherTensor(name=name, wanted=str(kind), given=_described(made)))
-    return made
+    if not same or (wanted.dtype is not None and int(tensor.dtype) != int(wanted.dtype)):
+        fail(messages.OtherTensor(name=name, wanted=str(kind), given=_described(tensor)))
+    return tensor
 
 
 def _described(held: ir.TensorProtocol) -> str:

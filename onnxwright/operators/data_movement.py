@@ -211,18 +211,18 @@ def _square_matrices(call: OpCall) -> Shape:
 def _concat_dims(call: OpCall) -> Shape:
     broadcast: list[Dim] = []
     for n in range(len(call.types)):
-        found = call.dims_if_known(n)
-        if found is None:
+        dims = call.dims_if_known(n)
+        if dims is None:
             shape = call.shape(n)
             if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] > MOST_DIMS:
                 raise UnknownError
-            found = (None,) * shape[0]
-        broadcast += found
+            dims = (None,) * shape[0]
+        broadcast += dims
     return tuple(broadcast)
 
 
 def _slice_dims(call: OpCall) -> Shape:
-    found = call.dims(0)
+    dims = call.dims(0)
     if len(call.shape(0)) != 1:
         raise UnknownError
     starts, ends = call.given("starts", 1), call.given("ends", 2)
@@ -232,7 +232,7 @@ def _slice_dims(call: OpCall) -> Shape:
     if len(steps) != 1 or steps[0] == 0:
         raise UnknownError
     start, end, step = starts[0], ends[0], steps[0]
-    return found[start:end:step]
+    return dims[start:end:step]
 
 
 def _fold_slice(call: OpCall) -> Array:

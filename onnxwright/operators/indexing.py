@@ -97,10 +97,10 @@ def _one_hot_shape(call: OpCall) -> Shape:
 
 
 def _gather_dims(call: OpCall) -> Shape:
-    found = call.dims(0)
+    dims = call.dims(0)
     if len(call.shape(0)) != 1:
         raise UnknownError
-    return tuple(_index(found, n) for n in call.numbers(1))
+    return tuple(_index(dims, n) for n in call.numbers(1))
 
 
 def _index(found: Shape, index: int) -> Dim:

@@ -152,9 +152,9 @@ class OpCall:
 
 def shape_operand(call: OpCall, n: int) -> Shape:
     """Input `n` as a shape: its dimensions where they are known, else as many unknown ones."""
-    found = call.dims_if_known(n)
-    if found is not None:
-        return found
+    dims = call.dims_if_known(n)
+    if dims is not None:
+        return dims
     shape = call.shape(n)
     length = shape[0] if len(shape) == 1 else None
     if type(length) is not int or length > MOST_DIMS:

@@ -84,12 +84,12 @@ def decided(call: OpCall, types: Sequence[OnnxType | None]) -> Array | None:
     if function is None or type(kind) is not TensorType or kind.shape is None:
         return None
     try:
-        found = [function(a, b) for a, b in pairs(call)]
+        truths = [function(a, b) for a, b in pairs(call)]
     except UnknownError:
         return None
-    if any(x is None for x in found) or len(kind.shape) > 1:
+    if any(x is None for x in truths) or len(kind.shape) > 1:
         return None
-    array = np.array(found, dtype=np.bool_)
+    array = np.array(truths, dtype=np.bool_)
     return array.reshape(()) if not kind.shape else array
 
 

@@ -184,9 +184,9 @@ def to_one_element(value: Any) -> object:
     Source:
         ONNX ConstantOfShape: `value` is a one-element tensor.
     """
-    made = _to_tensor(value)
+    tensor = _to_tensor(value)
     is_number = isinstance(value, (bool, int, float, np.generic))
-    return np.reshape(np.asarray(made), (1,)) if is_number else made
+    return np.reshape(np.asarray(tensor), (1,)) if is_number else tensor
 
 
 def _to_element_type(lowest: int) -> Callable[[Any], object]:

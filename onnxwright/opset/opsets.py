@@ -138,10 +138,10 @@ class Opset:
             name_of = Opset(self.domain, newest)
             known = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
             fail(UnknownOpsetVersion(opset=repr(self), known=known))
-        found = registry.signature(self.domain, name, self.version)
-        if found is None or found.deprecated:
+        signature = registry.signature(self.domain, name, self.version)
+        if signature is None or signature.deprecated:
             self._fail_unknown(name)
-        return found
+        return signature
 
     def _fail_unknown(self, name: str) -> NoReturn:
         history = registry.versions_of(self.domain, name)

@@ -102,8 +102,8 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
     whole = emit1(b, "Shape", (x,))
     tail = _slice(b, whole, count, _FAR)
     joined = _reshape(b, x, concat(b, [unsqueeze(b, size, (0,)), tail], 0))
-    made = emit1(b, "ScatterND", (joined, rows, updates), "assigning to a part of a tensor")
-    return _reshape(b, made, whole)
+    scattered = emit1(b, "ScatterND", (joined, rows, updates), "assigning to a part of a tensor")
+    return _reshape(b, scattered, whole)
 
 
 def _written(b: Backend[V], x: V, value: object) -> V:
@@ -181,22 +181,22 @@ def _before_ellipsis(index: object, items: list[Item[V]]) -> int:
 
 def _static_index(b: Backend[V], items: list[Item[V]]) -> list[Any] | None:
     """The index as numpy takes it, where all of it is known."""
-    found: list[Any] = []
+    indices: list[Any] = []
     for item in items:
         if isinstance(item, NewAxisItem):
-            found.append(None)
+            indices.append(None)
         elif isinstance(item, SliceItem):
             parts = (item.start, item.stop, item.step)
             if any(is_value(p) for p in parts):
                 return None
-            found.append(slice(*parts))
+            indices.append(slice(*parts))
         elif isinstance(item, IntItem) and not is_value(item.at):
-            found.append(item.at)
+            indices.append(item.at)
         elif isinstance(item, (ArrayItem, MaskItem)) and b.constant_value(item.at) is not None:
-            found.append(b.constant_value(item.at))
+            indices.append(b.constant_value(item.at))
         else:
             return None
-    return found
+    return indices
 
 
 def _computed_places(b: Backend[V], x: V, index: object, count: int) -> tuple[V, V | None]:

@@ -126,16 +126,16 @@ def _strong_by_variable(
     b: Backend[V], bound: BoundCall, params: Sequence[InputParam]
 ) -> dict[str, V]:
     """For each type variable, the first input with a type of its own."""
-    found: dict[str, V] = {}
+    dtypes: dict[str, V] = {}
     for x, param in zip(bound.inputs, params, strict=True):
         if x is None or not param.homogeneous:
             continue
-        known = found.get(param.type_str)
+        known = dtypes.get(param.type_str)
         if known is not None and dtype_of(b, known) is not None:
             continue
         if is_value(x):
             if b.weak_kind(x) is None:
-                found[param.type_str] = x
+                dtypes[param.type_str] = x
         elif (
             getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param)
         ) or _is_sequence(x, param):
@@ -143,8 +143,8 @@ def _strong_by_variable(
         elif not is_number_like(x) and not isinstance(x, Promotable):
             value = as_value(b, x)
             if b.weak_kind(value) is None:
-                found[param.type_str] = value
-    return found
+                dtypes[param.type_str] = value
+    return dtypes
 
 
 def _has_typed(

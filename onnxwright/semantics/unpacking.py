@@ -104,13 +104,13 @@ def _read_uses(code: CodeType, place: int) -> _Uses:
     name = _names(steps[at])[0]
     if sum(name in _stored(step) for step in steps) != 1:
         return _Uses()
-    found = set()
+    uses = set()
     for n, step in enumerate(steps):
         loaded = _loaded(step)
         if name in loaded:
             # Of two names in one instruction, the last is on top of the stack.
-            found.add(_use(steps, n + 1) if loaded[-1] == name else None)
-    use = found.pop() if len(found) == 1 else None
+            uses.add(_use(steps, n + 1) if loaded[-1] == name else None)
+    use = uses.pop() if len(uses) == 1 else None
     if use is None:
         return _Uses()
     return _Uses(later=use.at_once, returned=use.returned)

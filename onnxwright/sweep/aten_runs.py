@@ -48,10 +48,10 @@ class _Play(ABC):
     def convert(self, x: Any) -> Any:
         """An argument as our functions take it."""
         if isinstance(x, torch.Tensor):
-            found = self.held.get(id(x))
-            if found is None:
-                found = self.held[id(x)] = (x, self.outside(x))
-            return found[1]
+            value = self.held.get(id(x))
+            if value is None:
+                value = self.held[id(x)] = (x, self.outside(x))
+            return value[1]
         if isinstance(x, torch.dtype):
             return dtype_of(x)
         if isinstance(x, (list, tuple)):

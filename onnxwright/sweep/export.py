@@ -112,18 +112,18 @@ def export_units(
     for entry in dict.fromkeys(functions().values()):
         for test in entry.tests:
             tests.setdefault(test.name, []).append(test)
-    found = []
+    units = []
     for name, info in infos().items():
         if ops is not None and name not in ops and name.split(":")[0] not in ops:
             continue
         supported = info.supported_dtypes("cpu")
         test = _merged(name, tests.get(name, []))
-        found += [
+        units += [
             Unit(EXPORTER, test, dtype)
             for dtype in dtypes or DTYPES
             if getattr(torch, dtype) in supported
         ]
-    return found
+    return units
 
 
 def _merged(name: str, tests: Sequence[OpTest]) -> OpTest:

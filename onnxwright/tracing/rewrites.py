@@ -45,21 +45,21 @@ class Site(NamedTuple):
 
 def part_of_shape(s: Site) -> GraphValue | None:
     """A slice of a shape."""
-    found = _shape_node(s.b, s.inputs[0])
+    shape = _shape_node(s.b, s.inputs[0])
     starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
-    if found is None or starts is None or ends is None or len(starts) != 1:
+    if shape is None or starts is None or ends is None or len(starts) != 1:
         return None
-    node, low, high = found
+    node, low, high = shape
     first, last, _ = slice(starts[0], ends[0]).indices(high - low)
     return _part(s.b, node, low + first, low + last) if first < last else None
 
 
 def gathered_shape(s: Site) -> GraphValue | None:
     """Consecutive dimensions taken from a shape as a vector."""
-    found = _shape_node(s.b, s.inputs[0])
-    if found is None or len(s.call.shape(1)) != 1:
+    shape = _shape_node(s.b, s.inputs[0])
+    if shape is None or len(s.call.shape(1)) != 1:
         return None
-    node, low, high = found
+    node, low, high = shape
     places = [axis_in(n, high - low) for n in s.call.numbers(1)]
     if not places or places != list(range(places[0], places[0] + len(places))):
         return None
@@ -74,10 +74,10 @@ def one_of_shape(s: Site, axes: tuple[int, ...]) -> GraphValue | None:
     if "axis" in gather.attributes and gather.attributes["axis"].as_int() != 0:
         return None
     index = s.b.constant_value(s.b.value_of(gather.inputs[1]))
-    found = _shape_node(s.b, s.b.value_of(gather.inputs[0]))
-    if found is None or index is None or index.size != 1:
+    shape = _shape_node(s.b, s.b.value_of(gather.inputs[0]))
+    if shape is None or index is None or index.size != 1:
         return None
-    node, low, high = found
+    node, low, high = shape
     try:
         place = low + axis_in(int(index.item()), high - low)
     except UnknownError:

@@ -177,10 +177,10 @@ class DType(enum.IntEnum):
             <DType.INT64: 7>
         """
         inner = name[7:-1] if name.startswith("tensor(") and name.endswith(")") else name
-        found = _BY_ONNX_NAME.get(inner)
-        if found is None:
+        dtype = _BY_ONNX_NAME.get(inner)
+        if dtype is None:
             fail(NoOnnxElementType(dtype=name))
-        return found
+        return dtype
 
 
 _TABLE: dict[DType, _Facts] = {

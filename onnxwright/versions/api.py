@@ -77,11 +77,11 @@ def convert_version(
     assert rules.__all__
     source = opened(model)
     wanted = _wanted(version, domains)
-    made = source.clone()
-    _converted(made, wanted, _assumed(assume))
+    converted = source.clone()
+    _converted(converted, wanted, _assumed(assume))
     lowered = any(t < source.graph.opset_imports.get(d, t) for d, t in wanted.items())
-    made.ir_version = _ir_version(made, ir_version, lowered=lowered)
-    return returned(made, model, output)
+    converted.ir_version = _ir_version(converted, ir_version, lowered=lowered)
+    return returned(converted, model, output)
 
 
 def _assumed(assume: Collection[str]) -> Collection[str]:

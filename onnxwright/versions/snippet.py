@@ -107,14 +107,14 @@ class Snippet:
             backend.pool.name(value)
             attr = ir.Attr("value", ir.AttributeType.TENSOR, backend.pool.as_tensor(value))
             node = ir.Node("", "Constant", [], [attr], num_outputs=1)
-            made = node.outputs[0]
-            made.name, made.type, made.shape = value.name, value.type, value.shape
-            info, array = backend.recorder.info(made), backend.recorder.const_value(value)
+            constant = node.outputs[0]
+            constant.name, constant.type, constant.shape = value.name, value.type, value.shape
+            info, array = backend.recorder.info(constant), backend.recorder.const_value(value)
             info.type = backend.recorder.type_of(value)
             if array is not None and array.dtype.kind == "i" and array.ndim <= 1:
                 info.const_value = array
             for user, n in list(value.uses()):
-                user.replace_input_with(n, made)
+                user.replace_input_with(n, constant)
             nodes.append(node)
         return nodes
 

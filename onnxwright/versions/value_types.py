@@ -28,15 +28,15 @@ Identifier = tuple[str, str, str]
 
 def attribute_values(node: ir.Node) -> dict[str, Any]:
     """The attributes of a node as Python values; graphs and types as onnx_ir attributes."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for attr in node.attributes.values():
         if attr.is_ref():
-            found[attr.name] = adapters.reference(attr)
+            values[attr.name] = adapters.reference(attr)
         elif attr.type in _SIMPLE:
-            found[attr.name] = attr.value
+            values[attr.name] = attr.value
         else:
-            found[attr.name] = attr
-    return found
+            values[attr.name] = attr
+    return values
 
 
 _SIMPLE = frozenset(
@@ -47,14 +47,14 @@ _SIMPLE = frozenset(
 
 def declared_type(value: ir.Value) -> OnnxType | None:
     """The type that a model declares for a value."""
-    made = value.type
-    if made is None:
+    kind = value.type
+    if kind is None:
         tensor = value.const_value
         if tensor is None:
             return None
         return TensorType(DType(int(tensor.dtype)), _shape(tensor.shape))
-    if type(made) is ir.TensorType:
-        return TensorType(_dtype(made.dtype), _shape(value.shape))
+    if type(kind) is ir.TensorType:
+        return TensorType(_dtype(kind.dtype), _shape(value.shape))
     return kind_of(value)
 
 
@@ -211,13 +211,13 @@ class ValueTypes:
             self._nodes(function, function.opset_imports)
         finally:
             self._active.discard(name)
-        made = [self.kind(v) for v in function.outputs]
+        kinds = [self.kind(v) for v in function.outputs]
         if not first:
             for value in values:
                 self.types[value] = _common(before[value], self.types.get(value))
                 self.dims.pop(value, None)
-        self._calls[key] = made
-        return made
+        self._calls[key] = kinds
+        return kinds
 
     def _bodies(self, node: ir.Node, imports: Mapping[str, int]) -> None:
         for attr in node.attributes.values():
@@ -278,10 +278,10 @@ def _is_small(d: Dim) -> bool:
 
 
 def _values(function: ir.Function) -> list[ir.Value]:
-    found = list(function.inputs)
+    values = list(function.inputs)
     for node in function.all_nodes():
-        found += node.outputs
-    return found
+        values += node.outputs
+    return values
 
 
 def _merged(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:

@@ -255,10 +255,10 @@ def _listed(step: Step, key: str) -> list[str]:
     """A list of names in the metadata of a node; empty where there is none."""
     text = next((p.value for p in step.node.metadata_props if p.key == key), "")
     try:
-        found = ast.literal_eval(text) if text else []
+        listed = ast.literal_eval(text) if text else []
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    return [str(name) for name in found] if isinstance(found, (list, tuple)) else []
+    return [str(name) for name in listed] if isinstance(listed, (list, tuple)) else []
 
 
 __all__ = ["page_data"]

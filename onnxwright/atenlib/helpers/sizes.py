@@ -64,9 +64,9 @@ def sizes(op: Op, x: Value) -> list[Size]:
 
 def sizes_with(op: Op, x: Value, axis: int, n: Size) -> list[Size]:
     """The sizes of a value with one of them replaced."""
-    found = sizes(op, x)
-    found[axis] = n
-    return found
+    every = sizes(op, x)
+    every[axis] = n
+    return every
 
 
 def static(shape: Sequence[Dim | Value]) -> TypeGuard[Sequence[int]]:
@@ -162,8 +162,8 @@ def arithmetic(op: Op, name: str, a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return _ON_INTS[name](a, b)
     values = [v if is_value(v) else op.constant(np.array(v, np.int64)) for v in (a, b)]
-    made: Value = getattr(op, name)(*values)
-    return made
+    value: Value = getattr(op, name)(*values)
+    return value
 
 
 _ON_INTS: dict[str, Callable[[int, int], int]] = {

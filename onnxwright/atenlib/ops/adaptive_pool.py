@@ -43,10 +43,10 @@ def spans(length: int, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
 
 
 def _output(op: Op, x: Value, output_size: Any, rank: int) -> list[Any]:
-    found = [output_size] if isinstance(output_size, int) else list(output_size)
-    found = found * rank if len(found) == 1 else found
+    lengths = [output_size] if isinstance(output_size, int) else list(output_size)
+    lengths = lengths * rank if len(lengths) == 1 else lengths
     axes = range(x.rank - rank, x.rank)
-    return [size(op, x, axis) if n is None else n for n, axis in zip(found, axes, strict=True)]
+    return [size(op, x, axis) if n is None else n for n, axis in zip(lengths, axes, strict=True)]
 
 
 def _average(op: Op, x: Value, output_size: Any, rank: int) -> Value:

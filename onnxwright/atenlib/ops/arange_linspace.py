@@ -28,8 +28,8 @@ def _arange_type(a: Arguments) -> DType:
     if a["dtype"] is None:
         limits = [a[name] for name in ("start", "end", "step") if name in a]
         a["dtype"] = DType.INT64 if all(map(_is_whole, limits)) else DType.FLOAT
-    found: DType = a["dtype"]
-    return found
+    dtype: DType = a["dtype"]
+    return dtype
 
 
 @aten("aten::arange", rule=custom(_arange_type), tests=[OpTest("arange")])
@@ -108,8 +108,8 @@ def _space_type(a: Arguments) -> DType:
         limits = (a["start"], a["end"])
         complex_given = any(isinstance(x, (complex, Complex)) for x in limits)
         a["dtype"] = DType.COMPLEX64 if complex_given else DType.FLOAT
-    found: DType = a["dtype"]
-    return found
+    dtype: DType = a["dtype"]
+    return dtype
 
 
 # torch.signal.windows are sums of cosines and exponentials over evenly spaced numbers.

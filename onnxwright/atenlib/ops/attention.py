@@ -254,11 +254,11 @@ def scaled_dot_product_attention_math(
     """Attention and its weights; `dropout_mask` says which of them are kept."""
     masked = Masked(attn_mask, is_causal)
     if dropout_mask is None:
-        found = parts(op, query, key, value, masked, dropout_p, scale, enable_gqa)
-        return found.output, found.weights
-    found = parts(op, query, key, value, masked, 0.0, scale, enable_gqa)
+        results = parts(op, query, key, value, masked, dropout_p, scale, enable_gqa)
+        return results.output, results.weights
+    results = parts(op, query, key, value, masked, 0.0, scale, enable_gqa)
     zero = op.constant(np.zeros((), query.onnx_dtype.numpy))
-    kept = op.Where(dropout_mask, found.weights, zero)
+    kept = op.Where(dropout_mask, results.weights, zero)
     values = _repeated(op, value, query) if enable_gqa else value
     return op.MatMul(kept, op.Mul(values, 1 / (1 - dropout_p))), kept
 

@@ -66,8 +66,8 @@ def _pooled(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None
 
 
 def _sums(op: Op, x: Value, w: Windows) -> Value:
-    found = gather_windows(op, x, w)
-    return op.ReduceSum(found, [found.rank - 1], keepdims=0)
+    gathered = gather_windows(op, x, w)
+    return op.ReduceSum(gathered, [gathered.rank - 1], keepdims=0)
 
 
 def _counts(op: Op, x: Value, w: Windows, last: list[Any], include_pad: bool) -> Value:

@@ -263,9 +263,9 @@ def pow_(op: Op, self: Value, exponent: Value | Number) -> Any:
     """A power; small whole exponents become products, halves become roots."""
     if is_value(exponent):
         return _power(op, self, exponent)
-    found = _short_power(op, self, exponent)
-    if found is not None:
-        return found
+    power = _short_power(op, self, exponent)
+    if power is not None:
+        return power
     return _power(op, self, scalar(op, exponent, self.onnx_dtype))
 
 
@@ -308,13 +308,13 @@ def _power(op: Op, base: Any, exponent: Any) -> Value:
     if dtype.is_float:
         return op.Pow(base, exponent)
     wide = dtype if dtype in (DType.INT32, DType.INT64) else DType.INT64
-    found = cast(op, op.Pow(cast(op, base, wide), cast(op, exponent, wide)), dtype)
+    power = cast(op, op.Pow(cast(op, base, wide), cast(op, exponent, wide)), dtype)
     known = op.backend.constant_value(base)
     if dtype.is_unsigned or (known is not None and known.all()):
-        return found
+        return power
     # One over zero is an infinity to Pow; torch says zero.
     bad = op.And(op.Less(exponent, 0), op.Equal(base, 0))
-    return op.Where(bad, op.constant(np.array(0, dtype.numpy)), found)
+    return op.Where(bad, op.constant(np.array(0, dtype.numpy)), power)
 
 
 @pow_.on_complex

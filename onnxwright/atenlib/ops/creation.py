@@ -71,8 +71,8 @@ def _filling_type(arguments: Arguments) -> DType | None:
         # A number of Python, known or computed, has the default type of its kind.
         kind = _NUMBERS.get(type(value)) or _COMPUTED.get(str(getattr(value, "weak", "")))
         arguments["dtype"] = kind if kind is not None else value.onnx_dtype
-    found: DType | None = arguments["dtype"]
-    return found
+    dtype: DType | None = arguments["dtype"]
+    return dtype
 
 
 @aten("aten::full", rule=custom(_filling_type), tests=[OpTest("full")])

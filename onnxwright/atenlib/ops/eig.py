@@ -139,8 +139,8 @@ def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
     head = algebra.each(lambda v: op.GatherElements(v, largest, axis=-2), x)
     phase = algebra.conj(op, complex_math.sgn(op, head))
     turned = algebra.mul(op, x, phase)
-    made: Complex = algebra.each(lambda v: op.Div(v, total), turned)
-    return made
+    vectors: Complex = algebra.each(lambda v: op.Div(v, total), turned)
+    return vectors
 
 
 def eig(op: Op, a: Value, *, vectors: bool) -> tuple[Value, Value | None]:

@@ -213,8 +213,8 @@ def _cheapest(ends: list[int]) -> dict[tuple[int, int], int]:
 )
 def linalg_vecdot(op: Op, x: Value, y: Value, *, dim: int = -1) -> Value:
     """The sum of `conj(x) * y` along an axis."""
-    found = algebra.mul(op, algebra.conj(op, x), y)
-    return algebra.reduce_sum(op, algebra.widen_small(op, found), [dim])
+    product = algebra.mul(op, algebra.conj(op, x), y)
+    return algebra.reduce_sum(op, algebra.widen_small(op, product), [dim])
 
 
 @aten(

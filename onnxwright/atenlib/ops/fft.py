@@ -201,8 +201,8 @@ def transform(
         return as_complex(op, x, algebra.part_type(x))
     if isinstance(x, Complex):
         return c2c(op, x, axes, forward=forward, power=power)
-    found = r2c(op, x, axes, onesided=False, power=power)
-    return found if forward else algebra.conj(op, found)
+    spectrum = r2c(op, x, axes, onesided=False, power=power)
+    return spectrum if forward else algebra.conj(op, spectrum)
 
 
 def half_transform(
@@ -210,8 +210,8 @@ def half_transform(
 ) -> Value:
     """The half transform of real numbers; its conjugate where it is an inverse."""
     x = fitted(op, floating(op, x), axes, wanted)
-    found = r2c(op, x, axes, onesided=True, power=power_of(norm, forward=forward))
-    return found if forward else algebra.conj(op, found)
+    spectrum = r2c(op, x, axes, onesided=True, power=power_of(norm, forward=forward))
+    return spectrum if forward else algebra.conj(op, spectrum)
 
 
 def real_transform(
@@ -350,5 +350,5 @@ def _range(op: Op, n: Size) -> Value:
 def _frequencies(op: Op, place: Value, many: Any, d: float, dtype: DType | None) -> Value:
     assert dtype is not None  # the rule fills it in
     wide = DType.DOUBLE
-    found = op.Div(cast(op, place, wide), op.Mul(cast(op, many, wide), float(d)))
-    return cast(op, found, dtype)
+    frequencies = op.Div(cast(op, place, wide), op.Mul(cast(op, many, wide), float(d)))
+    return cast(op, frequencies, dtype)

@@ -54,12 +54,12 @@ def index_put(
         written = _where_mask(op, self, *given[0], values, accumulate)
         if written is not None:
             return written
-    found = positions_of(op, indices)
+    positions = positions_of(op, indices)
     reduction = "add" if accumulate else "none"
-    if len(found) == 1 and found[0][0] > 0 and found[0][1].rank == 1:
-        return _put_slices(op, self, *found[0], values, reduction)
-    layout = layout_of([axis for axis, _ in found], self.rank)
-    index = stacked(op, [p for _, p in found])
+    if len(positions) == 1 and positions[0][0] > 0 and positions[0][1].rank == 1:
+        return _put_slices(op, self, *positions[0], values, reduction)
+    layout = layout_of([axis for axis, _ in positions], self.rank)
+    index = stacked(op, [p for _, p in positions])
     index_rank = index.rank - 1
     result_order = layout.result_order(index_rank, self.rank)
     turned = permute(op, self, layout.order)

@@ -48,11 +48,11 @@ def index(op: Op, self: Value, indices: Sequence[Value | None] | Sequence[Value]
             return compress(op, self, mask_of(op, mask), axis)
         if mask.rank == self.rank:
             return compress(op, self, flat(op, mask_of(op, mask)))
-    found = positions_of(op, indices)
-    if len(found) == 1:
-        axis, position = found[0]
+    positions = positions_of(op, indices)
+    if len(positions) == 1:
+        axis, position = positions[0]
         return op.Gather(self, as_index(op, position), axis=axis)
-    return gather_at(op, self, found)
+    return gather_at(op, self, positions)
 
 
 def mask_of(op: Op, mask: Value) -> Value:
@@ -154,9 +154,9 @@ def where(op: Op, condition: Value) -> list[Value]:
 def nonzero_static(op: Op, self: Value, *, size: Size, fill_value: int = -1) -> Value:
     """The first `size` positions of what is not zero; rows that are missing are filled."""
     rank = real_part(self).rank
-    found = nonzero_matrix(op, self)
+    rows = nonzero_matrix(op, self)
     filling = full(op, [size, rank], fill_value, DType.INT64)
-    return op.Slice(op.Concat(found, filling, axis=0), [0], vector(op, [size]), [0])
+    return op.Slice(op.Concat(rows, filling, axis=0), [0], vector(op, [size]), [0])
 
 
 nonzero_static.on_complex(nonzero_static.body)

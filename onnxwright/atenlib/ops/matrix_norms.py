@@ -153,13 +153,13 @@ def _adjoint_solve(op: Op, found: factors.LU, b: Value) -> Value:
 def _lu_solve(op: Op, packed: Any, pivots: Any, b: Value, left: bool, adjoint: bool) -> Value:
     if 0 in real(packed).shape or 0 in real(b).shape:
         return b
-    found = factors.LU(packed, pivots, _order(op, packed, pivots), None)
+    lu = factors.LU(packed, pivots, _order(op, packed, pivots), None)
     if not left:
         b = algebra.adjoint(op, b)
     if adjoint is left:
-        result = _adjoint_solve(op, found, b)
+        result = _adjoint_solve(op, lu, b)
     else:
-        result = solve_by_lu(op, found, b)
+        result = solve_by_lu(op, lu, b)
     return result if left else algebra.adjoint(op, result)
 
 

@@ -55,10 +55,10 @@ def windows(
     """
 
     def ints(x: int | Sequence[int]) -> list[int]:
-        found = [x] if isinstance(x, int) else list(x)
-        if not all(isinstance(n, int) for n in found):
+        numbers = [x] if isinstance(x, int) else list(x)
+        if not all(isinstance(n, int) for n in numbers):
             unsupported("ONNX needs the sizes of windows as numbers")
-        return found * rank if len(found) == 1 else found
+        return numbers * rank if len(numbers) == 1 else numbers
 
     wide = ints(kernel)
     stride = wide if isinstance(stride, (list, tuple)) and not stride else ints(stride)
@@ -81,17 +81,17 @@ def ends(op: Op, x: Value, w: Windows) -> list[Any]:
     """
     if not w.ceil:
         return list(w.padding)
-    found: list[Any] = []
+    pads: list[Any] = []
     first = x.rank - len(w.kernel)
     for n, (kernel, stride, padding, dilation) in enumerate(zip(*w[:4], strict=True)):
         length = size(op, x, first + n)
         reach = dilation * (kernel - 1) + 1
         if isinstance(length, int):
             count = count_windows(length, kernel, stride, padding, dilation)
-            found.append((count - 1) * stride + reach - length - padding)
+            pads.append((count - 1) * stride + reach - length - padding)
         else:
-            found.append(_end(op, length, reach, stride, padding))
-    return found
+            pads.append(_end(op, length, reach, stride, padding))
+    return pads
 
 
 def _end(op: Op, length: Size, reach: int, stride: int, padding: int) -> Size:
@@ -141,13 +141,13 @@ def max_pool(op: Op, x: Value, w: Windows, *, indices: bool) -> tuple[Any, ...] 
     if x.onnx_dtype is DType.INT16:
         x = op.Cast(x, to=DType.INT32)
     if x.onnx_dtype not in _HAVE_MAX_POOL or 0 in x.shape:
-        found = _by_windows(op, x, w, ends(op, x, w), indices=indices)
+        results = _by_windows(op, x, w, ends(op, x, w), indices=indices)
     else:
         last = None if _dynamic_ceil(x, w) else ends(op, x, w)
-        found = _node(op, x, w, last, indices=indices)
+        results = _node(op, x, w, last, indices=indices)
     if single:
-        found = [op.Squeeze(v, [0]) for v in found]
-    return tuple(found) if indices else found[0]
+        results = [op.Squeeze(v, [0]) for v in results]
+    return tuple(results) if indices else results[0]
 
 
 def _dynamic_ceil(x: Value, w: Windows) -> bool:

@@ -157,10 +157,10 @@ def _quantile(
         ranks = op.Max(op.Mul(points, op.Sub(count, 1)), number(0, dtype))
     else:
         ranks = op.Mul(points, op.Sub(scalar(op, size(op, rows, last), dtype), 1))
-    found = _between(op, ordered, ranks, interpolation)
+    quantiles = _between(op, ordered, ranks, interpolation)
     bad = op.Equal(count, 0) if skip else nan_anywhere(op, rows, [last], True)
-    found = op.Where(bad, scalar(op, math.nan, dtype), found)
-    return _shaped(op, found, rank, axis, dim is None, several, keepdim)
+    quantiles = op.Where(bad, scalar(op, math.nan, dtype), quantiles)
+    return _shaped(op, quantiles, rank, axis, dim is None, several, keepdim)
 
 
 def _between(op: Op, ordered: Any, ranks: Any, interpolation: str) -> Value:

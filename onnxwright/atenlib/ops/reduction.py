@@ -158,8 +158,8 @@ def _complex_product_unknown(op: Op, x: Complex, axis: int) -> Complex:
     def step(i: Any, go: Any, real: Value, imag: Value) -> tuple[Any, ...]:
         place = op.Unsqueeze(i, [0])
         next_one = Complex(*(op.Gather(part, place, axis=axis) for part in (x.real, x.imag)))
-        made = multiply(op, Complex(real, imag), next_one)
-        return go, made.real, made.imag
+        product = multiply(op, Complex(real, imag), next_one)
+        return go, product.real, product.imag
 
     length = size(op, x.real, axis)
     return Complex(*op.Loop(length, op.constant(np.array(True)), *start, body=step))
@@ -198,8 +198,8 @@ def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> 
     x = truth(op, x)
     if sure:
         return reduce(op, name, x, axes, keepdim)
-    found = reduce(op, name, op.Cast(x, to=DType.UINT8), axes, keepdim)
-    return op.Cast(found, to=DType.BOOL)
+    flags = reduce(op, name, op.Cast(x, to=DType.UINT8), axes, keepdim)
+    return op.Cast(flags, to=DType.BOOL)
 
 
 @aten(

@@ -34,8 +34,8 @@ def nms(op: Op, dets: Value, scores: Value, iou_threshold: float) -> Any:
     ranks = op.Unsqueeze(cast(op, scores, DType.FLOAT), [0, 1])
     most = op.constant(np.array([INT64_MAX]))
     threshold = op.constant(np.array([iou_threshold], np.float32))
-    found = op.NonMaxSuppression(boxes, ranks, most, threshold)
-    return op.Squeeze(op.Slice(found, [2], [3], [1]), [1])
+    kept = op.NonMaxSuppression(boxes, ranks, most, threshold)
+    return op.Squeeze(op.Slice(kept, [2], [3], [1]), [1])
 
 
 def _column(op: Op, x: Value, start: int, end: int) -> Value:
@@ -390,8 +390,8 @@ def _sampled_conv(
         sampled = op.Mul(sampled, op.Reshape(mask, vector(op, [images, 1, rows, wide])))
     inner = channels // groups * taps
     area = product(op, [high, wide])
-    made = known_sizes(weight.shape[:1])[0]
+    outputs = known_sizes(weight.shape[:1])[0]
     columns = op.Reshape(sampled, vector(op, [count, groups, inner, area]))
-    found = op.MatMul(op.Reshape(weight, [groups, made // groups, inner]), columns)
-    found = op.Reshape(found, vector(op, [count, made, high, wide]))
+    found = op.MatMul(op.Reshape(weight, [groups, outputs // groups, inner]), columns)
+    found = op.Reshape(found, vector(op, [count, outputs, high, wide]))
     return op.Add(found, op.Unsqueeze(bias, [1, 2]))

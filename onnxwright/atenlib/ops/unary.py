@@ -208,13 +208,13 @@ def nan_to_num(
     if not dtype.is_float:
         return self
     # NaN is the only number that differs from itself.
-    made = op.Where(op.Equal(self, self), self, _typed(op, 0.0 if nan is None else nan, dtype))
+    cleaned = op.Where(op.Equal(self, self), self, _typed(op, 0.0 if nan is None else nan, dtype))
     if posinf is None and neginf is None:
-        return op.Clip(made, -largest(dtype), largest(dtype))
+        return op.Clip(cleaned, -largest(dtype), largest(dtype))
     high = largest(dtype) if posinf is None else posinf
     low = -largest(dtype) if neginf is None else neginf
-    made = op.Where(op.Equal(self, math.inf), _typed(op, high, dtype), made)
-    return op.Where(op.Equal(self, -math.inf), _typed(op, low, dtype), made)
+    cleaned = op.Where(op.Equal(self, math.inf), _typed(op, high, dtype), cleaned)
+    return op.Where(op.Equal(self, -math.inf), _typed(op, low, dtype), cleaned)
 
 
 def largest(dtype: DType) -> float:

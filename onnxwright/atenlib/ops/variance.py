@@ -146,7 +146,8 @@ def _logsumexp_complex(
         reduce(op, "ReduceSum", powers.real, axes, keepdim),
         reduce(op, "ReduceSum", powers.imag, axes, keepdim),
     )
-    found = complex_math.log(op, total)
+    logarithm = complex_math.log(op, total)
     return Complex(
-        op.Add(found.real, top if keepdim or not axes else op.Squeeze(top, axes)), found.imag
+        op.Add(logarithm.real, top if keepdim or not axes else op.Squeeze(top, axes)),
+        logarithm.imag,
     )

@@ -103,12 +103,12 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
         import onnx
 
         with contextlib.redirect_stdout(sys.stderr):
-            made = _tried(path, maker)
-        if not isinstance(made, onnx.ModelProto):
+            script = _tried(path, maker)
+        if not isinstance(script, onnx.ModelProto):
             raise CliError(
-                f"`{MAKER}` of {path} gives a {type(made).__name__}, which is not a model"
+                f"`{MAKER}` of {path} gives a {type(script).__name__}, which is not a model"
             )
-        return made
+        return script
     return _script(path, module, name)
 
 

@@ -194,8 +194,8 @@ def _by_class(
     if hasattr(cls, "__dataclass_fields__"):
         return []
     new = _New()
-    found = _by_function(init, (new, *args), kwargs, seen, depth)
-    return [x for x in found if x is not new]
+    changes = _by_function(init, (new, *args), kwargs, seen, depth)
+    return [x for x in changes if x is not new]
 
 
 class _New:
@@ -281,12 +281,12 @@ class _Reader(ast.NodeVisitor):
             holder = self.value(node.value)
             if holder is _UNKNOWN or holder is _NEW or isinstance(holder, _New):
                 return _NEW if holder is _NEW else _UNKNOWN
-            found = inspect.getattr_static(holder, node.attr, _UNKNOWN)
-            if isinstance(found, (property, classmethod, staticmethod)):
+            attribute = inspect.getattr_static(holder, node.attr, _UNKNOWN)
+            if isinstance(attribute, (property, classmethod, staticmethod)):
                 return getattr(holder, node.attr, _UNKNOWN)
-            if inspect.isroutine(found) and not inspect.isroutine(holder):
+            if inspect.isroutine(attribute) and not inspect.isroutine(holder):
                 return getattr(holder, node.attr, _UNKNOWN)
-            return found if found is not _UNKNOWN else getattr(holder, node.attr, _UNKNOWN)
+            return attribute if attribute is not _UNKNOWN else getattr(holder, node.attr, _UNKNOWN)
         if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp,
                              ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Compare,
                              ast.JoinedStr, ast.GeneratorExp)):  # fmt: skip

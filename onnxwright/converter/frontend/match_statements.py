@@ -109,10 +109,10 @@ def _pattern(pattern: ast.pattern, subject: ast.expr) -> _Test:
         constant = ast.copy_location(ast.Constant(pattern.value), pattern)
         return _Test(_compared(subject, ast.Is(), constant, pattern), {})
     if isinstance(pattern, ast.MatchAs):
-        found = _Test(None, {}) if pattern.pattern is None else _pattern(pattern.pattern, subject)
+        test = _Test(None, {}) if pattern.pattern is None else _pattern(pattern.pattern, subject)
         if pattern.name is not None:
-            found.binds[pattern.name] = subject
-        return found
+            test.binds[pattern.name] = subject
+        return test
     if isinstance(pattern, ast.MatchOr):
         return _alternatives(pattern, subject)
     if isinstance(pattern, ast.MatchSequence):
@@ -177,10 +177,10 @@ def _sequence(pattern: ast.MatchSequence, subject: ast.expr) -> _Test:
             if one.name is not None:
                 binds[one.name] = ast.copy_location(ast.List(rest, ast.Load()), one)
             continue
-        found = _pattern(one, next(items))
-        binds.update(found.binds)
-        if found.test is not None:
-            tests.append(found.test)
+        test = _pattern(one, next(items))
+        binds.update(test.binds)
+        if test.test is not None:
+            tests.append(test.test)
     if not tests:
         return _Test(None, binds)
     return _Test(_joined(ast.And(), tests, pattern), binds)

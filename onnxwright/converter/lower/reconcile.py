@@ -84,10 +84,10 @@ def _convert(
     inputs = [None if v is None else (b.recorder.type_of(v), _array(b, v)) for v in node.inputs]
     attributes = list(node.attributes.values())
     count = len(node.outputs)
-    made = b.convert_call(op.name, inputs, attributes, count, op.version, target)
-    if isinstance(made, str):
-        not_convertible(made)
-    _splice(b, nodes, node, made)
+    converted = b.convert_call(op.name, inputs, attributes, count, op.version, target)
+    if isinstance(converted, str):
+        not_convertible(converted)
+    _splice(b, nodes, node, converted)
 
 
 def _array(b: GraphBackend, value: ir.Value) -> np.ndarray[Any, Any] | None:

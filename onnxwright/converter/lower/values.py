@@ -109,8 +109,8 @@ class ShapeTuple(tuple[Any, ...], Promotable):  # noqa: SLOT001 - it carries its
         """The shape as a tensor: a constant if known, else one Shape op."""
         if all(isinstance(d, int) for d in self):
             return b.constant(np.array(list(self), dtype=np.int64))
-        made: GraphValue = emit1(b, "Shape", (self.of,))
-        return made
+        shape: GraphValue = emit1(b, "Shape", (self.of,))
+        return shape
 
 
 class RunTimeContainer(Promotable):

@@ -200,8 +200,8 @@ def _loop(
 def _never_stacked(op: Op, body: Any, carried: Sequence[Any], columns: int) -> tuple[Any, ...]:
     """What a loop without iterations stacks: no rows, of the type one iteration would give."""
     try:
-        found = body(wrap(np.array(0, np.int64)), *carried)
-        rows = [_as_result(op, "body", r) for r in found[len(carried) :]]
+        results = body(wrap(np.array(0, np.int64)), *carried)
+        rows = [_as_result(op, "body", r) for r in results[len(carried) :]]
     except Exception:  # noqa: BLE001 - the iteration was not meant to happen
         rows = []
     rows += [wrap(np.zeros((), np.float32))] * (columns - len(rows))

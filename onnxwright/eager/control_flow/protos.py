@@ -122,16 +122,16 @@ def attribute_values(node: onnx.NodeProto, outer: Mapping[str, Any]) -> dict[str
     Returns:
         Name -> value; a reference to an attribute that is not given is left out.
     """
-    found = {}
+    values = {}
     for proto in node.attribute:
         if proto.ref_attr_name:
             if proto.ref_attr_name in outer:
-                found[proto.name] = outer[proto.ref_attr_name]
+                values[proto.name] = outer[proto.ref_attr_name]
         else:
             value = attribute_value(proto, outer)
             if value is not None:  # without a type and a value it is as if it were not given
-                found[proto.name] = value
-    return found
+                values[proto.name] = value
+    return values
 
 
 def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:

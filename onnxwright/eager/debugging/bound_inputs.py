@@ -68,9 +68,9 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 def _with_length(tensor: TensorProto) -> TensorProto:
     """A tensor in a file, with the length of its data: the file may have more."""
-    made = copy.deepcopy(tensor)
-    made.external_data.add(key="length", value=str(_stored_bytes(tensor)))
-    return made
+    longer = copy.deepcopy(tensor)
+    longer.external_data.add(key="length", value=str(_stored_bytes(tensor)))
+    return longer
 
 
 def _stored_bytes(tensor: TensorProto) -> int:

@@ -179,10 +179,10 @@ class Widened(Prepared):
             x.astype(np.float32) if isinstance(x, np.ndarray) and d is not None else x
             for x, d in zip(inputs, self.elements, strict=True)
         ]
-        found = super().__call__(wide)
+        results = super().__call__(wide)
         return [
             r.astype(d.numpy) if isinstance(r, np.ndarray) and d is not None else r
-            for r, d in zip(found, self.results, strict=True)
+            for r, d in zip(results, self.results, strict=True)
         ]
 
 

@@ -309,18 +309,18 @@ class CompiledModel:
 
     def _value(self, name: str, kind: OnnxType | None, value: Any) -> Value:
         if isinstance(value, np.ndarray) and isinstance(kind, TensorType):
-            made: Value = as_array(value)
+            array: Value = as_array(value)
         else:
             foreign_array = foreign.to_array(value)
             if foreign_array is not None:
-                made = foreign_array
+                array = foreign_array
             elif isinstance(kind, TensorType) and not isinstance(value, tensor.Tensor):
-                made = as_array(value, None if _has_dtype(value) else kind.dtype)
+                array = as_array(value, None if _has_dtype(value) else kind.dtype)
             else:
-                made = raw_value(foreign.own_sequence(value))
-        if not fits(type_of_value(made), kind):
-            self._bad(f"`{name}` is {type_of_value(made)}, the model wants {kind}")
-        return made
+                array = raw_value(foreign.own_sequence(value))
+        if not fits(type_of_value(array), kind):
+            self._bad(f"`{name}` is {type_of_value(array)}, the model wants {kind}")
+        return array
 
     def _bad(self, reason: str) -> NoReturn:
         fail(

@@ -113,15 +113,15 @@ def _count(b: Backend[V], x: V, axes: list[int] | None) -> V:
             total = int(np.prod([d for d in shape if isinstance(d, int)], dtype=np.int64))
             return b.constant(np.array(total, dtype.numpy))
         return cast(b, emit1(b, "Size", (x,)), dtype)
-    found: int | V = 1
+    count: int | V = 1
     for axis in axes:
         size = size_of(b, x, axis)
-        if isinstance(found, int) and isinstance(size, int):
-            found *= size
+        if isinstance(count, int) and isinstance(size, int):
+            count *= size
         else:
-            sides = [int_constant(b, s) if isinstance(s, int) else s for s in (found, size)]
-            found = emit1(b, "Mul", sides)
-    value = int_constant(b, found) if isinstance(found, int) else found
+            sides = [int_constant(b, s) if isinstance(s, int) else s for s in (count, size)]
+            count = emit1(b, "Mul", sides)
+    value = int_constant(b, count) if isinstance(count, int) else count
     return cast(b, value, dtype)
 
 
@@ -150,8 +150,8 @@ def _extreme(function: str, op: str) -> Callable[..., V]:
         _not_empty(b, function, value, axes)
         dtype = dtype_of(b, value)
         if dtype is DType.BOOL:
-            made = reduce(b, op, cast(b, value, DType.INT32), axes, keepdims)
-            return cast(b, made, DType.BOOL)
+            narrow = reduce(b, op, cast(b, value, DType.INT32), axes, keepdims)
+            return cast(b, narrow, DType.BOOL)
         found = reduce(b, op, value, axes, keepdims)
         if axes == [] or (dtype is not None and not dtype.is_float):
             return found

@@ -140,10 +140,10 @@ ENTRIES: tuple[Entry, ...] = (
 
 
 def _in_numpy(path: str) -> Any:
-    found: Any = np
+    function: Any = np
     for part in path.split("."):
-        found = getattr(found, part, None)
-    return found
+        function = getattr(function, part, None)
+    return function
 
 
 METHODS: dict[str, Entry] = {e.name: e for e in ENTRIES if e.is_method}
@@ -245,8 +245,8 @@ def no_function(b: Backend[Any], function: Any) -> NoReturn:
 
 def _near(name: str) -> str:
     known = [f for e in ENTRIES for f in e.functions]
-    found = difflib.get_close_matches(name, known, 1, 0.75)
-    return f"`np.{found[0]}` is there; " if found else ""
+    near = difflib.get_close_matches(name, known, 1, 0.75)
+    return f"`np.{near[0]}` is there; " if near else ""
 
 
 def _call(b: Backend[Any], entry: Entry, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -95,8 +95,8 @@ def softmax_of_one_axis(op: Ops, call: Call) -> Any:
     if axis == -1 or (rank is not None and axis == rank - 1):
         return call.same(op, None, {"axis": -1})
     flat = op.Flatten(x, axis=axis)
-    made = call.same(op, [flat], {"axis": -1})
-    return op.Reshape(made[0], op.Shape(x))
+    softmax = call.same(op, [flat], {"axis": -1})
+    return op.Reshape(softmax[0], op.Shape(x))
 
 
 @up(20, "DFT")
@@ -124,8 +124,8 @@ def scan_without_batches(op: Ops, call: Call) -> Any:
     backend = op.backend
 
     def each(*values: Any) -> Any:
-        made = backend.emit(op.opset["Scan"], list(values), attributes, count)
-        return tuple(made)
+        results = backend.emit(op.opset["Scan"], list(values), attributes, count)
+        return tuple(results)
 
     return backend.emit(
         op.opset["Scan"], inputs, {"body": each, "num_scan_inputs": len(inputs)}, count

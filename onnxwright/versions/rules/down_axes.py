@@ -130,12 +130,12 @@ def top_k_of_the_largest(op: Ops, call: Call) -> Any:
     if attributes.get("axis", -1) < -1:
         attributes["axis"] += call.rank(0)
     if call.attr("largest", 1) == 0:
-        made = call.same(op, [op.Neg(x), call.input(1)], attributes)
-        values = op.Neg(made[0])
+        results = call.same(op, [op.Neg(x), call.input(1)], attributes)
+        values = op.Neg(results[0])
     else:
-        made = call.same(op, [x, call.input(1)], attributes)
-        values = made[0]
-    return [values, made[1]]
+        results = call.same(op, [x, call.input(1)], attributes)
+        values = results[0]
+    return [values, results[1]]
 
 
 @down(10, "TopK")
@@ -219,12 +219,12 @@ def limits_become_attributes(op: Ops, call: Call) -> Any:
     if not any(computed) and not crossed:
         attributes = {n: v for n, v in zip(("min", "max"), values) if v is not None}
         return call.same(op, [call.input(0)], attributes)
-    made = call.input(0)
+    clipped = call.input(0)
     if call.has(1):
-        made = op.Max(made, call.input(1))
+        clipped = op.Max(clipped, call.input(1))
     if call.has(2):
-        made = op.Min(made, call.input(2))
-    return [made]
+        clipped = op.Min(clipped, call.input(2))
+    return [clipped]
 
 
 @down(11, "ScatterElements")
@@ -247,8 +247,8 @@ def softmax_of_a_matrix(op: Ops, call: Call) -> Any:
     rank = call.rank(0)
     order = list(range(rank))
     order.append(order.pop(axis))
-    made = call.same(op, [op.Transpose(x, perm=order)], {"axis": rank - 1})
-    return [op.Transpose(made[0], perm=[order.index(n) for n in range(rank)])]
+    softmax = call.same(op, [op.Transpose(x, perm=order)], {"axis": rank - 1})
+    return [op.Transpose(softmax[0], perm=[order.index(n) for n in range(rank)])]
 
 
 @down(20, "DFT")
@@ -269,13 +269,13 @@ def whole_shape(op: Ops, call: Call) -> Any:
     start, end = call.attr("start", 0), call.attr("end")
     if not start and end is None:
         return call.same(op, None, {})
-    made = call.same(op, None, {})
+    shape = call.same(op, None, {})
     rank = call.input(0).rank
     if rank is not None:
         # Clamped, as Shape has it.
         start, end, _ = slice(start, end).indices(rank)
         end = max(start, end)
-    return [op.Slice(made[0], [start], [2**31 - 1 if end is None else end])]
+    return [op.Slice(shape[0], [start], [2**31 - 1 if end is None else end])]
 
 
 @down(14, "Reshape")
@@ -283,16 +283,16 @@ def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
     """Without `allowzero` a 0 copies a size.  Source: ONNX Reshape 14."""
     if not call.given("allowzero"):
         return KEEP
-    made = call.same(op, None, call.without("allowzero"))
+    reshaped = call.same(op, None, call.without("allowzero"))
     if not call.attr("allowzero", 0):
-        return made
+        return reshaped
     known = call.constants(1)
     sizes: Any = known.tolist() if known is not None else call.input(1).dims
     before = call.input(0).shape or ()
     if not isinstance(sizes, (list, tuple)):
         sizes = [None]
     if -1 in sizes:
-        return made  # then no other size may be 0
+        return reshaped  # then no other size may be 0
     for n, size in enumerate(sizes):
         if isinstance(size, int) and size != 0:
             continue
@@ -302,7 +302,7 @@ def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
                 "`allowzero=1` came with opset 14, and the sizes may be 0",
                 "say that no size is 0 with `assume={'nonempty'}`, or fix the sizes",
             )
-    return made
+    return reshaped
 
 
 @down(12, "Constant")
@@ -335,8 +335,8 @@ def scan_of_a_batch(op: Ops, call: Call) -> Any:
         attributes["directions"] = list(directions)
     inputs = [None, *(op.Unsqueeze(v, axes=[0]) for v in call.inputs if v is not None)]
     backend: Any = op.backend
-    made = backend.build(op.opset["Scan"], None, inputs, attributes, call.count)
-    return [op.Squeeze(v, axes=[0]) for v in made]
+    results = backend.build(op.opset["Scan"], None, inputs, attributes, call.count)
+    return [op.Squeeze(v, axes=[0]) for v in results]
 
 
 @down(9, "ConstantOfShape")

@@ -121,9 +121,9 @@ def _scales(call: Call) -> Any:
         if sizes is None or any(not isinstance(d, int) or d == 0 for d in shape):
             return None
         before = np.array(shape, dtype=np.int64)
-        found = (np.array(sizes) / before).astype(np.float32)
-        back = np.floor(found * before).astype(np.int64).tolist()
-        return found if back == sizes else None
+        scales = (np.array(sizes) / before).astype(np.float32)
+        back = np.floor(scales * before).astype(np.int64).tolist()
+        return scales if back == sizes else None
     return call.constant(2)
 
 

@@ -28,8 +28,8 @@ def einsum_by_products(op: Ops, call: Call) -> Any:
         _summed(op, (call.input(n), part), set(out).union(*parts[:n], *parts[n + 1 :]))
         for n, part in enumerate(parts)
     ]
-    made = _product(op, *terms, out=out) if len(terms) == 2 else None
-    return _ordered(op, made or _by_elements(op, terms, out), out)
+    term = _product(op, *terms, out=out) if len(terms) == 2 else None
+    return _ordered(op, term or _by_elements(op, terms, out), out)
 
 
 def _summed(op: Ops, term: Term, kept: set[str]) -> Term:
@@ -79,8 +79,8 @@ def _ordered(op: Ops, term: Term, letters: str) -> GraphValue:
     value, given = term
     if given == letters:
         return value
-    made: GraphValue = op.Transpose(value, perm=[given.index(c) for c in letters])
-    return made
+    ordered: GraphValue = op.Transpose(value, perm=[given.index(c) for c in letters])
+    return ordered
 
 
 __all__: list[str] = []

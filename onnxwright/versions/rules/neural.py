@@ -33,8 +33,8 @@ def batch_norm_says_training(op: Ops, call: Call) -> Any:
     Source: ONNX BatchNormalization 9 and 14.
     """
     if not any(call.used[1:]):
-        made = op.backend.emit(op.opset["BatchNormalization"], call.inputs, call.attributes, 1)
-        return [made[0]]
+        results = op.backend.emit(op.opset["BatchNormalization"], call.inputs, call.attributes, 1)
+        return [results[0]]
     if any(call.used[3:]):
         raise Refused("its outputs `saved_mean` and `saved_var` have no newer equivalent")
     attributes = call.without(training_mode=1)
@@ -57,8 +57,8 @@ def dropout_mask_is_bool(op: Ops, call: Call) -> Any:
     """The mask is BOOL; before, it had the type of the data.  Source: ONNX Dropout 7 and 10."""
     if not any(call.used[1:]):
         return KEEP
-    made = call.same(op)
-    return [made[0], op.Cast(made[1], to=int(call.dtype(0)))]
+    results = call.same(op)
+    return [results[0], op.Cast(results[1], to=int(call.dtype(0)))]
 
 
 @up(12, "Dropout")

@@ -214,8 +214,8 @@ def _scores(
         "aggregate_function": _AGGREGATES.index(aggregate),
         "post_transform": _TRANSFORMS.index(transform if inside else "NONE"),
     }
-    made: GraphValue = op.backend.emit(op.opset["TreeEnsemble"], [x], attributes, 1)[0]
-    return made if inside else _transformed(std, made, transform)
+    scores: GraphValue = op.backend.emit(op.opset["TreeEnsemble"], [x], attributes, 1)[0]
+    return scores if inside else _transformed(std, scores, transform)
 
 
 def _transformed(std: Ops, scores: GraphValue, transform: str) -> GraphValue:

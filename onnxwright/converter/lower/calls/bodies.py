@@ -141,13 +141,13 @@ def _parameter_names(body: Any, given: int = 0) -> list[str]:
         own = inspect.signature(function, follow_wrapped=False).parameters.values()
         params = [(p.name, p.kind.name) for p in own if p.default is inspect.Parameter.empty]
         star, keywords = "VAR_POSITIONAL", "VAR_KEYWORD"
-    found: list[str] = []
+    names: list[str] = []
     for name, kind in params:
         if kind == star:
-            found += [f"{name}_{n}" for n in range(len(found), given)]
+            names += [f"{name}_{n}" for n in range(len(names), given)]
         elif kind != keywords:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _parameter_annotations(body: Any) -> dict[str, object]:
@@ -156,8 +156,8 @@ def _parameter_annotations(body: Any) -> dict[str, object]:
         params = body.function.params
         return {p.name: p.annotation for p in params if p.annotation is not None}
     function = body.function if is_script(body) else body
-    found: dict[str, object] = getattr(function, "__annotations__", {})
-    return found
+    annotations: dict[str, object] = getattr(function, "__annotations__", {})
+    return annotations
 
 
 def name_of(body: Any) -> str:

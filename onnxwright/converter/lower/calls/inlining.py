@@ -36,13 +36,13 @@ def inline_python(
     for name, value in bound.arguments.items():
         if name not in given:
             low.regions.from_outside(value)
-    made = front(function)
+    stages = front(function)
     with low.context.entering(function, function.__name__, span, _HELPER_DEPTH):
         frame = Frame(
-            function.__name__, made.own_names, OuterNames(function), dict(bound.arguments)
+            function.__name__, stages.own_names, OuterNames(function), dict(bound.arguments)
         )
-        with room_for(len(low.callers) * 4 + made.parsed.depth):
-            return run_body(low, frame, made.body, span)
+        with room_for(len(low.callers) * 4 + stages.parsed.depth):
+            return run_body(low, frame, stages.body, span)
 
 
 def _own_signature(function: FunctionType) -> inspect.Signature:

@@ -333,14 +333,14 @@ def _changed_list(low: Lowering, x: RunTimeList, method: str, node: hir.Call) ->
     items = args
     if method == "extend" and len(args) == 1:
         items = items_of(low, args[0], node.span)
-    made = None
+    result = None
     if not node.keywords and (method != "append" or len(args) == 1):
-        made = changed(low.at(node.span), x, method, args, items)
-    if made is None:
+        result = changed(low.at(node.span), x, method, args, items)
+    if result is None:
         advice = f"these are there: {', '.join(METHODS)}"
         what = f"does not have `{method}` with these arguments"
         fail(control_flow.RunTimeListUse(name=x.name, what=what, advice=advice, span=node.span))
-    return made
+    return result
 
 
 # Methods of containers that only put values in or hand them out, tensors too.

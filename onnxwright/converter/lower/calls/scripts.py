@@ -57,12 +57,12 @@ def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span
 
 def inline_script(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> Any:
     """The body of a script in place of the call."""
-    made = front(script.function, script.source_text)
-    frame = Frame(script.name, made.own_names, OuterNames(script.function), dict(given))
+    stages = front(script.function, script.source_text)
+    frame = Frame(script.name, stages.own_names, OuterNames(script.function), dict(given))
     before = low.b.opset
-    low.b.opset = sugar_opset(script, made, low.context) or before
+    low.b.opset = sugar_opset(script, stages, low.context) or before
     try:
-        return run_body(low, frame, made.body, span)
+        return run_body(low, frame, stages.body, span)
     finally:
         low.b.opset = before
 
@@ -96,8 +96,8 @@ def generic_error(low: Lowering, script: Script) -> ScriptError | None:
             low.context.results[key] = low.lower_callee(script, low.context, [called])
         except ScriptError as error:
             low.context.results[key] = error
-    found = low.context.results[key]
-    return found if isinstance(found, ScriptError) else None
+    result = low.context.results[key]
+    return result if isinstance(result, ScriptError) else None
 
 
 # -- call nodes ------------------------------------------------------------------------------------
@@ -198,8 +198,8 @@ def _tensor_argument(
         like = _same_variable(script, p, given)
     if dtype is None and like is None:
         dtype = result.met.get(p.name)
-    made: GraphValue = as_value(b, value, dtype=dtype, like=like)
-    return made
+    tensor: GraphValue = as_value(b, value, dtype=dtype, like=like)
+    return tensor
 
 
 def _same_variable(script: Script, p: Param, given: dict[str, Any]) -> GraphValue | None:

@@ -41,8 +41,8 @@ def evaluate_comprehension(low: Lowering, node: hir.Comprehension) -> Any:
     if node.kind == "dict":
         return low.regions.own(dict(pairs))
     items = [element for element, _ in pairs]
-    made = low.python(node.span, set, items) if node.kind == "set" else items
-    return low.regions.own(made)
+    result = low.python(node.span, set, items) if node.kind == "set" else items
+    return low.regions.own(result)
 
 
 def _clauses(

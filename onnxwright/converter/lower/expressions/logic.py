@@ -83,8 +83,8 @@ def compare(low: Lowering, op: str, x: Any, y: Any, span: Span) -> Any:
         same = identical(low, x, y, span)
         return same if op == "is" else negate(low, same)
     if op in ("in", "not_in"):
-        found = membership(low, x, y, span)
-        return found if op == "in" else negate(low, found)
+        result = membership(low, x, y, span)
+        return result if op == "in" else negate(low, result)
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
         if is_dynamic(x) or is_dynamic(y):
             return compare_items(low, op, x, y, span)

@@ -146,16 +146,16 @@ class Carried:
             if isinstance(slot, ListSlot):
                 self._enter_list(slot)
                 continue
-            made = b.recorder.input(
+            entered = b.recorder.input(
                 slot.name if not slot.name.startswith(hir.INTERNAL) else "carried", slot.kind.kind
             )
             init = slot.init
-            slot.inside = joined(b.wrap(made, slot.kind.kind, slot.kind.weak), init)
+            slot.inside = joined(b.wrap(entered, slot.kind.kind, slot.kind.weak), init)
             if slot.like is not None:
-                b.recorder.info(made).same_dtype_as = slot.like.value
+                b.recorder.info(entered).same_dtype_as = slot.like.value
             elif isinstance(init, GraphValue) and init.weak is None and slot.kind.dtype is None:
                 same = b.recorder.same_dtype_as(init.value) or init.value
-                b.recorder.info(made).same_dtype_as = same
+                b.recorder.info(entered).same_dtype_as = same
         for name in self.s.carried:
             if name in self.shape:
                 env[name] = map_leaves(self.shape[name], _inside)

@@ -110,9 +110,9 @@ def _emit_loop(
             detach(node)
         state.finish(low.frame.env, [])
         return
-    made = b.emit(b.opset["Loop"], (trip, first, *inits), {"body": graph}, count)
+    results = b.emit(b.opset["Loop"], (trip, first, *inits), {"body": graph}, count)
     values = []
-    for value, slot, init in zip(made, slots, [*inits, *[None] * count], strict=False):
+    for value, slot, init in zip(results, slots, [*inits, *[None] * count], strict=False):
         if init is None:
             values.append(_scan_output(low, value, slot, body))
             continue

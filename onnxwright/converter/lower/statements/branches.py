@@ -276,15 +276,15 @@ def placeholder(low: Lowering, kind: LeafType, like: Any) -> GraphValue:
     b = low.b
     if isinstance(kind.kind, SequenceType) and isinstance(kind.kind.elem, TensorType):
         dtype = kind.kind.elem.dtype
-        made: GraphValue = emit1(b, "SequenceEmpty", (), dtype=int(dtype or 1))
-        return made
+        empty: GraphValue = emit1(b, "SequenceEmpty", (), dtype=int(dtype or 1))
+        return empty
     dtype = kind.dtype
     if dtype is None:
         known = witness(low, like, b.recorder.scope)
         if known is None:
             fail(messages.ExitNeedsType(span=b.here()))
-        made = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), known))
-        return made
+        empty = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), known))
+        return empty
     shape = kind.kind.shape if isinstance(kind.kind, TensorType) else None
     dims = [d if isinstance(d, int) else 0 for d in shape or ()]
     if int(np.prod(dims, dtype=np.int64)) > 16:
