@@ -253,15 +253,15 @@ class AtenFunction:
 
     def _prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments by the rule, and make values of numbers where the body wants them."""
-        given = [name for name in self.tensors if type(arguments[name]) in DEFAULT_TYPES]
-        if not given:
+        plain_numbers = [name for name in self.tensors if type(arguments[name]) in DEFAULT_TYPES]
+        if not plain_numbers:
             return self.rule.prepare(op, arguments)
         promoted = self.rule.promoted
-        for name in given:
+        for name in plain_numbers:
             if name not in promoted:
                 wrap_number(op, arguments, name, DEFAULT_TYPES[type(arguments[name])])
         dtype = self.rule.prepare(op, arguments)
-        for name in given:
+        for name in plain_numbers:
             if type(arguments[name]) in DEFAULT_TYPES:
                 common = computed_type([arguments[other] for other in promoted])
                 wrap_number(op, arguments, name, common)

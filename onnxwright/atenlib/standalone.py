@@ -107,8 +107,8 @@ def emit(
     """
     backend = AtenTracingBackend(Recorder(), Opset("", opset_version))
     inputs = _Inputs(backend)
-    given = {k: _deep(inputs.change, k, v) for k, v in arguments.items()}
-    results = function(inputs.op, **given)
+    types = {k: _deep(inputs.change, k, v) for k, v in arguments.items()}
+    results = function(inputs.op, **types)
     several = list(results) if isinstance(results, (list, tuple)) else [results]
     packed = [pack(inputs.op, r) if isinstance(r, Complex) else r for r in several]
     values = [v if is_value(v) else inputs.op.constant(np.array(v)) for v in packed]
@@ -171,10 +171,10 @@ def run(
         flat.append(x)
         return _entered(x)
 
-    given = [_deep(enter, "", a) for a in args]
+    values = [_deep(enter, "", a) for a in args]
     named = {k: _deep(enter, k, v) for k, v in kwargs.items()}
     with select.frame(backend.opset, "aten", backend):
-        result = function(AtenOps(backend), *given, **named)
+        result = function(AtenOps(backend), *values, **named)
     return foreign.give_back(_left(result), foreign.kind_of(flat, inside=False))
 
 

@@ -82,9 +82,9 @@ def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
 
 
 def _run(given: Namespace) -> int:
-    known = commands_of(given.grammar)
+    listed = commands_of(given.grammar)
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
-    print(writers[given.shell](known), end="")
+    print(writers[given.shell](listed), end="")
     return OK
 
 

@@ -46,8 +46,8 @@ def find_difference(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> Mismatch 
     """
     unknown = sorted(set(parts) - set(Strictness.names()))
     if unknown:
-        known = ", ".join(Strictness.names())
-        raise TypeError(f"unknown keyword `{unknown[0]}`; the parts to compare are: {known}")
+        names = ", ".join(Strictness.names())
+        raise TypeError(f"unknown keyword `{unknown[0]}`; the parts to compare are: {names}")
     if isinstance(a, Script) and isinstance(b, Script):
         # Two scripts of one file never have the same name or the same Python lines.
         parts = {**_OF_SCRIPTS, **parts}

@@ -77,10 +77,10 @@ class _Refiner:
                 ("value", name if named else "", value.input_index, outs, value.tensor is not None)
             )
         for node in graph.nodes:
-            given: list[Any] = []
+            colors: list[Any] = []
             if self.features.attributes:
-                given = sorted((x.name, repr(_plain(x))) for x in node.proto.attribute)
-            self.color[node] = self._id(("node", node.key, tuple(given), len(node.outputs)))
+                colors = sorted((x.name, repr(_plain(x))) for x in node.proto.attribute)
+            self.color[node] = self._id(("node", node.key, tuple(colors), len(node.outputs)))
             for graphs in node.subgraphs.values():
                 for inner in graphs:
                     self.label(inner)

@@ -139,9 +139,9 @@ def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
             come = len(block.added) + len(block.rewired)
             here = Block(block.removed + block.rewired, block.added + block.rewired)
             key = (", ".join(names), here.line())
-            known = rows.get(key, RuleRow(*key, 0, 0, 0))
-            before, after = known.before + gone, known.after + come
-            rows[key] = RuleRow(*key, known.times + 1, before, after)
+            row = rows.get(key, RuleRow(*key, 0, 0, 0))
+            before, after = row.before + gone, row.after + come
+            rows[key] = RuleRow(*key, row.times + 1, before, after)
     if not any(rules for rules, _ in rows):
         return []
     return sorted(rows.values(), key=lambda r: (not r.rules, r.after - r.before))

@@ -399,8 +399,8 @@ def _attributes(a: ProtoNode, b: ProtoNode) -> Iterable[str]:
     for name in [*ones, *(n for n in others if n not in ones)]:
         x, y = ones.get(name), others.get(name)
         if x is None or y is None or not same_attribute(x, y, ("", "")):
-            given = x if y is None else y if x is None else None
-            same = given is not None and _is_default(a, given)
+            attribute = x if y is None else y if x is None else None
+            same = attribute is not None and _is_default(a, attribute)
             note = " (which means the same)" if same else ""
             yield f"attribute {name}: {value_of(x)} -> {value_of(y)}{note}"
 
@@ -411,10 +411,10 @@ def _is_default(node: ProtoNode, given: onnx.AttributeProto) -> bool:
         schema = onnx.defs.get_schema(node.proto.op_type, node.key[0])
     except onnx.defs.SchemaError:
         return False
-    known = schema.attributes.get(given.name)
-    if known is None or not known.default_value.type:
+    schema_attribute = schema.attributes.get(given.name)
+    if schema_attribute is None or not schema_attribute.default_value.type:
         return False
-    return same_attribute(known.default_value, given, ("", ""))
+    return same_attribute(schema_attribute.default_value, given, ("", ""))
 
 
 def _described(a: ProtoNode, b: ProtoNode) -> list[str]:

@@ -125,13 +125,13 @@ class Fingerprinter:
     def itself(self, node: ProtoNode) -> tuple[Hashable, ...]:
         """A node without its surroundings: the operator, the attributes, how much it makes."""
         if self.level is Level.SHAPED:
-            given: Hashable = tuple(sorted(a.name for a in node.proto.attribute))
+            names: Hashable = tuple(sorted(a.name for a in node.proto.attribute))
         else:
-            given = self.matching.attributes.get(node)
-            if given is None:
-                given = tuple(sorted((a.name, repr(_plain(a))) for a in node.proto.attribute))
-                self.matching.attributes[node] = given
-        return (node.key, given, len(node.outputs))
+            names = self.matching.attributes.get(node)
+            if names is None:
+                names = tuple(sorted((a.name, repr(_plain(a))) for a in node.proto.attribute))
+                self.matching.attributes[node] = names
+        return (node.key, names, len(node.outputs))
 
     def local(self, node: ProtoNode) -> Hashable:
         """A node with the constants it reads."""

@@ -68,9 +68,9 @@ class Diagnostic:
         code = cls.__dict__.get("code")
         if code:
             # A module that is run again has the same qualified names, which is not a clash.
-            known = CATALOGUE.get(code)
-            if known is not None and _path(known) != _path(cls):
-                raise AssertionError(f"{code} is both {_path(known)} and {_path(cls)}")
+            entry = CATALOGUE.get(code)
+            if entry is not None and _path(entry) != _path(cls):
+                raise AssertionError(f"{code} is both {_path(entry)} and {_path(cls)}")
             CATALOGUE[code] = cls
 
     def facts(self) -> dict[str, object]:

@@ -123,8 +123,8 @@ def _inside(file: Path, folder: Path) -> str | None:
 @functools.cache
 def _standard_library() -> tuple[Path, ...]:
     paths = sysconfig.get_paths()
-    known = (paths["stdlib"], paths["platstdlib"], str(Path(os.__file__).parent))
-    return tuple(map(Path, dict.fromkeys(known)))
+    folders = (paths["stdlib"], paths["platstdlib"], str(Path(os.__file__).parent))
+    return tuple(map(Path, dict.fromkeys(folders)))
 
 
 @functools.cache

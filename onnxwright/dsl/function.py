@@ -106,8 +106,8 @@ class ScriptFunction(Conversions, Generic[P, R]):
         self.trace_only = trace_only
         self.model_options = dict(model_options or {})
         if self.model_options:
-            known = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
-            unknown = [n for n in self.model_options if n not in known - _WITH_DETAILS]
+            options = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
+            unknown = [n for n in self.model_options if n not in options - _WITH_DETAILS]
             if unknown:
                 raise TypeError(f"script() and to_model_proto() have no option {unknown[0]!r}")
         self.__wrapped__ = function

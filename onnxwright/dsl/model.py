@@ -213,10 +213,10 @@ def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.Function
 
 
 def _check_names(script: Script, options: ModelOptions) -> None:
-    known = [p.name for p in script.signature.attributes]
+    names = [p.name for p in script.signature.attributes]
     for name in options.attributes:
-        if name not in known:
-            shown = ", ".join(known) or "none"
+        if name not in names:
+            shown = ", ".join(names) or "none"
             fail(
                 messages.UnknownArgument(
                     function=script.name, what="attribute", name=name, known=shown
@@ -275,9 +275,9 @@ def _assemble(
         metadata_props=dict(options.metadata),
     )
     made = model_to_proto(model)
-    known = {(f.domain, f.name, f.overload) for f in made.functions}
+    keys = {(f.domain, f.name, f.overload) for f in made.functions}
     add_initializers(made.graph, main.recorder.scopes[0].initializers)
-    made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in known)
+    made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in keys)
     return made
 
 

@@ -92,13 +92,13 @@ def input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
         if p.name not in types and for_all is not None:
             if not adapters.complete(input_type(p)):
                 types[p.name] = for_all
-        given = types.get(p.name)
-        if given is not None and isinstance(p.spec, ValueSpec) and p.spec.types:
+        kind = types.get(p.name)
+        if kind is not None and isinstance(p.spec, ValueSpec) and p.spec.types:
             allowed = p.spec.types
-            if not any(fits(given, k) or fits(k, given) for k in allowed):
+            if not any(fits(kind, k) or fits(k, kind) for k in allowed):
                 fail(
                     messages.TypesContradict(
-                        what="input", name=p.name, known=str(p.spec), given=str(given)
+                        what="input", name=p.name, known=str(p.spec), given=str(kind)
                     )
                 )
     return types
@@ -177,9 +177,9 @@ def value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[st
             types[name] = refined
     for name, annotation in options.value_infos.items():
         if name not in main.values:
-            known = ", ".join(sorted(main.values)[:12])
+            names = ", ".join(sorted(main.values)[:12])
             fail(
-                messages.UnknownArgument(function=script.name, what="value", name=name, known=known)
+                messages.UnknownArgument(function=script.name, what="value", name=name, known=names)
             )
         kind = type_of(annotation)
         inferred = main.types.get(name)

@@ -206,8 +206,8 @@ class _Writer:
                 if p.default is EMPTY or p.default is None:
                     made.attribute.append(name)
                 else:
-                    given = adapters.attribute(name, p.default, p.spec.kind)
-                    made.attribute_proto.append(ir.to_proto(given))
+                    attribute = adapters.attribute(name, p.default, p.spec.kind)
+                    made.attribute_proto.append(ir.to_proto(attribute))
         if renamed:
             _rename_references(made.node, renamed)
         imports = self.details.opset_imports
@@ -291,11 +291,11 @@ class _Writer:
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
             info = infos[name] = onnx.ValueInfoProto(name=name)
-            given = details.types.get(python)
-            if isinstance(given, bytes):
-                info.type.ParseFromString(given)
-            elif given is not None:
-                spec = parse_annotation(given)
+            kind = details.types.get(python)
+            if isinstance(kind, bytes):
+                info.type.ParseFromString(kind)
+            elif kind is not None:
+                spec = parse_annotation(kind)
                 if isinstance(spec, ValueSpec) and spec.types:
                     info.type.CopyFrom(adapters.type_proto(spec.exact or spec.types[0]))
                 else:
@@ -346,9 +346,9 @@ class _Writer:
         node.MergeFromString(facts.get("extra", b""))
 
     def _note(self, graph: onnx.GraphProto, name: str, seen: set[str]) -> None:
-        known = self._infos.get(name)
-        if known is not None and name not in seen:
-            graph.value_info.append(known)
+        info = self._infos.get(name)
+        if info is not None and name not in seen:
+            graph.value_info.append(info)
             seen.add(name)
 
     def _finish_inner(self, graph: onnx.GraphProto, place: str) -> None:

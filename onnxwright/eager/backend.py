@@ -181,9 +181,9 @@ def run(
         if implementation is not None:
             return implementation.run(evaluator, run, op, inputs, attributes, outputs)
     if op.name == "Constant" and op.domain == "":
-        known = node_model.constant_array(attributes)
-        if known is not None:
-            return [known]
+        array = node_model.constant_array(attributes)
+        if array is not None:
+            return [array]
     results = evaluator.run_op(op, inputs, attributes, outputs)
     return custom.checked(evaluator_name(evaluator), op, results, outputs)
 

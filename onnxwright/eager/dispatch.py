@@ -304,8 +304,8 @@ def _remember(
         return
     fast = FastCall(op, prepared, tuple(convert) or None)
     if arity.is_open(op.signature):
-        known = evaluator.fast.get(key)
-        by_count: dict[int | None, FastCall] = dict(known) if type(known) is dict else {}
+        entry = evaluator.fast.get(key)
+        by_count: dict[int | None, FastCall] = dict(entry) if type(entry) is dict else {}
         by_count[unpacked] = fast
         evaluator.remember(key, by_count)
     else:

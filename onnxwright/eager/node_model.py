@@ -245,8 +245,8 @@ def one_node_model(
     graph = model.graph
     graph.name = node.op_type
     graph.node.append(node)
-    given = [t is not None for t in types] if present is None else present
-    for n, (kind, there) in enumerate(zip(types, given, strict=True)):
+    present_inputs = [t is not None for t in types] if present is None else present
+    for n, (kind, there) in enumerate(zip(types, present_inputs, strict=True)):
         if there:
             info = graph.input.add()
             info.name = f"i{n}"

@@ -110,17 +110,17 @@ def _show(made: onnx.GraphProto, found: onnx.GraphProto, around: frozenset[str])
     typed |= {tensor.values.name for tensor in found.sparse_initializer}
     # A value of this graph without a type hides one of the graph around it.
     inside = {i.name for i in found.input} | {name for n in found.node for name in n.output}
-    known = typed | (around - inside)
+    shown = typed | (around - inside)
     changed = False
     for node, inferred in zip(made.node, found.node, strict=True):
         hidden = node.domain.startswith(_HIDDEN) and not node.domain.startswith(_INVALID)
-        if hidden and node.input and known.issuperset(node.input):
+        if hidden and node.input and shown.issuperset(node.input):
             node.domain = node.domain.removeprefix(_HIDDEN)
             changed = True
         for attr, other in zip(node.attribute, inferred.attribute, strict=True):
             pairs = zip((attr.g, *attr.graphs), (other.g, *other.graphs), strict=True)
             for graph, other_graph in pairs:
-                changed |= _show(graph, other_graph, frozenset(known))
+                changed |= _show(graph, other_graph, frozenset(shown))
     return changed
 
 

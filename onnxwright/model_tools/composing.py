@@ -83,8 +83,8 @@ def compose(
     results = _distinct([joined.get(v, v) for v in results], a, b)
     _move(a, b, free)
     if outputs is not None:
-        known = by_name(a.graph)
-        results = [find(known, n, "value", a.graph) for n in listed(outputs, "outputs")]
+        values = by_name(a.graph)
+        results = [find(values, n, "value", a.graph) for n in listed(outputs, "outputs")]
     a.graph.outputs.clear()
     a.graph.outputs.extend(results)
     a.ir_version = max(a.ir_version, b.ir_version)

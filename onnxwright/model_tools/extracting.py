@@ -89,8 +89,8 @@ def extract(
     for name, value in list(graph.initializers.items()):
         if value not in reads:
             del graph.initializers[name]
-    wanted = used_functions(source)
-    for function in [f for f in source.functions if f not in wanted]:
+    functions = used_functions(source)
+    for function in [f for f in source.functions if f not in functions]:
         del source.functions[function]
     return returned(source, model, output, same_interface=False)
 

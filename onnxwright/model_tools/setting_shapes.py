@@ -88,10 +88,10 @@ def _wanted(
     graph: ir.Graph, shapes: Mapping[str, Dims], dims: Mapping[str, int | str], before: Known
 ) -> dict[str, tuple[Any, ...] | None]:
     """The shapes that inputs are to have."""
-    known = {v.name or "": v for v in graph.inputs}
+    inputs = {v.name or "": v for v in graph.inputs}
     after = dict(before)
     for name, given in shapes.items():
-        find(known, name, "input", graph)
+        find(inputs, name, "input", graph)
         old = before[name]
         if isinstance(given, (str, int)) or not all(_is_dim(d) for d in given):
             fail(messages.BadModelArgument(

@@ -56,8 +56,8 @@ def _concat_shape(call: OpCall) -> Shape:
             if n == axis:
                 result[n] = dims.add(result[n], dim)
             elif result[n] != dim:
-                wanted = f"inputs that differ along axis {axis} only, with {{}} along axis {n}"
-                result[n] = same(result[n], dim, wanted)
+                expected = f"inputs that differ along axis {axis} only, with {{}} along axis {n}"
+                result[n] = same(result[n], dim, expected)
     return tuple(result)
 
 
@@ -140,8 +140,8 @@ def _split_types(call: OpCall) -> list[OnnxType | None]:
         raise ContradictionError(f"{len(sizes)} outputs, one for each size", call.count)
     whole = dims.total(sizes)
     if type(whole) is int and type(shape[axis]) is int and whole != shape[axis]:
-        wanted = f"sizes whose sum is {shape[axis]}, the length of axis {axis}"
-        raise ContradictionError(wanted, listed(tuple(sizes)))
+        expected = f"sizes whose sum is {shape[axis]}, the length of axis {axis}"
+        raise ContradictionError(expected, listed(tuple(sizes)))
     return [TensorType(kind.dtype, (*shape[:axis], s, *shape[axis + 1 :])) for s in sizes]
 
 
@@ -169,8 +169,8 @@ def _pad_shape(call: OpCall) -> Shape:
     for n, axis in enumerate(axes):
         result[axis] = dims.add(result[axis], dims.add(pads[n], pads[n + len(axes)]))
         if type(result[axis]) is int and result[axis] < 0:  # type: ignore[operator]
-            wanted = f"pads that cut at most {shape[axis]} from axis {axis}"
-            raise ContradictionError(wanted, listed((pads[n], pads[n + len(axes)])))
+            expected = f"pads that cut at most {shape[axis]} from axis {axis}"
+            raise ContradictionError(expected, listed((pads[n], pads[n + len(axes)])))
     return tuple(result)
 
 

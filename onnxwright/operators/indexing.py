@@ -47,10 +47,10 @@ def _check_elements(call: OpCall, data: Shape, indices: Shape) -> None:
 
 def _check_indices(call: OpCall, size: Dim) -> None:
     """Check that indices that are known lie in an axis of `size`."""
-    known = call.known[1]
-    if type(size) is not int or known is None or not known.size or known.dtype.kind != "i":
+    indices = call.known[1]
+    if type(size) is not int or indices is None or not indices.size or indices.dtype.kind != "i":
         return
-    low, high = int(known.min()), int(known.max())
+    low, high = int(indices.min()), int(indices.max())
     if low < -size or high >= size:
         raise ContradictionError(
             f"indices from {-size} to {size - 1}" if size else "no index into an empty axis",

@@ -136,8 +136,8 @@ class Opset:
         newest = registry.newest(self.domain)
         if self.version > newest:
             name_of = Opset(self.domain, newest)
-            known = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
-            fail(UnknownOpsetVersion(opset=repr(self), known=known))
+            advice = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
+            fail(UnknownOpsetVersion(opset=repr(self), known=advice))
         signature = registry.signature(self.domain, name, self.version)
         if signature is None or signature.deprecated:
             self._fail_unknown(name)

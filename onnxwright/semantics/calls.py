@@ -130,8 +130,8 @@ def _strong_by_variable(
     for x, param in zip(bound.inputs, params, strict=True):
         if x is None or not param.homogeneous:
             continue
-        known = dtypes.get(param.type_str)
-        if known is not None and dtype_of(b, known) is not None:
+        dtype = dtypes.get(param.type_str)
+        if dtype is not None and dtype_of(b, dtype) is not None:
             continue
         if is_value(x):
             if b.weak_kind(x) is None:
@@ -234,12 +234,12 @@ def _check_types(
             )
         if not param.homogeneous:
             continue
-        known = bound.setdefault(param.type_str, (dtype, param.name))
-        if known[0] is not dtype:
+        bound_type = bound.setdefault(param.type_str, (dtype, param.name))
+        if bound_type[0] is not dtype:
             fail(
                 messages.MixedTypes(
                     operation=f"op.{signature.name}",
-                    left=known[0].name,
+                    left=bound_type[0].name,
                     right=dtype.name,
                     span=b.here(),
                 )

@@ -88,8 +88,8 @@ def _floordiv(b: Backend[V], x: V, y: V) -> V:
     if b.opset.version < 11:
         return emit1(b, "Floor", (emit1(b, "Sub", (whole, cast(b, less, dtype))),))
     exact = emit1(b, "Round", (emit1(b, "Sub", (whole, cast(b, less, dtype))),))
-    known = b.constant_value(y)
-    if known is not None and np.all(known != 0):
+    divisor = b.constant_value(y)
+    if divisor is not None and np.all(divisor != 0):
         return exact
     by_zero = emit1(b, "Equal", (y, zero))
     return emit1(b, "Where", (by_zero, emit1(b, "Floor", (emit1(b, "Div", (x, y)),)), exact))
@@ -98,9 +98,9 @@ def _floordiv(b: Backend[V], x: V, y: V) -> V:
 def _signs_differ(b: Backend[V], x: V, y: V, rest: V, zero: V) -> V:
     """Where x and y have different signs and the remainder is not zero."""
     inexact = emit1(b, "Not", (emit1(b, "Equal", (rest, zero)),))
-    known = b.constant_value(y)
+    divisor = b.constant_value(y)
     negative = emit1(b, "Less", (x, zero))
-    if known is None or np.any(known < 0):
+    if divisor is None or np.any(divisor < 0):
         negative = emit1(b, "Xor", (negative, emit1(b, "Less", (y, zero))))
     return emit1(b, "And", (inexact, negative))
 

@@ -50,17 +50,17 @@ def _output(op: Op, x: Value, output_size: Any, rank: int) -> list[Any]:
 
 
 def _average(op: Op, x: Value, output_size: Any, rank: int) -> Value:
-    wanted = _output(op, x, output_size, rank)
-    given = x.onnx_dtype
+    output = _output(op, x, output_size, rank)
+    dtype = x.onnx_dtype
     first = x.rank - rank
-    if 0 in x.shape and all(isinstance(n, int) for n in wanted):  # torch: only the batch may be
-        return full(op, [*sizes(op, x)[:first], *wanted], 0, given)
-    if all(isinstance(n, int) and n == 1 for n in wanted):
+    if 0 in x.shape and all(isinstance(n, int) for n in output):  # torch: only the batch may be
+        return full(op, [*sizes(op, x)[:first], *output], 0, dtype)
+    if all(isinstance(n, int) and n == 1 for n in output):
         return op.ReduceMean(x, list(range(first, x.rank)))
-    x = cast(op, x, working_type(given))
-    for n, count in enumerate(wanted):
+    x = cast(op, x, working_type(dtype))
+    for n, count in enumerate(output):
         x = _average_axis(op, x, first + n, count)
-    return cast(op, x, given)
+    return cast(op, x, dtype)
 
 
 def _average_axis(op: Op, x: Value, axis: int, count: Size) -> Value:
@@ -141,18 +141,18 @@ def adaptive_avg_pool3d(op: Op, self: Value, output_size: int | Sequence[Size]) 
 
 
 def _maximum(op: Op, x: Value, output_size: Any, rank: int) -> Any:
-    wanted = _output(op, x, output_size, rank)
+    output = _output(op, x, output_size, rank)
     lengths = sizes(op, x)[-rank:]
-    if static(wanted) and all(n == 1 for n in wanted) and 0 not in x.shape:
+    if static(output) and all(n == 1 for n in output) and 0 not in x.shape:
         return _of_all(op, x, rank)
-    if not (static(wanted) and static(lengths)):
-        return _uneven(op, x, wanted, lengths)
-    even = all(n > 0 and m > 0 and m % n == 0 for n, m in zip(wanted, lengths, strict=True))
+    if not (static(output) and static(lengths)):
+        return _uneven(op, x, output, lengths)
+    even = all(n > 0 and m > 0 and m % n == 0 for n, m in zip(output, lengths, strict=True))
     if even:
-        kernel = [m // n for n, m in zip(wanted, lengths, strict=True)]
+        kernel = [m // n for n, m in zip(output, lengths, strict=True)]
         w = Windows(kernel, kernel, [0] * rank, [1] * rank, False)
         return max_pool(op, x, w, indices=True)
-    return _uneven(op, x, wanted, lengths)
+    return _uneven(op, x, output, lengths)
 
 
 def _of_all(op: Op, x: Value, rank: int) -> tuple[Value, Value]:

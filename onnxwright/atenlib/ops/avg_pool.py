@@ -54,15 +54,15 @@ def _pooled(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None
             options["pads"] = w.padding * 2
             options["count_include_pad"] = int(include_pad)
         return op.AveragePool(x, **options)
-    given = x.onnx_dtype
-    x = cast(op, x, DType.FLOAT) if given.is_float and given.bits < 32 else x
+    dtype = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if dtype.is_float and dtype.bits < 32 else x
     last = ends(op, x, w)
     sums = _sums(op, pad(op, x, [*w.padding, *last]), w)
     if divisor is not None:
         count: Any = op.constant(np.array(divisor, x.onnx_dtype.numpy))
     else:
         count = _counts(op, x, w, last, include_pad)
-    return cast(op, op.Div(sums, count), given)
+    return cast(op, op.Div(sums, count), dtype)
 
 
 def _sums(op: Op, x: Value, w: Windows) -> Value:

@@ -44,11 +44,11 @@ def _likelihood(
     target = cast(op, target, DType.INT64)
     ignored = op.Equal(target, scalar(op, ignore_index, DType.INT64))
     # Any class will do where it is ignored.
-    known = op.Where(ignored, scalar(op, 0, DType.INT64), target)
-    weights = _class_weights(op, x, known, weight, ignored)
+    classes = op.Where(ignored, scalar(op, 0, DType.INT64), target)
+    weights = _class_weights(op, x, classes, weight, ignored)
     zero = scalar(op, 0, x.onnx_dtype)
     # What is ignored must not bring in an infinity.
-    chosen = op.Where(ignored, zero, _picked(op, x, known, axis))
+    chosen = op.Where(ignored, zero, _picked(op, x, classes, axis))
     losses = op.Neg(op.Mul(chosen, weights))
     axes = list(range(losses.rank))
     total = reduce(op, "ReduceSum", weights, axes)

@@ -80,11 +80,11 @@ def _plain(op: Op, equation: str, tensors: Any) -> tuple[str, list[Any]]:
     """An equation spelled out, without the axes of size one that torch repeats."""
     equation, terms = _spelled_out(equation, tensors)
     right = equation.partition("->")[2]
-    known: dict[str, list[Any]] = {}
+    planes: dict[str, list[Any]] = {}
     for term, t in zip(terms, tensors, strict=True):
         for letter, dim in zip(term, t.shape, strict=True):
-            known.setdefault(letter, []).append(dim)
-    repeated = {c for c, dims in known.items() if any(d != 1 for d in dims)}
+            planes.setdefault(letter, []).append(dim)
+    repeated = {c for c, dims in planes.items() if any(d != 1 for d in dims)}
     found, kept = [], []
     for term, t in zip(terms, tensors, strict=True):
         drop = [n for n, c in enumerate(term) if t.shape[n] == 1 and c in repeated]

@@ -179,8 +179,8 @@ def axes_and_sizes(
         axes = list(range(rank - count, rank))
     else:
         axes = [axis_of(d, rank) for d in ([dim] if isinstance(dim, int) else dim)]
-    wanted: list[Any] = [None] * len(axes) if s is None else list(s)
-    return axes, [None if isinstance(n, int) and n == -1 else n for n in wanted]
+    lengths: list[Any] = [None] * len(axes) if s is None else list(s)
+    return axes, [None if isinstance(n, int) and n == -1 else n for n in lengths]
 
 
 def fitted(op: Op, x: algebra.T, axes: Sequence[int], wanted: Sequence[Size | None]) -> algebra.T:
@@ -218,8 +218,8 @@ def real_transform(
     op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
 ) -> Value:
     """The transform of half a Hermitian spectrum to real numbers."""
-    given = floating(op, x)
-    half = as_complex(op, given, algebra.part_type(given))
+    real_input = floating(op, x)
+    half = as_complex(op, real_input, algebra.part_type(real_input))
     last = wanted[-1]
     if last is None:
         have = size(op, half.real, axes[-1])

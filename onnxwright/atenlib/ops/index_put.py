@@ -47,11 +47,11 @@ def index_put(
     accumulate: bool = False,
 ) -> Any:
     """The tensor with values written, or added, at index tensors and masks."""
-    given = [(n, i) for n, i in enumerate(indices) if i is not None]
-    if not given:
+    indexed = [(n, i) for n, i in enumerate(indices) if i is not None]
+    if not indexed:
         return _added(op, self, values) if accumulate else expand_to(op, values, sizes(op, self))
-    if len(given) == 1 and is_mask(given[0][1]):
-        written = _where_mask(op, self, *given[0], values, accumulate)
+    if len(indexed) == 1 and is_mask(indexed[0][1]):
+        written = _where_mask(op, self, *indexed[0], values, accumulate)
         if written is not None:
             return written
     positions = positions_of(op, indices)
@@ -64,8 +64,8 @@ def index_put(
     result_order = layout.result_order(index_rank, self.rank)
     turned = permute(op, self, layout.order)
     shape = [*sizes(op, index)[:-1], *sizes(op, turned)[layout.count :]]
-    wanted = [shape[a] for a in result_order]
-    updates = permute(op, expand_to(op, values, wanted), inverse_order(result_order))
+    lengths = [shape[a] for a in result_order]
+    updates = permute(op, expand_to(op, values, lengths), inverse_order(result_order))
     written = scatter_nd(op, turned, index, updates, reduction)
     return permute(op, written, inverse_order(layout.order))
 

@@ -39,11 +39,11 @@ _INDICES = custom(lambda _: DType.INT64)
 )
 def index(op: Op, self: Value, indices: Sequence[Value | None] | Sequence[Value]) -> Value:
     """Elements at index tensors and masks, as torch's advanced indexing reads them."""
-    given = [(n, i) for n, i in enumerate(indices) if i is not None]
-    if not given:
+    indexed = [(n, i) for n, i in enumerate(indices) if i is not None]
+    if not indexed:
         return self
-    if len(given) == 1 and is_mask(given[0][1]):
-        axis, mask = given[0]
+    if len(indexed) == 1 and is_mask(indexed[0][1]):
+        axis, mask = indexed[0]
         if mask.rank == 1:
             return compress(op, self, mask_of(op, mask), axis)
         if mask.rank == self.rank:

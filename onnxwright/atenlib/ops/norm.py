@@ -260,10 +260,10 @@ def _grouped(
     inverse = inverse_root(op, variance, eps)
     x = op.Reshape(op.Mul(centred, inverse), shape)
     axes = list(range(1, input.rank - 1))
-    given = weight
+    scale = weight
     weight, bias = (v if v is None or not axes else op.Unsqueeze(v, axes) for v in (weight, bias))
     result = cast(op, affine(op, x, weight, bias), dtype)
-    dtype = dtype if given is None else given.onnx_dtype
+    dtype = dtype if scale is None else scale.onnx_dtype
     mean, inverse = (cast(op, op.Squeeze(v, [2]), dtype) for v in (mean, inverse))
     return result, mean, inverse
 

@@ -32,8 +32,11 @@ def _ends(op: Op, x: Value, axes: list[int] | None) -> tuple[Any, Any]:
     """The least and the greatest number, and zero, over all axes or some; FLOAT."""
     x = cast(op, x, DType.FLOAT)
     keep = int(axes is not None)
-    given = [] if axes is None else [axes]
-    low, high = op.ReduceMin(x, *given, keepdims=keep), op.ReduceMax(x, *given, keepdims=keep)
+    axes_list = [] if axes is None else [axes]
+    low, high = (
+        op.ReduceMin(x, *axes_list, keepdims=keep),
+        op.ReduceMax(x, *axes_list, keepdims=keep),
+    )
     return op.Min(low, 0.0), op.Max(high, 0.0)
 
 
@@ -240,7 +243,7 @@ def _scaled(op: Op, x: Value, factor: Value) -> Value:
     if factor.onnx_dtype is not DType.FLOAT:
         unsupported("blocks with scales of FLOAT8")
     rows, columns = factor.shape if factor.rank == 2 else (1, 1)
-    known = [size(op, x, n) for n in (0, 1)]
-    if rows not in (1, known[0]) or columns not in (1, known[1]):
+    lengths = [size(op, x, n) for n in (0, 1)]
+    if rows not in (1, lengths[0]) or columns not in (1, lengths[1]):
         unsupported("scales for blocks of a matrix")
     return op.Mul(cast(op, x, DType.FLOAT), factor)

@@ -71,9 +71,9 @@ def network(
     for _ in range(count):
         directions = []
         for _ in range(2 if both else 1):
-            given = [next(rest) for _ in range(each)]
-            hr = given.pop() if projects else None
-            directions.append(Weights(*given, **({} if hr is None else {"w_hr": hr})))
+            weights = [next(rest) for _ in range(each)]
+            hr = weights.pop() if projects else None
+            directions.append(Weights(*weights, **({} if hr is None else {"w_hr": hr})))
         layers.append(directions)
     return Network(kind, layers, dropout if train else 0.0)
 

@@ -179,13 +179,13 @@ def tensor_split_tensor(
     """Cut at the positions in a tensor, or into as many parts as one says."""
     axis = axis_of(dim, self.rank)
     given = tensor_indices_or_sections
-    known = known_array(op, given)
+    array = known_array(op, given)
     if given.rank == 0:
-        if known is None:
+        if array is None:
             unsupported("the number of parts is an element of a tensor")
-        return even_parts(op, self, int(known), axis)
-    if known is not None:
-        return cut_at(op, self, [int(n) for n in known], axis)
+        return even_parts(op, self, int(array), axis)
+    if array is not None:
+        return cut_at(op, self, [int(n) for n in array], axis)
     count = given.shape[0]
     if not isinstance(count, int):
         unsupported("the number of parts depends on a size known only at run time")

@@ -169,8 +169,8 @@ def istft(
 def _overlaps(op: Op, count: Size, n_fft: int, hop: int) -> tuple[Any, Any]:
     """Where the elements of all pieces go, `[pieces * n_fft]`, and how long the signal is."""
     if isinstance(count, int) and is_small(count, n_fft):
-        known = np.arange(count)[:, None] * hop + np.arange(n_fft)
-        return op.constant(known.ravel()), n_fft + hop * (count - 1)
+        places = np.arange(count)[:, None] * hop + np.arange(n_fft)
+        return op.constant(places.ravel()), n_fft + hop * (count - 1)
     table = op.Add(op.Unsqueeze(op.Mul(iota(op, count), hop), [1]), iota(op, n_fft))
     pieces = arithmetic(op, "Mul", arithmetic(op, "Sub", count, 1), hop)
     total = arithmetic(op, "Add", pieces, n_fft)

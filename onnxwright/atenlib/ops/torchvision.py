@@ -331,8 +331,8 @@ def deform_conv2d(
     dilations, extra = (dilation_h, dilation_w), [mask] if use_mask else []
     if op.version < _DEFORM_CONV_SINCE:
         steps = list(zip(strides, pads, dilations, strict=True))
-        given = mask if use_mask else None
-        return _sampled_conv(op, input, weight, offset, given, bias, steps, groups, offset_groups)
+        masks = mask if use_mask else None
+        return _sampled_conv(op, input, weight, offset, masks, bias, steps, groups, offset_groups)
     return op.DeformConv(
         input,
         weight,

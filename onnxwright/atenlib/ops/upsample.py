@@ -112,16 +112,16 @@ def resize(
     by_factor = all(f is not None for f in factors)
     if align and not by_factor:
         factors = [None] * spatial
-    wanted = list(sizes) if sizes is not None else target_sizes(op, x, factors)
-    if all(isinstance(n, int) for n in wanted) and tuple(wanted) == tuple(x.shape[2:]):
+    target = list(sizes) if sizes is not None else target_sizes(op, x, factors)
+    if all(isinstance(n, int) for n in target) and tuple(target) == tuple(x.shape[2:]):
         if by_factor and not all(f == 1 for f in factors) and not align:
-            return _by_axis(op, x, mode, wanted, factors, align)
+            return _by_axis(op, x, mode, target, factors, align)
         return x
     known = by_factor or all(f is None for f in factors)
     types = _NEAREST if mode in ("nearest", "exact") else _FLOATS
-    if x.onnx_dtype in types and known and _agrees(x, wanted, factors, mode):
-        return _by_resize(op, x, mode, wanted, factors if by_factor else None, align)
-    return _by_axis(op, x, mode, wanted, factors, align)
+    if x.onnx_dtype in types and known and _agrees(x, target, factors, mode):
+        return _by_resize(op, x, mode, target, factors if by_factor else None, align)
+    return _by_axis(op, x, mode, target, factors, align)
 
 
 def _by_resize(

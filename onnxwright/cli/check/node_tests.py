@@ -76,9 +76,9 @@ def _check_name(name: str, domain: str) -> None:
     from onnxwright.opset import registry
     from onnxwright.opset.describe import did_you_mean
 
-    known = list(registry.all_names(domain)) if domain in registry.domains() else []
-    if name not in known:
-        near = did_you_mean(name, known)
+    names = list(registry.all_names(domain)) if domain in registry.domains() else []
+    if name not in names:
+        near = did_you_mean(name, names)
         raise CliError(f"there is no operator {name}" + (f"; did you mean {near}?" if near else ""))
 
 

@@ -233,8 +233,8 @@ def _check_numbers(given: Namespace) -> None:
         raise CliError(f"--memory takes a size such as 4GB or 500MB, not {given.memory}")
     port = (given.scheduler or ":1").rpartition(":")[2]
     if not port.isdigit():
-        wanted = "an address such as tcp://host:8786"
-        raise CliError(f"--scheduler takes {wanted}, not {given.scheduler}")
+        advice = "an address such as tcp://host:8786"
+        raise CliError(f"--scheduler takes {advice}, not {given.scheduler}")
 
 
 def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:

@@ -111,15 +111,15 @@ def _changed(
 ) -> list[Any]:
     used = [a for a in (*args, *kwargs.values()) if is_iterator(a)]
     if not isinstance(function, types.FunctionType):
-        for given in (*args, *kwargs.values()):
-            if isinstance(given, (types.FunctionType, types.MethodType)):
+        for arguments in (*args, *kwargs.values()):
+            if isinstance(arguments, (types.FunctionType, types.MethodType)):
                 # It is called with what only the call itself knows.
-                used += _changed(given, [_Blank()] * _arity(given), {}, seen, depth + 1)
+                used += _changed(arguments, [_Blank()] * _arity(arguments), {}, seen, depth + 1)
     if _hashable(function) and function in LAZY:
         return [x for x in used if not is_iterator(x)]
     if isinstance(function, functools.partial):
-        given = (*function.args, *args)
-        return _changed(function.func, given, {**function.keywords, **kwargs}, seen, depth)
+        arguments = (*function.args, *args)
+        return _changed(function.func, arguments, {**function.keywords, **kwargs}, seen, depth)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and not isinstance(function, types.FunctionType):
         function = wrapped

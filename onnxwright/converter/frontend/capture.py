@@ -358,16 +358,16 @@ def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode
 
 def _definitions(tree: ast.AST) -> dict[str, list[tuple[int, FunctionNode]]]:
     """The functions of a file by name, with their first lines; found once for each tree."""
-    known: dict[str, list[tuple[int, FunctionNode]]] | None = getattr(tree, _INDEX, None)
-    if known is not None:
-        return known
-    known = {}
+    index: dict[str, list[tuple[int, FunctionNode]]] | None = getattr(tree, _INDEX, None)
+    if index is not None:
+        return index
+    index = {}
     for node in _statements(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            known.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
-    setattr(tree, _INDEX, known)
-    return known
+            index.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
+    setattr(tree, _INDEX, index)
+    return index
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
@@ -391,11 +391,11 @@ def _children(node: ast.AST, field: str) -> list[ast.AST]:
 
 def _lambdas(tree: ast.AST) -> list[tuple[int, FunctionNode]]:
     """The lambdas of a file with their lines; found once for each tree."""
-    known: list[tuple[int, FunctionNode]] | None = getattr(tree, _LAMBDAS, None)
-    if known is None:
-        known = [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-        setattr(tree, _LAMBDAS, known)
-    return known
+    index: list[tuple[int, FunctionNode]] | None = getattr(tree, _LAMBDAS, None)
+    if index is None:
+        index = [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+        setattr(tree, _LAMBDAS, index)
+    return index
 
 
 def _same_parameters(node: Any, code: CodeType) -> bool:

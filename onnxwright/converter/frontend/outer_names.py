@@ -55,8 +55,8 @@ class OuterNames(Mapping[str, Any]):
 
 def unknown_name(name: str, visible: Iterable[str], span: Span | None) -> Diagnostic:
     """The message for a name that is nowhere, with the nearest one that is."""
-    known = [n for n in visible if n.isidentifier()]
-    near = difflib.get_close_matches(name, [n for n in known if n not in _BUILTINS], 1)
+    identifiers = [n for n in visible if n.isidentifier()]
+    near = difflib.get_close_matches(name, [n for n in identifiers if n not in _BUILTINS], 1)
     near = near or difflib.get_close_matches(name, list(_BUILTINS), 1, cutoff=0.8)
     advice = (
         f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"

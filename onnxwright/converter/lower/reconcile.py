@@ -92,8 +92,8 @@ def _convert(
 
 def _array(b: GraphBackend, value: ir.Value) -> np.ndarray[Any, Any] | None:
     """The array a value is known to hold; strings stay values."""
-    known = b.recorder.const_value(value)
-    return None if known is None or known.dtype == object else known
+    array = b.recorder.const_value(value)
+    return None if array is None or array.dtype == object else array
 
 
 def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph) -> None:

@@ -108,7 +108,7 @@ def _kinds(
 ) -> list[OnnxType | None]:
     """Types of the outputs as far as they can be found; nothing is refused."""
     types = [None if a is None else a.kind for a in args]
-    known = [None if a is None else low.b.recorder.const_value(a.value) for a in args]
+    arrays = [None if a is None else low.b.recorder.const_value(a.value) for a in args]
     if signature is None:
         return [None] * count
     try:
@@ -118,7 +118,7 @@ def _kinds(
             return subgraph_types(
                 op, len(node.inputs), len(node.outputs), results, attributes, low.b.span
             )
-        found = infer(signature, node, types, known, op.version)
+        found = infer(signature, node, types, arrays, op.version)
         if op.name == "Constant" and "value" in node.attributes:
             tensor = node.attributes["value"]
             if not tensor.is_ref() and tensor.as_tensor().dtype != ir.DataType.STRING:
@@ -138,11 +138,11 @@ def call_script(
     b = low.at(span)
     attributes: list[ir.Attr] = []
     plan = low.context.plans.get(script.function, VerbatimPlan())
-    known = {p.name: plan.names.get(p.name, p.name) for p in script.signature.attributes}
+    names = {p.name: plan.names.get(p.name, p.name) for p in script.signature.attributes}
     for python, value in kwargs.items():
         if python in _RESERVED or value is None:
             continue
-        name = known.get(python, python)
+        name = names.get(python, python)
         if isinstance(value, Closure):
             called: Op = Opset(script.domain, script.version or 1)[script.name]
             graph = body_graph(low, called, name, value, args, kwargs, span)
@@ -185,10 +185,10 @@ def _result_kinds(
         return [None] * count
     if not all(isinstance(a, GraphValue) and isinstance(a.kind, TensorType) for a in args):
         return [None] * count
-    given = {p.name: a for p, a in zip(params, args, strict=True)}
+    arguments = {p.name: a for p, a in zip(params, args, strict=True)}
     try:
         with low.context.entering(script.function, script.name, span):
-            found = call_result(low, script, given, span)
+            found = call_result(low, script, arguments, span)
     except OnnxwrightError:
         return [None] * count
     kinds = [kind for kind, _ in found.kinds]

@@ -272,8 +272,10 @@ class SidesDiffer(Diagnostic):
     @property
     def answer(self) -> str:
         """An answer to the decision; none where a note has that of the example inputs."""
-        known = f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
-        return " of the decision" if self.notes else known
+        alternative = (
+            f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
+        )
+        return " of the decision" if self.notes else alternative
 
     def facts(self) -> dict[str, object]:
         """The fields, and an answer."""

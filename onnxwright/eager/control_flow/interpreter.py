@@ -201,9 +201,9 @@ class Interpreter:
         if facts(node.op_type, domain).has_bodies:
             return self._control(op, node, trimmed, given, scope, attributes, here)
         if domain == "" and node.op_type == "Constant":
-            known = constant_array(given)
-            if known is not None:
-                return [known]
+            array = constant_array(given)
+            if array is not None:
+                return [array]
         return self.run_op(op, trimmed, given, outputs)
 
     def _control(

@@ -56,7 +56,7 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
     Returns:
         The names in order of first use.
     """
-    known = {i.name for i in graph.input} | {i.name for i in graph.initializer}
+    names = {i.name for i in graph.input} | {i.name for i in graph.initializer}
     free: dict[str, None] = {}
     for node in graph.node:
         used = list(node.input)
@@ -66,11 +66,11 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
             ):
                 used += free_names(inner)
         for name in used:
-            if name and name not in known:
+            if name and name not in names:
                 free[name] = None
-        known.update(node.output)
+        names.update(node.output)
     for output in graph.output:
-        if output.name not in known:
+        if output.name not in names:
             free[output.name] = None
     return list(free)
 

@@ -244,8 +244,10 @@ class Interpreted(Prepared):
             body = self.body(inputs)
             assert signature is not None
             assert body is not None
-            given = {n: a.default for n, a in signature.attributes.items() if a.default is not None}
-            return run.function(body, inputs, {**given, **self.attributes})[: self.count]
+            attributes = {
+                n: a.default for n, a in signature.attributes.items() if a.default is not None
+            }
+            return run.function(body, inputs, {**attributes, **self.attributes})[: self.count]
         except EagerError as error:
             if isinstance(error.diagnostic, messages.NoKernel):
                 inner = error.diagnostic

@@ -212,17 +212,17 @@ def _guards(
 ) -> list[onnx.NodeProto]:
     """Nodes that give an input of a node unchanged, and fail where it has too few axes."""
     place, shape, length, more, same, value = (names.new() for _ in range(6))
-    given = node.input[n]
+    source = node.input[n]
     node.input[n] = value
     make = helper.make_node
     return [
         make("Constant", [], [place], value=helper.make_tensor("", 7, [1], [rank - 1])),
-        make("Shape", [given], [shape]),
+        make("Shape", [source], [shape]),
         make("Gather", [shape, place], [length], name=text),
         # The shape again, so that nothing may run before the length is read.
         make("Add", [shape, length], [more]),
         make("Sub", [more, length], [same]),
-        make("Reshape", [given, same], [value]),
+        make("Reshape", [source, same], [value]),
     ]
 
 

@@ -88,10 +88,10 @@ def _body_inputs(
         return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
     if op.name == "Scan" and not op.domain:
         named = {n: kwargs[n] for n in _LAYOUT if kwargs.get(n) is not None}
-        given = {"num_scan_inputs": 1} | {n: op.attribute(n, v) for n, v in named.items()}
-        if any(map(is_reference, given.values())):
+        attributes = {"num_scan_inputs": 1} | {n: op.attribute(n, v) for n, v in named.items()}
+        if any(map(is_reference, attributes.values())):
             return None
-        layout = scan_layout(given, [_rank(k) for k in kinds], span)
+        layout = scan_layout(attributes, [_rank(k) for k in kinds], span)
         scanned = map(_without_axis, kinds[layout.states :], layout.axes)
         return [*kinds[: layout.states], *scanned]
     if op.name == "SequenceMap" and not op.domain:
@@ -120,8 +120,8 @@ def _body_outputs(
         b = low.at(span)
         value = low.value(item)
         if not isinstance(value, GraphValue) or value.weak is not None:
-            known = like.dtype if like is not None else dtype
-            value = as_value(b, value, dtype=known)
+            dtype_of_like = like.dtype if like is not None else dtype
+            value = as_value(b, value, dtype=dtype_of_like)
         outputs.append(value)
     return outputs
 

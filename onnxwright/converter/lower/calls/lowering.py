@@ -65,8 +65,8 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
         if key is not None and key not in kwargs:
             kwargs[key] = value
         elif key is not None or isinstance(value, dict):
-            given = value if key is None else {key: value}
-            kwargs = low.python(value_node.span, _with_keywords, kwargs, given)
+            arguments = value if key is None else {key: value}
+            kwargs = low.python(value_node.span, _with_keywords, kwargs, arguments)
         else:
             low.needed_now("the mapping after `**`", value_node.span)
     return low.apply(function, args, kwargs, node.span, wanted)

@@ -88,5 +88,5 @@ def _of_list(
     result = concatenated(low.b, args[0], axis, stacked)
     if result is not None:
         return result
-    given = {"axis": axis, "new_axis": int(stacked)}
-    return low.apply(low.b.opset["ConcatFromSequence"], [args[0]], given, span)
+    attributes = {"axis": axis, "new_axis": int(stacked)}
+    return low.apply(low.b.opset["ConcatFromSequence"], [args[0]], attributes, span)

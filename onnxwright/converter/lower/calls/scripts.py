@@ -33,13 +33,13 @@ def call_script(
     low: Lowering, script: Script, args: list[Any], kwargs: dict[str, Any], span: Span
 ) -> Any:
     """Call another script with evaluated arguments."""
-    given = bind_arguments(script.name, script.signature, args, kwargs, span)
-    _check_attributes(low, script, given, span)
+    arguments = bind_arguments(script.name, script.signature, args, kwargs, span)
+    _check_attributes(low, script, arguments, span)
     with low.context.entering(script.function, script.name, span):
         choice = low.context.choose(script)
-        if choice == "inline" or (choice == "auto" and _must_inline(low, script, given)):
-            return inline_script(low, script, given, span)
-        return _call_node(low, script, given, span)
+        if choice == "inline" or (choice == "auto" and _must_inline(low, script, arguments)):
+            return inline_script(low, script, arguments, span)
+        return _call_node(low, script, arguments, span)
 
 
 def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> None:
@@ -80,8 +80,8 @@ def _must_inline(low: Lowering, script: Script, given: dict[str, Any]) -> bool:
                 return True
         elif value is None or isinstance(value, (dict, set)) or _is_function(value):
             return True
-    known = low.context.callees.get((script.domain, script.name, script.overload))
-    if known is not None and not _same_function(known, script):
+    callee = low.context.callees.get((script.domain, script.name, script.overload))
+    if callee is not None and not _same_function(callee, script):
         return True  # one name can be one function only
     return generic_error(low, script) is not None
 
@@ -145,13 +145,13 @@ def _call_node(low: Lowering, script: Script, given: dict[str, Any], span: Span)
 def remember_callee(low: Lowering, script: Script, span: Span) -> None:
     """Remember a called function; two different ones of one name are an error."""
     key = (script.domain, script.name, script.overload)
-    known = low.context.callees.setdefault(key, script)
-    if not _same_function(known, script):
+    callee = low.context.callees.setdefault(key, script)
+    if not _same_function(callee, script):
         fail(
             models.TwoFunctionsOneName(
                 name=script.name,
                 domain=script.domain,
-                first=_place(known),
+                first=_place(callee),
                 second=_place(script),
                 span=span,
             )

@@ -249,7 +249,7 @@ def reached_arms(
         The numbers of the arms, the last one without a test of its own; and for the others
         one BOOL each: some test up to this one is true.
     """
-    known: list[int] = []
+    decided: list[int] = []
     bounds: list[GraphValue] = []
     for n, test in enumerate(tests):
         span = test.span
@@ -272,11 +272,11 @@ def reached_arms(
             if isinstance(found, GraphValue):
                 found = emit1(low.at(span), "Or", (bounds[-1], found))
         if isinstance(found, GraphValue):
-            known.append(n)
+            decided.append(n)
             bounds.append(low.b.as_weak(found, None))
         elif found:
-            return [*known, n], bounds
-    return [*known, len(tests)], bounds
+            return [*decided, n], bounds
+    return [*decided, len(tests)], bounds
 
 
 def flat_conditional(

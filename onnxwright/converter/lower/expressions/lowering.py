@@ -47,8 +47,8 @@ from onnxwright.types.kinds import SequenceType
 
 def make_closure(low: Lowering, node: hir.LocalFunction) -> Closure:
     """A nested function as a value; its defaults are evaluated here, as Python does."""
-    given = {p.name: low.evaluate(p.default) for p in node.params if p.default is not None}
-    return Closure(node, low.frame, given)
+    defaults = {p.name: low.evaluate(p.default) for p in node.params if p.default is not None}
+    return Closure(node, low.frame, defaults)
 
 
 _TENSOR_ADVICE = {

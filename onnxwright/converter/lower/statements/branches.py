@@ -166,8 +166,8 @@ def _merge(
     if not same_structure(a, c):
         if name == hir.RESULT:
             got = "different numbers of values"
-            wanted = "every `return` must give as many"
-            fail(messages.ReturnCount(name=low.frame.name, got=got, wanted=wanted, span=span))
+            rule = "every `return` must give as many"
+            fail(messages.ReturnCount(name=low.frame.name, got=got, wanted=rule, span=span))
         return _unmergeable(name, a, c, span)
     pairs = zip(leaves(a), leaves(c), strict=True)
     merged = iter([_merge_leaf(low, name, x, y, sides, hints, span) for x, y in pairs])
@@ -280,10 +280,10 @@ def placeholder(low: Lowering, kind: LeafType, like: Any) -> GraphValue:
         return empty
     dtype = kind.dtype
     if dtype is None:
-        known = witness(low, like, b.recorder.scope)
-        if known is None:
+        witness_type = witness(low, like, b.recorder.scope)
+        if witness_type is None:
             fail(messages.ExitNeedsType(span=b.here()))
-        empty = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), known))
+        empty = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), witness_type))
         return empty
     shape = kind.kind.shape if isinstance(kind.kind, TensorType) else None
     dims = [d if isinstance(d, int) else 0 for d in shape or ()]

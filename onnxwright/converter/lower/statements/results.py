@@ -63,19 +63,19 @@ def _checked_result(low: Lowering, value: Any, signature: FunctionSignature, mad
         value = _as_sequence(low, value, name)
     single = not (isinstance(value, (tuple, list)) and not _is_one_tensor(value, signature))
     items = [value] if single else list(value)
-    wanted = signature.returns
-    if wanted is not None and len(wanted) != len(items) and low.handlers.checked:
+    returns = signature.returns
+    if returns is not None and len(returns) != len(items) and low.handlers.checked:
         fail(
             messages.ReturnCount(
                 name=name,
                 got=_values(len(items)),
-                wanted=f"its annotation says {_values(len(wanted))}",
+                wanted=f"its annotation says {_values(len(returns))}",
                 span=span,
             )
         )
     results = []
     for n, item in enumerate(items):
-        spec = wanted[n] if wanted is not None and low.handlers.checked else None
+        spec = returns[n] if returns is not None and low.handlers.checked else None
         results.append(_result_value(low, item, spec, name, span))
     return results[0] if single else tuple(results)
 
