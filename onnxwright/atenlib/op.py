@@ -145,11 +145,11 @@ class AtenFunction:
             AtenArgumentError: the arguments do not fit.
             AtenUnsupportedError: ONNX cannot express this use.
         """
-        made = cast(Op, op)
+        operators = cast(Op, op)
         arguments = self.bind(args, kwargs)
-        dtype = self._prepare(made, arguments)
-        result = self._run(made, arguments)
-        return result if dtype is None else self._typed(made, result, dtype)
+        dtype = self._prepare(operators, arguments)
+        result = self._run(operators, arguments)
+        return result if dtype is None else self._typed(operators, result, dtype)
 
     def run(self, /, *args: Any, opset_version: int = standalone.OPSET, **kwargs: Any) -> Any:
         """Run it on arrays, operator by operator.

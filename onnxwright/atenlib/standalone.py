@@ -122,9 +122,9 @@ def emit(
         opset_imports=imports,
         name=name,
     )
-    made = ir.Function(domain, name, graph=graph, attributes=[])
-    made.doc_string = doc
-    proto: onnx.FunctionProto = ir.to_proto(made)
+    ir_function = ir.Function(domain, name, graph=graph, attributes=[])
+    ir_function.doc_string = doc
+    proto: onnx.FunctionProto = ir.to_proto(ir_function)
     del proto.value_info[:]
     context = onnx.checker.C.CheckerContext()
     context.ir_version = lowest_ir_version(imports, backend.recorder.known_types())

@@ -68,8 +68,8 @@ def source(value: ProtoValue | None) -> str:
     """A value and what makes it."""
     if value is None:
         return "nothing"
-    made = f" of {value.producer.proto.op_type}" if value.producer is not None else ""
-    return f"`{value.name}`{made}"
+    producer = f" of {value.producer.proto.op_type}" if value.producer is not None else ""
+    return f"`{value.name}`{producer}"
 
 
 def type_words(value: ProtoValue) -> str:

@@ -81,12 +81,12 @@ def blocks(changes: Sequence[ChangeLike]) -> list[Block]:
     Returns:
         The blocks, in order; a block ends with the nodes that read what it makes.
     """
-    found: list[Block] = []
+    differing: list[Block] = []
     for change in changes:
-        if not found or (change.kind != "rewired" and found[-1].rewired):
-            found.append(Block())
-        getattr(found[-1], change.kind).append(change)
-    return found
+        if not differing or (change.kind != "rewired" and differing[-1].rewired):
+            differing.append(Block())
+        getattr(differing[-1], change.kind).append(change)
+    return differing
 
 
 def block_lines(changes: Sequence[ChangeLike]) -> list[tuple[str, int, Block]]:
@@ -149,7 +149,7 @@ def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
 
 def _rule_blocks(changes: Sequence[ChangeLike]) -> list[Block]:
     """Nodes that went and came side by side; what only reads something else is not among them."""
-    made: list[Block] = []
+    listed: list[Block] = []
     open_block = False
     for change in changes:
         kept = change.kind in ("changed", "rewired")
@@ -157,10 +157,10 @@ def _rule_blocks(changes: Sequence[ChangeLike]) -> list[Block]:
             open_block = False
             continue
         if not open_block:
-            made.append(Block())
+            listed.append(Block())
         open_block = True
-        getattr(made[-1], "rewired" if kept else change.kind).append(change)
-    return made
+        getattr(listed[-1], "rewired" if kept else change.kind).append(change)
+    return listed
 
 
 def runs(changes: Sequence[ChangeLike]) -> list[tuple[bool, list[ChangeLike]]]:

@@ -46,16 +46,16 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     Returns:
         The differences.
     """
-    found = Diff()
+    comparison = Diff()
     if not isinstance(left, onnx.ModelProto) or not isinstance(right, onnx.ModelProto):
         assert not isinstance(left, onnx.ModelProto)
         assert not isinstance(right, onnx.ModelProto)
-        _Bodies(found, link_graph(left), link_graph(right), folders).run()
-        return found
-    _facts(found, left, right)
-    _Bodies(found, link_graph(left.graph), link_graph(right.graph), folders).run()
-    _functions(found, left, right, folders)
-    return found
+        _Bodies(comparison, link_graph(left), link_graph(right), folders).run()
+        return comparison
+    _facts(comparison, left, right)
+    _Bodies(comparison, link_graph(left.graph), link_graph(right.graph), folders).run()
+    _functions(comparison, left, right, folders)
+    return comparison
 
 
 def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode, ProtoNode]:

@@ -199,9 +199,9 @@ def _held(
 ) -> Mapping[Hashable, list[ProtoNode]]:
     nodes_by_key: dict[Hashable, list[ProtoNode]] = {}
     for node in nodes:
-        made = key(node)
-        if made is not None:
-            nodes_by_key.setdefault(made, []).append(node)
+        matching_key = key(node)
+        if matching_key is not None:
+            nodes_by_key.setdefault(matching_key, []).append(node)
     return nodes_by_key
 
 

@@ -79,8 +79,8 @@ class Fingerprinter:
         """A number for each node by what it computes from the inputs and from what is matched."""
         labels = {}
         for node in graph.nodes:
-            made = ("f", *self.itself(node), tuple(self.label(w) for w in node.inputs))
-            labels[node] = self._made[node] = self._id((*made, self._inside(node)))
+            fingerprint = ("f", *self.itself(node), tuple(self.label(w) for w in node.inputs))
+            labels[node] = self._made[node] = self._id((*fingerprint, self._inside(node)))
         return labels
 
     def _inside(self, node: ProtoNode) -> Hashable:

@@ -31,9 +31,9 @@ def explain(code: str) -> str:
     """
     code_text = code.strip().upper().strip("[]")
     code_text = code_text if code_text.startswith("OW") else f"OW{code_text}"
-    known = codes()
-    if code_text not in known:
-        near = difflib.get_close_matches(code_text, known, n=3, cutoff=0.7)
+    every_code = codes()
+    if code_text not in every_code:
+        near = difflib.get_close_matches(code_text, every_code, n=3, cutoff=0.7)
         hint = f"; there are {', '.join(near)}" if near else ""
         raise LookupError(f"no message has the code {code_text}{hint}")
     page = resources.files("onnxwright.diagnostics") / "pages" / f"{code_text}.md"

@@ -134,8 +134,12 @@ def to_verbatim_model(
         script,
         "input",
     )
-    given = options.functions or {}
-    functions = given if isinstance(given, Mapping) else {f: Details() for f in given}
+    kept_functions = options.functions or {}
+    functions = (
+        kept_functions
+        if isinstance(kept_functions, Mapping)
+        else {f: Details() for f in kept_functions}
+    )
     return verbatim_model(script, details, functions, facts, options.attributes, types)
 
 
@@ -274,11 +278,11 @@ def _assemble(
         functions=functions,
         metadata_props=dict(options.metadata),
     )
-    made = model_to_proto(model)
-    keys = {(f.domain, f.name, f.overload) for f in made.functions}
-    add_initializers(made.graph, main.recorder.scopes[0].initializers)
-    made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in keys)
-    return made
+    model_proto = model_to_proto(model)
+    keys = {(f.domain, f.name, f.overload) for f in model_proto.functions}
+    add_initializers(model_proto.graph, main.recorder.scopes[0].initializers)
+    model_proto.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in keys)
+    return model_proto
 
 
 def _ir_version(imports: Mapping[str, int], functions: tuple[Lowered, ...]) -> int:

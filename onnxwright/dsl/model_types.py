@@ -107,7 +107,7 @@ def input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
 def output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
     """The type of each output: given, annotated or inferred, which must agree."""
     names = [v.name or "" for v in main.outputs]
-    given = given_types(options.output_types, names, "output_types", script, "output")
+    declared = given_types(options.output_types, names, "output_types", script, "output")
     returns = script.signature.returns
     for_all = type_of(options.io_types)
     types: dict[str, OnnxType] = {}
@@ -115,7 +115,7 @@ def output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[s
         inferred = main.types.get(name)
         spec = returns[n] if returns is not None and n < len(returns) else None
         written = spec.types[0] if spec is not None and len(spec.types) == 1 else None
-        kind = given.get(name) or written
+        kind = declared.get(name) or written
         if kind is not None and inferred is not None and not fits(inferred, kind):
             if not fits(kind, inferred):
                 fail(

@@ -180,20 +180,20 @@ class _Writer:
         """As a function."""
         low, script = self.lowered, self.lowered.script
         body = self._body(script.name)
-        made = onnx.FunctionProto(name=script.name, domain=script.domain)
+        proto = onnx.FunctionProto(name=script.name, domain=script.domain)
         if script.overload:
-            made.overload = script.overload
+            proto.overload = script.overload
         if body.doc_string:
-            made.doc_string = body.doc_string
-        made.input.extend(i.name for i in body.input)
-        made.output.extend(o.name for o in body.output)
-        made.node.extend(body.node)
-        made.value_info.extend(body.value_info)
+            proto.doc_string = body.doc_string
+        proto.input.extend(i.name for i in body.input)
+        proto.output.extend(o.name for o in body.output)
+        proto.node.extend(body.node)
+        proto.value_info.extend(body.value_info)
         # A function keeps what is said of its inputs and outputs among its value infos.
         for info in (*body.input, *body.output):
             if info.HasField("type") or info.doc_string or len(info.metadata_props):
-                made.value_info.append(info)
-        made.metadata_props.extend(body.metadata_props)
+                proto.value_info.append(info)
+        proto.metadata_props.extend(body.metadata_props)
         renamed: dict[str, str] = {}
         kept = {p.name for p in onnx.FunctionProto.FromString(self.details.extra).attribute_proto}
         for p in script.signature.params:
@@ -204,17 +204,17 @@ class _Writer:
                 if name in kept:
                     continue
                 if p.default is EMPTY or p.default is None:
-                    made.attribute.append(name)
+                    proto.attribute.append(name)
                 else:
                     attribute = adapters.attribute(name, p.default, p.spec.kind)
-                    made.attribute_proto.append(ir.to_proto(attribute))
+                    proto.attribute_proto.append(ir.to_proto(attribute))
         if renamed:
-            _rename_references(made.node, renamed)
+            _rename_references(proto.node, renamed)
         imports = self.details.opset_imports
         for domain, version in (low.imports if imports is None else imports).items():
-            made.opset_import.add(domain=domain, version=version)
-        made.MergeFromString(self.details.extra)
-        return made
+            proto.opset_import.add(domain=domain, version=version)
+        proto.MergeFromString(self.details.extra)
+        return proto
 
     # -- the body ----------------------------------------------------------------------------------
 
@@ -255,31 +255,31 @@ class _Writer:
         declared: dict[ir.Value, Any] = dict(recorder.scopes[0].initializers)
         for _, scope in recorder.graphs.values():
             declared.update(scope.initializers)
-        wanted: dict[ir.Value, str] = {}
+        names_by_value: dict[ir.Value, str] = {}
         for value in dict.fromkeys((*recorder.values, *declared)):
             python = held.get(value)
             array = declared.get(value)
             if array is not None and array.onnx_name is not None:
-                wanted[value] = array.onnx_name
+                names_by_value[value] = array.onnx_name
             elif python is not None:
-                wanted[value] = details.names.get(python, python)
-            if python is not None and value in wanted:
-                self.final[python] = wanted[value]
+                names_by_value[value] = details.names.get(python, python)
+            if python is not None and value in names_by_value:
+                self.final[python] = names_by_value[value]
         for key, value in places.items():
             if key in details.names:
-                wanted[value] = details.names[key]
+                names_by_value[value] = details.names[key]
         outputs = dict.fromkeys(self.lowered.outputs)
         names = Namer()
-        for name in (*wanted.values(), *details.names.values()):
+        for name in (*names_by_value.values(), *details.names.values()):
             names.unique(name)
         for n, value in enumerate(outputs):
             hint = "output" if len(outputs) == 1 else f"output_{n}"
-            if value not in wanted and value not in recorder.aliases:
-                wanted[value] = names.unique(hint)
+            if value not in names_by_value and value not in recorder.aliases:
+                names_by_value[value] = names.unique(hint)
         for value in dict.fromkeys((*recorder.values, *declared)):
             value.type, value.shape = None, None
-            made = wanted.get(value)
-            value.name = made if made is not None else names.unique(_hint(value))
+            chosen_name = names_by_value.get(value)
+            value.name = chosen_name if chosen_name is not None else names.unique(_hint(value))
         for key, value in places.items():
             self.final[key] = value.name or ""
         for alias, value in recorder.aliases.items():

@@ -64,9 +64,9 @@ class EagerBackend:
         if type(evaluator) is OrtEvaluator:
             key = _fast_key(op, inputs, attributes, outputs)
             fast = evaluator.fast.get(key) if key is not None else None
-            found = None if fast is None else _run_fast(fast, inputs)
-            if found is not None:
-                return found
+            outputs_of_call = None if fast is None else _run_fast(fast, inputs)
+            if outputs_of_call is not None:
+                return outputs_of_call
         if facts(op.name, op.domain).has_bodies:
             made = callable_bodies.run(op, inputs, attributes, outputs)
             if made is not None:

@@ -18,8 +18,8 @@ def _real(x: Array, scale: Array, zero: Array | None = None, axis: int | None = 
     values = x.astype(np.float32)
     if zero is not None:
         values = values - _along(zero.astype(np.float32), x.ndim, axis)
-    made: Array = values * _along(scale.astype(np.float32), x.ndim, axis)
-    return made
+    real_values: Array = values * _along(scale.astype(np.float32), x.ndim, axis)
+    return real_values
 
 
 def _along(vector: Array, rank: int, axis: int | None) -> Array:
@@ -78,9 +78,9 @@ def matmul_integer_to_float(
     bias: Array | None = None,
 ) -> tuple[Array]:
     """MatMulInteger times both scales, and a bias; scales of `b` may be one for each column."""
-    made = np.matmul(_less(a, a_zero), _less(b, b_zero)).astype(np.float32)
-    made = made * (a_scale * b_scale)
-    return ((made if bias is None else made + bias).astype(a_scale.dtype),)
+    product = np.matmul(_less(a, a_zero), _less(b, b_zero)).astype(np.float32)
+    product = product * (a_scale * b_scale)
+    return ((product if bias is None else product + bias).astype(a_scale.dtype),)
 
 
 def _less(x: Array, zero: Array | None) -> Array:
@@ -116,8 +116,8 @@ def _binary(function: Callable[[Array, Array], Array]) -> Callable[..., tuple[Ar
         a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array,
         b_zero: Array | None, c_scale: Array, c_zero: Array | None = None,
     ) -> tuple[Array]:  # fmt: skip
-        made = function(_real(a, a_scale, a_zero), _real(b, b_scale, b_zero))
-        return (_whole(made, c_scale, c_zero, a.dtype),)
+        combined = function(_real(a, a_scale, a_zero), _real(b, b_scale, b_zero))
+        return (_whole(combined, c_scale, c_zero, a.dtype),)
 
     return kernel
 
@@ -158,8 +158,10 @@ def _of_channels(
     """An operator of the standard domain, of values whose channels come first or last."""
     (x, *others) = inputs
     assert x is not None
-    given = np.moveaxis(x, -1, 1) if last else x
-    (made,) = reference_results(getattr(Opset("", 18), name), [given, *others], attributes, 1)
+    channels_last = np.moveaxis(x, -1, 1) if last else x
+    (made,) = reference_results(
+        getattr(Opset("", 18), name), [channels_last, *others], attributes, 1
+    )
     assert isinstance(made, np.ndarray)
     return np.moveaxis(made, 1, -1) if last else made
 

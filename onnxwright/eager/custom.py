@@ -74,10 +74,10 @@ class Implementation:
             EagerTypeError: the Python function gave something else than the outputs.
         """
         if self.function is not None:
-            found = self.function(*inputs, **attributes)
-            results = list(found) if isinstance(found, (tuple, list)) else [found]
-            if isinstance(found, SequenceValue):
-                results = [found]
+            returned = self.function(*inputs, **attributes)
+            results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+            if isinstance(returned, SequenceValue):
+                results = [returned]
             who = f"the implementation of `{op.name}`"
             return checked(who, op, [_as_result(r) for r in results], outputs)
         assert self.proto is not None

@@ -212,10 +212,10 @@ class Save:
         stem = self.target.name.removesuffix(".onnx")
         fixed = {f"{self.target.name}.data", f"{stem}.onnx.data", f"{stem}.weights"}
         names = [entry.name for entry in os.scandir(self._folder)]
-        found = [n for n in names if pattern.fullmatch(n) and n not in self._placed]
+        old_files = [n for n in names if pattern.fullmatch(n) and n not in self._placed]
         if fixed.intersection(names):
-            found += fixed.intersection(_locations(self.target)).intersection(names)
-        paths = [self._folder / name for name in found]
+            old_files += fixed.intersection(_locations(self.target)).intersection(names)
+        paths = [self._folder / name for name in old_files]
         return [p for p in paths if not any(k == p or p in k.parents for k in keep)]
 
     @contextlib.contextmanager

@@ -108,9 +108,9 @@ def _same_versions(a: ir.Model, b: ir.Model) -> tuple[ir.Model, ir.Model]:
             ))  # fmt: skip
     if not newest:
         return a, b
-    made = [convert_version(m, domains={k or "ai.onnx": v for k, v in newest.items()})
+    converted = [convert_version(m, domains={k or "ai.onnx": v for k, v in newest.items()})
             for m in (a, b)]  # fmt: skip
-    return made[0], made[1]
+    return converted[0], converted[1]
 
 
 def _pairs(a: ir.Graph, b: ir.Graph, io_map: Pairs | None) -> list[tuple[ir.Value, ir.Value]]:

@@ -68,9 +68,9 @@ def set_shapes(
     declared = _forget(changed)
     _check(source, before, after)
     for value in changed.graph.inputs:
-        wanted = after[value.name or ""]
-        if wanted is not None:
-            value.shape = ir.Shape(wanted)
+        shape_afterwards = after[value.name or ""]
+        if shape_afterwards is not None:
+            value.shape = ir.Shape(shape_afterwards)
     _infer(changed, declared, before, after)
     return returned(changed, model, output, same_interface=False)
 

@@ -54,9 +54,9 @@ def set_initializer(
         [3.0, 4.0]
     """
     source = opened(model).clone()
-    known = {n: v for n, v in by_name(source.graph).items() if _held(v) is not None}
+    initializers_by_name = {n: v for n, v in by_name(source.graph).items() if _held(v) is not None}
     for name, given in values.items():
-        value = find(known, name, "initializer or constant", source.graph)
+        value = find(initializers_by_name, name, "initializer or constant", source.graph)
         old = _held(value)
         assert old is not None
         new = _tensor(name, given, DType(int(old.dtype)))

@@ -65,13 +65,13 @@ def _slice_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
     if "starts" in call.signature.attributes:
         starts, ends = tuple(call.attr("starts")), tuple(call.attr("ends"))
-        given = call.attr("axes")
+        axes_given = call.attr("axes")
         steps: Shape = (1,) * len(starts)
     else:
         starts, ends = shape_operand(call, 1), shape_operand(call, 2)
-        given = call.numbers(3) if call.has(3) else None
+        axes_given = call.numbers(3) if call.has(3) else None
         steps = shape_operand(call, 4) if call.has(4) else (1,) * len(starts)
-    axes = tuple(range(len(starts))) if given is None else tuple(given)
+    axes = tuple(range(len(starts))) if axes_given is None else tuple(axes_given)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         lengths = f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} numbers"
         raise ContradictionError("starts, ends, axes and steps of one length", lengths)

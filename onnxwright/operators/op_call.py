@@ -109,24 +109,24 @@ class OpCall:
 
     def dims(self, n: int) -> Shape:
         """Input `n` as a shape."""
-        found = self.dims_if_known(n)
-        if found is None:
+        dims_of_input = self.dims_if_known(n)
+        if dims_of_input is None:
             raise UnknownError
-        return found
+        return dims_of_input
 
     def dims_if_known(self, n: int) -> Shape | None:
         """Input `n` as a shape, or None."""
         if n >= len(self.values):
             return None
-        found = self.values[n]
-        return found if found is not None else array_dims(self.known[n])
+        stored = self.values[n]
+        return stored if stored is not None else array_dims(self.known[n])
 
     def numbers(self, n: int) -> tuple[int, ...]:
         """Input `n` as numbers."""
-        found = self.dims(n)
-        if any(type(d) is not int for d in found):
+        entries = self.dims(n)
+        if any(type(d) is not int for d in entries):
             raise UnknownError
-        return found  # type: ignore[return-value]
+        return entries  # type: ignore[return-value]
 
     # -- attributes --------------------------------------------------------------------------------
 

@@ -41,13 +41,13 @@ def values_of(call: OpCall, types: Sequence[OnnxType | None]) -> list[Shape | No
     if rule is None or not all(map(is_shape_like, types)):
         return None
     try:
-        found = rule(call)
+        shapes = rule(call)
     except UnknownError:
         return None
-    if len(found) > MOST_DIMS:
+    if len(shapes) > MOST_DIMS:
         return None
-    cut = _cut(found, types)
-    if cut is None or (len(cut) == 1 and found and all(d is None for d in found)):
+    cut = _cut(shapes, types)
+    if cut is None or (len(cut) == 1 and shapes and all(d is None for d in shapes)):
         return None
     return cut
 

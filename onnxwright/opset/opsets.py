@@ -61,12 +61,12 @@ class Opset:
             fail(BadOpset(domain=repr(domain), version=repr(version)))
         key = (cls, registry.normalize_domain(domain), number)
         check_text(domain, "the domain")
-        found: Any = _INTERNED.get(key)
-        if found is None:
-            made = super().__new__(cls)
-            made.__dict__.update(domain=key[1], version=number)
-            found = _INTERNED.setdefault(key, made)
-        opset: DynamicOpset = found
+        interned: Any = _INTERNED.get(key)
+        if interned is None:
+            interned = super().__new__(cls)
+            interned.__dict__.update(domain=key[1], version=number)
+            interned = _INTERNED.setdefault(key, interned)
+        opset: DynamicOpset = interned
         return opset
 
     if not TYPE_CHECKING:  # checkers know the operators from the stub, or have a `DynamicOpset`

@@ -66,9 +66,9 @@ def call(
 
 def _name_node(op: Op, results: Sequence[Any], name: str) -> None:
     """`_name=`: the name of the node that was made, if the call made one."""
-    made = results[0].value.producer() if isinstance(results[0], GraphValue) else None
-    if made is not None and made.op_type == op.name and not made.name:
-        made.name = name
+    producer = results[0].value.producer() if isinstance(results[0], GraphValue) else None
+    if producer is not None and producer.op_type == op.name and not producer.name:
+        producer.name = name
 
 
 def _present(bound: BoundCall) -> list[bool]:

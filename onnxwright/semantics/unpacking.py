@@ -82,13 +82,13 @@ _known: dict[int, tuple[weakref.ref[CodeType], dict[int, _Uses]]] = {}
 
 def _uses_of_result(code: CodeType, place: int) -> _Uses:
     """What becomes of the result of the call at an instruction."""
-    known = _known.get(id(code))
-    if known is None or known[0]() is not code:
+    cached = _known.get(id(code))
+    if cached is None or cached[0]() is not code:
         key = id(code)
-        known = _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), {})
-    uses = known[1].get(place)
+        cached = _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), {})
+    uses = cached[1].get(place)
     if uses is None:
-        uses = known[1][place] = _read_uses(code, place)
+        uses = cached[1][place] = _read_uses(code, place)
     return uses
 
 

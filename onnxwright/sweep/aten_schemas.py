@@ -139,9 +139,9 @@ def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterato
 
 def _positions(ours: dict[str, inspect.Parameter], theirs: dict[str, Any]) -> Iterator[str]:
     by_position = [n for n, p in ours.items() if p.kind is not p.KEYWORD_ONLY]
-    wanted = [n for n, a in theirs.items() if not a.kwarg_only]
-    if by_position[: len(wanted)] != wanted:
-        yield f"{wanted} are given by position in torch, {by_position} here"
+    positions = [n for n, a in theirs.items() if not a.kwarg_only]
+    if by_position[: len(positions)] != positions:
+        yield f"{positions} are given by position in torch, {by_position} here"
 
 
 def _default(

@@ -62,10 +62,10 @@ def merge(paths: Sequence[Path]) -> tuple[Settings, dict[str, Any], list[UnitRes
 def _read_head(path: Path) -> dict[str, Any]:
     try:
         head = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
-        known = {"modes", "limit", "opset"} <= set(head)
+        is_complete = {"modes", "limit", "opset"} <= set(head)
     except (ValueError, TypeError):
-        known = False
-    if not known:
+        is_complete = False
+    if not is_complete:
         raise ValueError(f"{path} is not the journal of a sweep")
     return dict(head)
 

@@ -164,8 +164,8 @@ def sweep(
     Returns:
         The results, in the order of `todo`.
     """
-    wanted = {unit.key: n for n, unit in enumerate(todo)}
-    results = [r for r in (journal.done if journal else []) if r.key in wanted]
+    order = {unit.key: n for n, unit in enumerate(todo)}
+    results = [r for r in (journal.done if journal else []) if r.key in order]
     report = each or (lambda _: None)
     for result in results:
         report(result)
@@ -176,7 +176,7 @@ def sweep(
             journal.add(result)
         results.append(result)
         report(result)
-    return sorted(results, key=lambda r: wanted[r.key])
+    return sorted(results, key=lambda r: order[r.key])
 
 
 def processors() -> int:

@@ -167,13 +167,13 @@ def _tried(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = run(*args, **attributes)
+            result = run(*args, **attributes)
     except OnnxwrightError as error:
         first = str(error).split("\n", 1)[0]
         if isinstance(error.diagnostics[0], NoKernel) or _NO_KERNEL in str(error):
             raise _Unfit(first) from error
         return first
-    results = made if isinstance(made, tuple) else (made,)
+    results = result if isinstance(result, tuple) else (result,)
     if len(results) < len(outputs):
         return f"{_counted(len(results), 'result')}, the test has {len(outputs)}"
     op_type = case.model.graph.node[0].op_type

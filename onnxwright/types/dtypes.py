@@ -73,12 +73,12 @@ class DType(enum.IntEnum):
     @property
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype; strings are `object`, the small types are those of `ml_dtypes`."""
-        known = _NUMPY.get(self)
-        if known is None:
+        numpy_type = _NUMPY.get(self)
+        if numpy_type is None:
             import ml_dtypes
 
-            known = _NUMPY[self] = np.dtype(getattr(ml_dtypes, _TABLE[self].numpy_name))
-        return known
+            numpy_type = _NUMPY[self] = np.dtype(getattr(ml_dtypes, _TABLE[self].numpy_name))
+        return numpy_type
 
     @property
     def bits(self) -> int:

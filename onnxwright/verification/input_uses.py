@@ -224,8 +224,8 @@ def _asked_of(
     if kind in ("LSTM", "GRU", "RNN") and place == 4:
         shape = graph.shapes.get(node.input[0])
         return (1.0, float(size(shape[0])), True) if shape else (1.0, 1.0, True)
-    given = _NUMBERS.get((kind, place))
-    return None if given is None else (*given, False)
+    limits = _NUMBERS.get((kind, place))
+    return None if limits is None else (*limits, False)
 
 
 def _indexed(

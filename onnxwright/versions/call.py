@@ -153,12 +153,12 @@ class Call:
 
     def dtype(self, n: int) -> DType:
         """The element type of input `n`."""
-        found = self.input(n).dtype
-        if found is None:
+        element_type = self.input(n).dtype
+        if element_type is None:
             raise Refused(
                 f"the element type of its input `{self._input_name(n)}` is not known", _TYPES
             )
-        return found
+        return element_type
 
     def shape(self, n: int) -> Shape:
         """The shape of input `n`, whose rank must be known."""

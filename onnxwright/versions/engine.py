@@ -274,20 +274,20 @@ class Conversion:
                 return
             op = Ops(snippet.backend, Opset(self.domain, source - 1))
             inputs = cast_inputs(op, call, there, types)
-            made = cast_outputs(op, call.same(op, inputs, attributes), there, types)
+            results = cast_outputs(op, call.same(op, inputs, attributes), there, types)
         except Refused:
             if not has_body(call):
                 raise
             self._expand(node, here, source, source - 1)
             return
-        self._put(node, snippet, list(made), list(call.used))
+        self._put(node, snippet, list(results), list(call.used))
 
     def _expand(self, node: ir.Node, here: OpSignature, source: int, target: int) -> None:
         """The function body of an operator, itself converted on."""
         call, snippet = self._call(node, here, source)
-        made = self._put(node, snippet, expand(call), list(call.used))
+        replacement = self._put(node, snippet, expand(call), list(call.used))
         changing = self._changes(source, target)
-        for new in list(all_nodes(made)):
+        for new in list(all_nodes(replacement)):
             if new.op_type in changing and new.domain == self.domain:
                 self._node(new, source, target)
 
@@ -357,15 +357,15 @@ class Conversion:
         used: list[bool],
     ) -> list[ir.Node]:
         results += [None] * (len(used) - len(results))
-        wanted = [r if u else None for r, u in zip(results, used)]
-        for n, (result, needed) in enumerate(zip(wanted, used)):
+        used_results = [r if u else None for r, u in zip(results, used)]
+        for n, (result, needed) in enumerate(zip(used_results, used)):
             if needed and result is None:
                 raise Refused(f"its output {n} cannot be computed there")
         self.converted += 1
-        made = snippet.replace(node, wanted)
-        if self.domain and any(not n.domain for n in all_nodes(made)):
+        nodes = snippet.replace(node, used_results)
+        if self.domain and any(not n.domain for n in all_nodes(nodes)):
             self._imports.setdefault("", self._default())
-        return made
+        return nodes
 
     # -- problems ----------------------------------------------------------------------------------
 

@@ -251,14 +251,14 @@ class ValueTypes:
 
     def _control_flow(self, node: ir.Node) -> list[OnnxType | None]:
         bodies = [a.as_graph() for a in node.attributes.values() if a.type is _GRAPH]
-        made = [[self.kind(v) for v in g.outputs] for g in bodies]
+        kinds_of_graphs = [[self.kind(v) for v in g.outputs] for g in bodies]
         if node.op_type == "If":
-            whole = [m for m in made if len(m) == len(node.outputs)]
-            found = whole[0] if whole else []
+            whole = [m for m in kinds_of_graphs if len(m) == len(node.outputs)]
+            kinds = whole[0] if whole else []
             for other in whole[1:]:
-                found = [_common(a, b) for a, b in zip(found, other, strict=True)]
-            return found
-        results = made[0][1:] if node.op_type == "Loop" else made[0]
+                kinds = [_common(a, b) for a, b in zip(kinds, other, strict=True)]
+            return kinds
+        results = kinds_of_graphs[0][1:] if node.op_type == "Loop" else kinds_of_graphs[0]
         return [TensorType(k.dtype) if isinstance(k, TensorType) else k for k in results]
 
 

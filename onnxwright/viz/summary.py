@@ -111,8 +111,8 @@ class Summary:
         if not self.unknown:
             return decimal(self.flops)
         hint = f" (give sizes to {', '.join(self.free)})" if self.free else ""
-        known = f"{decimal(self.flops)}; " if self.flops else ""
-        return f"{known}{self.unknown} of {len(self.work)} nodes not known{hint}"
+        flops_text = f"{decimal(self.flops)}; " if self.flops else ""
+        return f"{flops_text}{self.unknown} of {len(self.work)} nodes not known{hint}"
 
     def _operators(self) -> str:
         shown = [f"{op} {n}" for op, n in list(self.operators.items())[:_TOP]]

@@ -227,11 +227,11 @@ def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def slim(proto: onnx.ModelProto, limit: int = 1024) -> onnx.ModelProto:
     """A copy in which initializers of more than `limit` bytes are inputs without data."""
-    made = onnx.ModelProto()
-    made.ir_version = max(proto.ir_version, 4)
-    made.opset_import.extend(proto.opset_import)
-    made.functions.extend(proto.functions)
-    graph = made.graph
+    slimmed = onnx.ModelProto()
+    slimmed.ir_version = max(proto.ir_version, 4)
+    slimmed.opset_import.extend(proto.opset_import)
+    slimmed.functions.extend(proto.functions)
+    graph = slimmed.graph
     graph.name = proto.graph.name or "g"
     graph.node.extend(proto.graph.node)
     graph.input.extend(proto.graph.input)
@@ -244,7 +244,7 @@ def slim(proto: onnx.ModelProto, limit: int = 1024) -> onnx.ModelProto:
         elif tensor.name not in present:
             info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
             graph.input.append(info)
-    return made
+    return slimmed
 
 
 def _key(domain: str, name: str, overload: str = "") -> str:
@@ -261,9 +261,9 @@ def _graph(
     types = dict(around)
     weights = []
     for tensor in graph.initializer:
-        made = weight_of(tensor)
-        weights.append(made)
-        types[made.name] = made.type
+        weight = weight_of(tensor)
+        weights.append(weight)
+        types[weight.name] = weight.type
     for sparse in graph.sparse_initializer:
         inner = weight_of(sparse.values)
         weights.append(inner)

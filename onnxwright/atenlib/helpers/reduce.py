@@ -64,10 +64,10 @@ def reduce(op: Op, name: str, x: Value, axes: Sequence[int], keepdim: bool = Fal
     over = list(axes) if len(axes) < x.rank else None
     call: OpCall = getattr(op, name)
     if over is None:
-        made = call(x, keepdims=int(keepdim))
+        value = call(x, keepdims=int(keepdim))
     else:
-        made = call(x, op.constant(np.array(over, np.int64)), keepdims=int(keepdim))
-    return cast(op, made, dtype)
+        value = call(x, op.constant(np.array(over, np.int64)), keepdims=int(keepdim))
+    return cast(op, value, dtype)
 
 
 def _over_nothing(op: Op, name: str, x: Value) -> Value:

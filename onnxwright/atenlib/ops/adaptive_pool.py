@@ -160,8 +160,8 @@ def _of_all(op: Op, x: Value, rank: int) -> tuple[Value, Value]:
     first = x.rank - rank
     row = x if rank == 1 else op.Reshape(x, vector(op, [*sizes(op, x)[:first], -1]))
     place = op.ArgMax(row, axis=-1)
-    found = op.ReduceMax(x, list(range(first, x.rank)))
-    return found, op.Unsqueeze(place, list(range(first + 1, x.rank))) if rank > 1 else place
+    largest = op.ReduceMax(x, list(range(first, x.rank)))
+    return largest, op.Unsqueeze(place, list(range(first + 1, x.rank))) if rank > 1 else place
 
 
 def _uneven(
@@ -186,8 +186,8 @@ def _uneven(
         hit = op.And(hit, real)
     chosen = op.ArgMax(op.Cast(hit, to=DType.INT32), axis=-1)
     spots = op.Expand(place, op.Shape(values))
-    found = op.GatherElements(spots, chosen, axis=-1)
-    return op.Squeeze(best, [best.rank - 1]), op.Squeeze(found, [found.rank - 1])
+    places = op.GatherElements(spots, chosen, axis=-1)
+    return op.Squeeze(best, [best.rank - 1]), op.Squeeze(places, [places.rank - 1])
 
 
 def _table(op: Op, length: Size, count: Size) -> tuple[Any, Any]:

@@ -116,8 +116,8 @@ def _full_mask(op: Op, mask: Value, query: Value, key: Value) -> Value:
     """A mask whose last two axes are those of the scores: the kernel repeats only the others."""
     if mask.rank == 1:
         mask = op.Unsqueeze(mask, [0])
-    wanted = (query.shape[-2], key.shape[-2])
-    if None not in wanted and tuple(mask.shape[-2:]) == wanted:
+    mask_shape = (query.shape[-2], key.shape[-2])
+    if None not in mask_shape and tuple(mask.shape[-2:]) == mask_shape:
         return mask
     shape = [1] * (mask.rank - 2) + [size(op, query, -2), size(op, key, -2)]
     return op.Expand(mask, vector(op, shape))
@@ -274,8 +274,8 @@ def _with_logarithms(
 ) -> tuple[Any, Any]:
     """Attention, and the logarithms of the sums of its scores `[..., L]`."""
     output = attention(op, query, key, value, masked, dropout, scale)
-    found = parts(op, query, key, value, masked, 0.0, scale)
-    scores = cast(op, found.scores, DType.DOUBLE if _is_double(query) else DType.FLOAT)
+    results = parts(op, query, key, value, masked, 0.0, scale)
+    scores = cast(op, results.scores, DType.DOUBLE if _is_double(query) else DType.FLOAT)
     return output, op.ReduceLogSumExp(scores, [scores.rank - 1], keepdims=0)
 
 

@@ -73,7 +73,7 @@ def _sums(op: Op, x: Value, w: Windows) -> Value:
 def _counts(op: Op, x: Value, w: Windows, last: list[Any], include_pad: bool) -> Value:
     """How many elements each window counts, `[*out]`; what `ceil` adds never does."""
     rank = len(w.kernel)
-    found: Any = None
+    elements: Any = None
     for n in range(rank):
         length, padding = size(op, x, x.rank - rank + n), w.padding[n]
         end = arithmetic(op, "Add", length, arithmetic(op, "Sub", last[n], w.kernel[n] - 1))
@@ -83,8 +83,8 @@ def _counts(op: Op, x: Value, w: Windows, last: list[Any], include_pad: bool) ->
         if padding and not include_pad:
             begins = op.Max(begins, 0)
         counts = on_axis(op, op.Sub(stops, begins), n, rank)
-        found = counts if found is None else op.Mul(found, counts)
-    return cast(op, found, x.onnx_dtype)
+        elements = counts if elements is None else op.Mul(elements, counts)
+    return cast(op, elements, x.onnx_dtype)
 
 
 @aten("aten::avg_pool1d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool1d", tol=_TOL)])

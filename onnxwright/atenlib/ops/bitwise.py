@@ -70,9 +70,9 @@ def left_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     a, b = _values(op, self, other)
     dtype = a.onnx_dtype
     bits = dtype.bits
-    known = op.backend.constant_value(b)
-    if known is not None and ((known >= 0) & (known < bits)).all():
-        return op.Mul(a, op.constant(np.left_shift(np.array(1, dtype.numpy), known)))
+    distances = op.backend.constant_value(b)
+    if distances is not None and ((distances >= 0) & (distances < bits)).all():
+        return op.Mul(a, op.constant(np.left_shift(np.array(1, dtype.numpy), distances)))
     distance = op.Cast(b, to=DType.UINT64)
     near = op.Min(distance, 63)
     moved = op.Cast(op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="LEFT"), to=dtype)

@@ -250,8 +250,8 @@ def resize(op: Op, self: Value, size: Sequence[Size]) -> Value:
       tests=[OpTest("resize_as_", compare="shape")])  # fmt: skip
 def resize_as(op: Op, self: Value, the_template: Value) -> Value:
     """The elements in the shape of another tensor."""
-    wanted = sizes(op, real_part(the_template))
-    return algebra.each(lambda part: _resized(op, part, wanted), self)
+    shape = sizes(op, real_part(the_template))
+    return algebra.each(lambda part: _resized(op, part, shape), self)
 
 
 resize_as.on_complex(resize_as.body)

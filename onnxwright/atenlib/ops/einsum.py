@@ -105,10 +105,10 @@ def _einsum(op: Op, equation: str, tensors: list[Any]) -> Any:
 def _sum_of_nothing(op: Op, equation: str, tensors: list[Any]) -> Any:
     """Zeros; ONNX Runtime's Einsum divides by the number of elements, which ends the process."""
     left, _, right = equation.partition("->")
-    known: dict[str, Any] = {}
+    empty_operands: dict[str, Any] = {}
     for term, t in zip(left.split(","), tensors, strict=True):
-        known.update(zip(term, sizes(op, real_part(t)), strict=True))
-    shape = [known[c] for c in right]
+        empty_operands.update(zip(term, sizes(op, real_part(t)), strict=True))
+    shape = [empty_operands[c] for c in right]
     return algebra.each(lambda v: full(op, shape, 0, v.onnx_dtype), tensors[0])
 
 

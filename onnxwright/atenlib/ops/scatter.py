@@ -141,8 +141,8 @@ def _scatter_reduce_value_complex(
 ) -> Complex:
     part = self.real.onnx_dtype
     source = Complex(*(_everywhere(op, index, v, part) for v in (value.real, value.imag)))
-    found: Complex = _scatter_reduce_complex(op, self, dim, index, source, reduce=reduce)
-    return found
+    combined_values: Complex = _scatter_reduce_complex(op, self, dim, index, source, reduce=reduce)
+    return combined_values
 
 
 _REDUCED = tuple(OpTest(f"scatter_reduce:{how}") for how in ("sum", "prod", "mean", "amin", "amax"))

@@ -34,8 +34,8 @@ def info_of(op: Op, a: Value) -> Value:
 
 
 def _one(op: Op, a: Value) -> Value:
-    made = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
-    return as_complex(op, made, made.onnx_dtype) if isinstance(a, Complex) else made
+    identity = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
+    return as_complex(op, identity, identity.onnx_dtype) if isinstance(a, Complex) else identity
 
 
 def solve_by_lu(op: Op, found: factors.LU, b: Value) -> Any:

@@ -23,10 +23,10 @@ _TOL = {"float32": Tol(1e-4, 5e-4), "complex64": Tol(1e-4, 5e-4)}
 def _window(op: Op, window: Any, width: int, length: int, dtype: DType) -> Any:
     """A window of `width` in the middle of `length`."""
     if window is None:
-        made = np.zeros(length, dtype.numpy)
+        samples = np.zeros(length, dtype.numpy)
         left = (length - width) // 2
-        made[left : left + width] = 1
-        return op.constant(made)
+        samples[left : left + width] = 1
+        return op.constant(samples)
     if isinstance(window, Complex):
         return Complex(*(_window(op, v, width, length, dtype) for v in (window.real, window.imag)))
     window = cast(op, window, dtype)

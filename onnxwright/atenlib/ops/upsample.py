@@ -39,15 +39,15 @@ _LAST_BIT = XFail(
 
 def target_sizes(op: Op, x: Value, scales: Sequence[Any]) -> list[Any]:
     """The sizes that factors ask for."""
-    made: list[Any] = []
+    lengths: list[Any] = []
     for n, scale in enumerate(scales, 2):
         length = size(op, x, n)
         if isinstance(length, int):
-            made.append(math.floor(length * scale))
+            lengths.append(math.floor(length * scale))
         else:
             wide = op.Mul(op.Cast(length, to=DType.DOUBLE), float(scale))
-            made.append(op.Cast(op.Floor(wide), to=DType.INT64))
-    return made
+            lengths.append(op.Cast(op.Floor(wide), to=DType.INT64))
+    return lengths
 
 
 def _agrees(x: Value, sizes: Sequence[Size], scales: Sequence[Any], mode: str) -> bool:

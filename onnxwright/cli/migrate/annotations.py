@@ -181,11 +181,11 @@ class _Rewriter:
         if not isinstance(node, ast.Attribute) or node.attr not in _TENSORS:
             return None
         before = ast.unparse(node.value)
-        known = any(
+        is_module = any(
             before == written or (before.startswith(written + ".") and written == module)
             for written, module in self.modules
         )
-        return before if known else None
+        return before if is_module else None
 
     # -- edits -------------------------------------------------------------------------------------
 

@@ -114,16 +114,16 @@ def outputs_of(
     from onnxwright.eager import CompiledModel
 
     source: Any = str(loaded.path) if loaded.path is not None and _binary(loaded) else loaded.proto
-    made = CompiledModel(source, providers=providers)
+    compiled = CompiledModel(source, providers=providers)
     # By place: an input may be called `self`.
-    bound = [inputs.get(name) for name in made.input_names]
-    more = {name: value for name, value in inputs.items() if name not in made.input_names}
+    bound = [inputs.get(name) for name in compiled.input_names]
+    more = {name: value for name, value in inputs.items() if name not in compiled.input_names}
     if more:  # initializers that are inputs, too: their default is not used
-        results = made.run({**dict(zip(made.input_names, bound, strict=True)), **more})
-        return dict(zip(made.output_names, results, strict=True))
-    results = made(*bound)
-    many = results if len(made.output_names) != 1 else (results,)
-    return dict(zip(made.output_names, map(_plain, many), strict=True))
+        results = compiled.run({**dict(zip(compiled.input_names, bound, strict=True)), **more})
+        return dict(zip(compiled.output_names, results, strict=True))
+    results = compiled(*bound)
+    many = results if len(compiled.output_names) != 1 else (results,)
+    return dict(zip(compiled.output_names, map(_plain, many), strict=True))
 
 
 def _plain(value: Any) -> Any:

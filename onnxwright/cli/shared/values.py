@@ -98,8 +98,8 @@ def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any
     if not equals or path.exists():
         if path.suffix == ".npz":
             return list(_archive(path))
-        found = getattr(_file(path, None), "name", "")
-        name = found if found in kinds else next(free, text)
+        file_name = getattr(_file(path, None), "name", "")
+        name = file_name if file_name in kinds else next(free, text)
         return [(name, _value(_file(path, kinds.get(name))))]
     name = as_utf8(name)
     kind = kinds.get(name)
@@ -210,9 +210,9 @@ def _file(path: Path, kind: Any) -> Any:
                 "SequenceType": onnx.SequenceProto,
                 "OptionalType": onnx.OptionalProto,
             }
-            made = protos.get(type(kind).__name__, onnx.TensorProto)()
-            made.ParseFromString(path.read_bytes())
-            return made
+            proto = protos.get(type(kind).__name__, onnx.TensorProto)()
+            proto.ParseFromString(path.read_bytes())
+            return proto
         import numpy as np
 
         return np.load(path, allow_pickle=False)
@@ -240,8 +240,8 @@ def _value(value: Any) -> Any:
         if isinstance(value, onnx.SequenceProto):
             return SequenceValue(numpy_helper.to_list(value))
         if isinstance(value, onnx.OptionalProto):
-            found = numpy_helper.to_optional(value)
-            return SequenceValue(found) if isinstance(found, list) else found
+            held = numpy_helper.to_optional(value)
+            return SequenceValue(held) if isinstance(held, list) else held
     except (TypeError, ValueError) as error:
         raise CliError(f"a .pb file holds no value: {_words(error)}") from error
     return value

@@ -292,9 +292,9 @@ class _Reader(ast.NodeVisitor):
                              ast.JoinedStr, ast.GeneratorExp)):  # fmt: skip
             return _NEW
         if isinstance(node, ast.Call):
-            made = self.value(node.func)
-            builtin = isinstance(made, type) or (
-                _hashable(made) and made in (sorted, iter, len, sum, min, max, abs, float, int)
+            held = self.value(node.func)
+            builtin = isinstance(held, type) or (
+                _hashable(held) and held in (sorted, iter, len, sum, min, max, abs, float, int)
             )
             return _NEW if builtin else _UNKNOWN
         return _UNKNOWN
@@ -363,9 +363,9 @@ class _Reader(ast.NodeVisitor):
 
     def used(self, node: ast.expr) -> None:
         """What is iterated over is used up, if it is an iterator."""
-        found = self.value(node)
-        if is_iterator(found):
-            self.changed.append(found)
+        held = self.value(node)
+        if is_iterator(held):
+            self.changed.append(held)
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -396,10 +396,10 @@ class _Reader(ast.NodeVisitor):
         plain = [_Blank() if a is _UNKNOWN or a is _NEW else a for a in args]
         count = len(node.args)
         names = [k.arg or "" for k in node.keywords]
-        found = _changed(
+        changes = _changed(
             function, plain[:count], dict(zip(names, plain[count:])), self.seen, self.depth + 1
         )
-        for changed in found:
+        for changed in changes:
             if isinstance(changed, _Blank):
                 where = next(n for n, a in enumerate(plain) if a is changed)
                 if args[where] is not _NEW:

@@ -91,10 +91,10 @@ class _Parser(ExpressionParser):
     # -- statements ------------------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt]) -> hir.Block:
-        made: list[hir.Statement] = []
+        lowered: list[hir.Statement] = []
         for node in statements:
-            made.extend(self.statement(node))
-        return tuple(made)
+            lowered.extend(self.statement(node))
+        return tuple(lowered)
 
     def statement(self, node: ast.stmt) -> list[hir.Statement]:
         kind = type(node).__name__
@@ -154,10 +154,12 @@ class _Parser(ExpressionParser):
     def _container_method(self, call: ast.Call, name: str, method: str) -> hir.Statement:
         """`xs.append(v)`: the name is bound to the changed container."""
         span = self.span(call)
-        made = self.expr(call)
-        assert isinstance(made, hir.Call)
-        function = hir.Attribute(made.func.span, hir.Name(made.func.span, name), f"%{method}")
-        changed = hir.Call(span, function, made.args, made.keywords)
+        call_expression = self.expr(call)
+        assert isinstance(call_expression, hir.Call)
+        function = hir.Attribute(
+            call_expression.func.span, hir.Name(call_expression.func.span, name), f"%{method}"
+        )
+        changed = hir.Call(span, function, call_expression.args, call_expression.keywords)
         return hir.Assign(span, (hir.NameTarget(span, name),), changed)
 
     def _outer_item(self, target: ast.expr, value: hir.Expr) -> hir.Statement | None:
@@ -372,9 +374,9 @@ def _bound_names(node: ast.AST) -> set[str]:
 def _as_load(node: ast.expr) -> ast.expr:
     """A target as the expression that reads it."""
     if isinstance(node, ast.Name):
-        made: ast.expr = ast.Name(node.id, ast.Load())
+        loaded: ast.expr = ast.Name(node.id, ast.Load())
     elif isinstance(node, ast.Subscript):
-        made = ast.Subscript(node.value, node.slice, ast.Load())
+        loaded = ast.Subscript(node.value, node.slice, ast.Load())
     else:
-        made = ast.Constant(None)
-    return ast.copy_location(made, node)
+        loaded = ast.Constant(None)
+    return ast.copy_location(loaded, node)

@@ -119,5 +119,5 @@ def bring(b: GraphBackend, x: Any, to: LeafType, like: GraphValue | None = None)
     dtype = to.dtype
     if isinstance(x, GraphValue) and x.weak is None:
         return x
-    made: GraphValue = as_value(b, x, dtype=dtype, like=like if dtype is None else None)
-    return made
+    converted: GraphValue = as_value(b, x, dtype=dtype, like=like if dtype is None else None)
+    return converted

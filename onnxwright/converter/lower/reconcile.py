@@ -100,7 +100,7 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
     """Put the nodes of a converted call where the node was."""
     outside = {f"i{n}": v for n, v in enumerate(old.inputs) if v is not None}
     replaced = {v: outside[v.name or ""] for v in graph.inputs}
-    made: list[ir.Node] = []
+    inserted: list[ir.Node] = []
     for value in graph.initializers.values():
         if value.name in outside:
             replaced[value] = outside[value.name]
@@ -109,7 +109,7 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         constant = ir.Node("", "Constant", [], [attr], num_outputs=1)
         constant.outputs[0].name = b.recorder.names.unique("const")
         replaced[value] = constant.outputs[0]
-        made.append(constant)
+        inserted.append(constant)
     final = list(graph.outputs)
     graph.outputs.clear()
     for node in list(graph):
@@ -120,13 +120,13 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         for value in node.outputs:
             if value not in final:
                 value.name = b.recorder.names.unique("converted")
-        made.append(node)
+        inserted.append(node)
     for n, value in enumerate(final):
         if value in replaced:  # the call is an input as it is
             copy = ir.Node("", "Identity", [replaced[value]], num_outputs=1)
             final[n] = copy.outputs[0]
-            made.append(copy)
-    for node in made:
+            inserted.append(copy)
+    for node in inserted:
         node.metadata_props.update(old.metadata_props)
     for before, after in zip(old.outputs, final, strict=False):
         for user, n in list(before.uses()):
@@ -138,8 +138,8 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
     if owner is not None:
         results = owner.outputs
         results[:] = [b.replaced.get(v, v) for v in results]
-        owner.insert_before(old, made)
+        owner.insert_before(old, inserted)
         owner.remove(old, safe=False)
     else:
         place = nodes.index(old)
-        nodes[place : place + 1] = made
+        nodes[place : place + 1] = inserted

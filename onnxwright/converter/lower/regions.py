@@ -204,12 +204,12 @@ class Regions:
 
     def shared_names(self, names: Iterable[str], frame: Frame, frames: list[Frame]) -> set[str]:
         """The names among some whose containers other names hold too."""
-        found = set()
+        shared = set()
         for name in names:
             value = frame.env.get(name)
             if isinstance(value, CONTAINERS) and self.is_shared(value, frames):
-                found.add(name)
-        return found
+                shared.add(name)
+        return shared
 
 
 def _start(span: Span | None) -> Any:

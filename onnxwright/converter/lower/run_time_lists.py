@@ -79,7 +79,7 @@ def is_list(x: Any) -> bool:
 
 def item_type(b: GraphBackend, *lists: Any) -> LeafType | str:
     """The common type of the items of lists, or why there is none."""
-    found: LeafType | None = None
+    common_type_of_items: LeafType | None = None
     for x in lists:
         kinds = [x.item] if isinstance(x, RunTimeList) and x.item != UNKNOWN else []
         for item in x.added if isinstance(x, RunTimeList) else x:
@@ -88,11 +88,11 @@ def item_type(b: GraphBackend, *lists: Any) -> LeafType | str:
                 return "its items are not tensors"
             kinds.append(kind)
         for kind in kinds:
-            joined = kind if found is None else unify(found, kind)
+            joined = kind if common_type_of_items is None else unify(common_type_of_items, kind)
             if joined is None:
-                return f"its items are {found} and {kind}"
-            found = joined
-    return found or UNKNOWN
+                return f"its items are {common_type_of_items} and {kind}"
+            common_type_of_items = joined
+    return common_type_of_items or UNKNOWN
 
 
 def sequence_kind(item: LeafType) -> SequenceType:
@@ -328,8 +328,8 @@ def summed(b: GraphBackend, x: RunTimeList) -> GraphValue:
 
 def has_items(b: GraphBackend, x: RunTimeList) -> GraphValue:
     """Whether there are items."""
-    made: GraphValue = truth(b, length(b, x))
-    return made
+    flag: GraphValue = truth(b, length(b, x))
+    return flag
 
 
 __all__ = [

@@ -138,14 +138,14 @@ def _until(low: Lowering, test: hir.Expr) -> GraphValue:
 def _unchanged(low: Lowering, flag: GraphValue, how: str) -> GraphValue:
     """The condition of the next iteration where nothing decides it."""
     b = low.b
-    made: GraphValue = flag
+    condition: GraphValue = flag
     if how == "true":
-        made = b.constant(np.array(True))
+        condition = b.constant(np.array(True))
     elif how == "identity" and not b.recorder.copies:
         (copy,) = b.recorder.node("", "Identity", [flag.value], [], 1, sugar=False)
         b.recorder.set_type(copy, _FLAG)
-        made = b.wrap(copy, _FLAG)
-    return made
+        condition = b.wrap(copy, _FLAG)
+    return condition
 
 
 def _body(

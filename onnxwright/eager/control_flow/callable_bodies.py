@@ -72,11 +72,11 @@ def is_callable(body: object) -> bool:
 def _call(op: Op, attribute: str, body: Any, given: Sequence[Any], names: str) -> list[Any]:
     """The results of a body as values."""
     _check_call(op, attribute, body, len(given), names)
-    found = body(*given)
-    if isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue):
-        results = list(found)
+    returned = body(*given)
+    if isinstance(returned, (tuple, list)) and not isinstance(returned, SequenceValue):
+        results = list(returned)
     else:
-        results = [] if found is None else [found]
+        results = [] if returned is None else [returned]
     return [_as_result(op, attribute, r) for r in results]
 
 

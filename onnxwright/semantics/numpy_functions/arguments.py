@@ -202,9 +202,9 @@ def _dimension(b: Backend[V], function: str, size: Any, of: V | None) -> int | V
     if isinstance(size, Promotable):
         return as_value(b, size, dtype=DType.INT64)
     if is_value(size):
-        known = b.constant_value(size)
+        size_array = b.constant_value(size)
         value: V = size
-        return int(known.item()) if known is not None and known.size == 1 else value
+        return int(size_array.item()) if size_array is not None and size_array.size == 1 else value
     if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
         return int(size)
     named = None if of is None else shape_of(b, of)

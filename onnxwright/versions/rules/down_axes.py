@@ -96,14 +96,14 @@ def split_counts_itself(op: Ops, call: Call) -> Any:
     if isinstance(size, int):
         part = -(-size // count)
         sizes = [part] * (count - 1) + [size - part * (count - 1)]
-        given = call.int64(op, sizes)
+        sizes_input = call.int64(op, sizes)
     else:
         length = op.Gather(op.Shape(call.input(0)), call.int64(op, [axis]))
         number = call.int64(op, [count])
         part = op.Div(op.Sub(op.Add(length, number), call.int64(op, [1])), number)
         rest = op.Sub(length, op.Mul(part, call.int64(op, [count - 1])))
-        given = op.Concat(*([part] * (count - 1)), rest, axis=0)
-    return call.same(op, [call.input(0), given], call.without("num_outputs"))
+        sizes_input = op.Concat(*([part] * (count - 1)), rest, axis=0)
+    return call.same(op, [call.input(0), sizes_input], call.without("num_outputs"))
 
 
 @down(13, "Split")
@@ -111,9 +111,9 @@ def split_becomes_an_attribute(op: Ops, call: Call) -> Any:
     """`split` is an attribute.  Source: ONNX Split 11."""
     if not call.has(1):
         return KEEP
-    known = call.constants(1)
-    if known is not None:
-        sizes = [int(v) for v in known]
+    split_array = call.constants(1)
+    if split_array is not None:
+        sizes = [int(v) for v in split_array]
         return call.same(op, [call.input(0)], call.without(split=sizes))
     axis, start, parts = call.int64(op, [call.attr("axis", 0)]), call.int64(op, [0]), []
     for n in range(call.count):
@@ -154,20 +154,20 @@ def pads_of_all_axes(op: Ops, call: Call) -> Any:
     axes, rank = call.ints(3), call.rank(0)
     assert axes is not None
     axes = [a + rank if a < 0 else a for a in axes]
-    known = call.constants(1)
-    if known is not None:
+    pads_array = call.constants(1)
+    if pads_array is not None:
         pads = [0] * (2 * rank)
         for n, axis in enumerate(axes):
-            pads[axis], pads[axis + rank] = int(known[n]), int(known[n + len(axes)])
-        given = call.int64(op, pads)
+            pads[axis], pads[axis + rank] = int(pads_array[n]), int(pads_array[n + len(axes)])
+        pads_input = call.int64(op, pads)
     else:
         # Where each of the 2 * rank pads is in the given ones; 0 follows them.
         where = [2 * len(axes)] * (2 * rank)
         for n, axis in enumerate(axes):
             where[axis], where[axis + rank] = n, n + len(axes)
         longer = op.Concat(call.input(1), call.int64(op, [0]), axis=0)
-        given = op.Gather(longer, call.int64(op, where))
-    return call.same(op, [call.input(0), given, call.get(2)])
+        pads_input = op.Gather(longer, call.int64(op, where))
+    return call.same(op, [call.input(0), pads_input, call.get(2)])
 
 
 @down(19, "Pad")
@@ -212,9 +212,9 @@ def limits_become_attributes(op: Ops, call: Call) -> Any:
 
     Source: ONNX Clip 6 and 11: where `min` is greater than `max`, the result is `max`.
     """
-    known = [call.constants(n) if call.has(n) else None for n in (1, 2)]
-    computed = [call.has(n) and k is None for n, k in zip((1, 2), known)]
-    values = [None if k is None else float(k.ravel()[0]) for k in known]
+    bound_arrays = [call.constants(n) if call.has(n) else None for n in (1, 2)]
+    computed = [call.has(n) and k is None for n, k in zip((1, 2), bound_arrays)]
+    values = [None if k is None else float(k.ravel()[0]) for k in bound_arrays]
     crossed = None not in values and values[0] > values[1]  # type: ignore[operator]
     if not any(computed) and not crossed:
         attributes = {n: v for n, v in zip(("min", "max"), values) if v is not None}
@@ -286,8 +286,8 @@ def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
     reshaped = call.same(op, None, call.without("allowzero"))
     if not call.attr("allowzero", 0):
         return reshaped
-    known = call.constants(1)
-    sizes: Any = known.tolist() if known is not None else call.input(1).dims
+    shape_array = call.constants(1)
+    sizes: Any = shape_array.tolist() if shape_array is not None else call.input(1).dims
     before = call.input(0).shape or ()
     if not isinstance(sizes, (list, tuple)):
         sizes = [None]

@@ -218,11 +218,13 @@ def extremes_of_integers(op: Ops, call: Call) -> Any:
     dtype = call.input(0).dtype
     if dtype is None or dtype.is_float:
         return KEEP
-    made = call.input(0)
+    clipped = call.input(0)
     for other in call.inputs[1:]:
-        less = op.Less(made, other)
-        made = op.Where(less, other, made) if call.name == "Max" else op.Where(less, made, other)
-    return [made if call.count < len(call.inputs) else op.Identity(made)]
+        less = op.Less(clipped, other)
+        clipped = (
+            op.Where(less, other, clipped) if call.name == "Max" else op.Where(less, clipped, other)
+        )
+    return [clipped if call.count < len(call.inputs) else op.Identity(clipped)]
 
 
 @down(12, "Clip")
@@ -231,12 +233,12 @@ def clip_of_integers(op: Ops, call: Call) -> Any:
     dtype = call.input(0).dtype
     if dtype is None or dtype.is_float:
         return KEEP
-    made = call.input(0)
+    clipped = call.input(0)
     if call.has(1):
-        made = op.Where(op.Less(made, call.input(1)), call.input(1), made)
+        clipped = op.Where(op.Less(clipped, call.input(1)), call.input(1), clipped)
     if call.has(2):
-        made = op.Where(op.Less(call.input(2), made), call.input(2), made)
-    return [made]
+        clipped = op.Where(op.Less(call.input(2), clipped), call.input(2), clipped)
+    return [clipped]
 
 
 @down(8, "Sum", "Mean", "Max", "Min")
@@ -244,17 +246,17 @@ def without_broadcasting(op: Ops, call: Call) -> Any:
     """Inputs have one shape; Sum and Mean are written with Add.  Source: ONNX Sum 6."""
     shapes = [v.shape for v in call.inputs if v is not None]
     first = shapes[0]
-    known = first is not None and None not in first
-    if len(shapes) == 1 or (known and all(s == first for s in shapes)):
+    has_static_shape = first is not None and None not in first
+    if len(shapes) == 1 or (has_static_shape and all(s == first for s in shapes)):
         return KEEP
     if call.name in ("Max", "Min"):
         raise Refused("broadcasting came with opset 8")
-    made = call.input(0)
+    aligned = call.input(0)
     for n in range(1, len(call.inputs)):
-        made = op.Add(made, call.input(n))
+        aligned = op.Add(aligned, call.input(n))
     if call.name == "Sum":
-        return [made]
-    return [op.Div(made, op.constant(np.array(len(call.inputs), dtype=call.dtype(0).numpy)))]
+        return [aligned]
+    return [op.Div(aligned, op.constant(np.array(len(call.inputs), dtype=call.dtype(0).numpy)))]
 
 
 @down(11, "Gemm")

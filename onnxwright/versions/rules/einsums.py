@@ -56,11 +56,11 @@ def _product(op: Ops, a: Term, b: Term, *, out: str) -> Term | None:
         x = op.Unsqueeze(x, axes=[len(batch)])
     if not columns:
         y = op.Unsqueeze(y, axes=[len(batch) + 1])
-    made = op.MatMul(x, y)
+    product = op.MatMul(x, y)
     missing = [len(batch) + n for n, group in enumerate((rows, columns)) if not group]
     if missing:
-        made = op.Squeeze(made, axes=missing)
-    return made, batch + rows + columns
+        product = op.Squeeze(product, axes=missing)
+    return product, batch + rows + columns
 
 
 def _by_elements(op: Ops, terms: list[Term], out: str) -> Term:

@@ -22,8 +22,8 @@ def batch_norm_per_channel(op: Ops, call: Call) -> Any:
         raise Refused("training statistics per element (`spatial=0`) have no newer equivalent")
     x, scale, bias, mean, var = (call.input(n) for n in range(5))
     epsilon = op.constant(np.array(call.attr("epsilon", 1e-5), dtype=call.dtype(0).numpy))
-    made = op.Div(op.Sub(x, mean), op.Sqrt(op.Add(var, epsilon)))
-    return [op.Add(op.Mul(made, scale), bias)]
+    normalized = op.Div(op.Sub(x, mean), op.Sqrt(op.Add(var, epsilon)))
+    return [op.Add(op.Mul(normalized, scale), bias)]
 
 
 @up(14, "BatchNormalization")
@@ -65,8 +65,8 @@ def dropout_mask_is_bool(op: Ops, call: Call) -> Any:
 def dropout_ratio_is_an_input(op: Ops, call: Call) -> Any:
     """`ratio` is an input.  Source: ONNX Dropout 12; version 10 is that of inference."""
     ratio = call.attr("ratio", 0.5)
-    given = op.constant(np.array(ratio, dtype=np.float32))
-    return call.same(op, [call.input(0), given], call.without("ratio"))
+    ratio_input = op.constant(np.array(ratio, dtype=np.float32))
+    return call.same(op, [call.input(0), ratio_input], call.without("ratio"))
 
 
 @up(21, "GroupNormalization")

@@ -70,10 +70,10 @@ def _places(op: Ops, call: Call, indices: GraphValue) -> GraphValue:
         if limits[0] < limits[1]
     ]
     kept.insert(1 if axis else 0, op.Cast(op.Reshape(indices, call.int64(op, [1, -1])), to=7))
-    made: GraphValue = op.Transpose(
+    places: GraphValue = op.Transpose(
         op.Concat(*kept, axis=0) if len(kept) > 1 else kept[0], perm=[1, 0]
     )
-    return made
+    return places
 
 
 __all__: list[str] = []

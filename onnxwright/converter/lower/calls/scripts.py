@@ -114,9 +114,9 @@ def _call_node(low: Lowering, script: Script, given: dict[str, Any], span: Span)
     for p in script.signature.params:
         value = given[p.name]
         if isinstance(p.spec, AttributeSpec):
-            made = _attribute_argument(low, script, p, value, span)
-            if made is not None:
-                attributes.append(made)
+            argument = _attribute_argument(low, script, p, value, span)
+            if argument is not None:
+                attributes.append(argument)
         else:
             inputs.append(_tensor_argument(low, script, p, value, given, result))
     while inputs and inputs[-1] is None:

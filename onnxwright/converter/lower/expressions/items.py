@@ -94,8 +94,8 @@ def _are_alike(items: Any, index: Any) -> bool:
     tensors = [x for x in items if isinstance(x, GraphValue)]
     dtypes = {getattr(x.kind, "dtype", None) for x in tensors if x.weak is None}
     others = [x for x in items if not isinstance(x, GraphValue)]
-    known = len(dtypes) == 1 and None not in dtypes
-    return known and index.rank in (0, None) and all(map(is_number_like, others))
+    is_one_type = len(dtypes) == 1 and None not in dtypes
+    return is_one_type and index.rank in (0, None) and all(map(is_number_like, others))
 
 
 def _chosen(b: GraphBackend, items: list[Any], index: GraphValue) -> Any:

@@ -263,18 +263,18 @@ def reached_arms(
             return run_time_condition(low, value, test.span, scalar=True)
 
         if not bounds:
-            found = truth()
+            reached = truth()
         elif may_fail(test):
-            found = short_circuit(low, "or", bounds[-1], truth, span, may_fail=True)
+            reached = short_circuit(low, "or", bounds[-1], truth, span, may_fail=True)
         else:
             with low.regions.inside(Region("this condition", span)):
-                found = truth()
-            if isinstance(found, GraphValue):
-                found = emit1(low.at(span), "Or", (bounds[-1], found))
-        if isinstance(found, GraphValue):
+                reached = truth()
+            if isinstance(reached, GraphValue):
+                reached = emit1(low.at(span), "Or", (bounds[-1], reached))
+        if isinstance(reached, GraphValue):
             decided.append(n)
-            bounds.append(low.b.as_weak(found, None))
-        elif found:
+            bounds.append(low.b.as_weak(reached, None))
+        elif reached:
             return [*decided, n], bounds
     return [*decided, len(tests)], bounds
 
@@ -331,10 +331,10 @@ def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = F
         sizes = ", ".join("?" if d is None else str(d) for d in shape)
         what = f"a tensor of shape [{sizes}]"
         fail(control_flow.NotACondition(what=what, span=span))
-    made: GraphValue = truth(b, value)
+    flag: GraphValue = truth(b, value)
     if shape if scalar else shape and None in shape:
-        made = emit1(b, "Reshape", (made, int_constant(b, [])))
-    return made
+        flag = emit1(b, "Reshape", (flag, int_constant(b, [])))
+    return flag
 
 
 def _items(container: Any) -> list[Any]:

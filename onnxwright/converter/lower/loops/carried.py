@@ -360,18 +360,18 @@ class Carried:
 
     def results(self, env: dict[str, Any]) -> list[GraphValue]:
         """What an iteration gives: one value for each carried slot, then one for each scanned."""
-        made: dict[int, GraphValue] = {}
+        by_slot: dict[int, GraphValue] = {}
         for name, before in self.shape.items():
             end = env[name]
             if isinstance(before, ListSlot):
-                made[id(before)] = self._list_result(before, end)
+                by_slot[id(before)] = self._list_result(before, end)
                 continue
             for slot, value in zip(leaves(before), leaves(end), strict=True):
                 if isinstance(slot, Slot):
                     like = slot.inside if slot.kind.dtype is None else None
                     slot.end = value
-                    made[id(slot)] = bring(self.low.b, value, slot.kind, like)
-        return [made[id(slot)] for slot in (*self.carried, *self.scanned)]
+                    by_slot[id(slot)] = bring(self.low.b, value, slot.kind, like)
+        return [by_slot[id(slot)] for slot in (*self.carried, *self.scanned)]
 
     def _list_result(self, slot: ListSlot, end: Any) -> GraphValue:
         if slot.scan:

@@ -103,10 +103,10 @@ def choose(
     for name in before:
         if name not in first.env or name not in second.env:
             merged.setdefault(name, Poison(_maybe(low, name, span)))
-    made = _emit_if(low, test, first, second, hints, span, held)
+    chosen = _emit_if(low, test, first, second, hints, span, held)
     for name, value in merged.items():
         low.frame.env[name] = map_leaves(
-            value, lambda x: x.read(made) if isinstance(x, _Output) else x
+            value, lambda x: x.read(chosen) if isinstance(x, _Output) else x
         )
 
 
@@ -188,8 +188,8 @@ def _merge_lists(
     if not isinstance(item, LeafType) or item.dtype is None:
         return _unmergeable(name, a, c, span)
     for value, side in ((a, sides[0]), (c, sides[1])):
-        made = functools.partial(sequence_value, low.b, value, item, name)
-        side.outputs.append(_in_scope(low, side, made))
+        merged = functools.partial(sequence_value, low.b, value, item, name)
+        side.outputs.append(_in_scope(low, side, merged))
     hints.append("" if name.startswith(hir.INTERNAL) else name)
     kind = LeafType(None, sequence_kind(item))
     return _Output(len(hints) - 1, kind, RunTimeList(name, item))
@@ -234,8 +234,8 @@ def _merge_leaf(
 
 
 def _leaf_type(low: Lowering, x: Any, side: _Side) -> LeafType | None:
-    found: LeafType | None = _in_scope(low, side, lambda: leaf_type(low.b, x))
-    return found
+    leaf: LeafType | None = _in_scope(low, side, lambda: leaf_type(low.b, x))
+    return leaf
 
 
 def _in_scope(low: Lowering, side: _Side, compute: Callable[[], Any]) -> Any:
@@ -356,9 +356,9 @@ def _emit_if(
         graphs.append(graph)
     b = low.at(span)
     op = b.opset["If"]
-    made = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
+    outputs = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
     result = []
-    for value, hint, x, y in zip(made, hints, first.outputs, second.outputs, strict=True):
+    for value, hint, x, y in zip(outputs, hints, first.outputs, second.outputs, strict=True):
         weak = x.weak if x.weak == y.weak else None
         kind = _joined_kind(value.kind, x.kind, y.kind)
         recorder.set_type(value.value, kind)

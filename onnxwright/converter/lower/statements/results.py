@@ -96,10 +96,10 @@ def _result_value(
         only = kinds[0].dtype if len(kinds) == 1 and isinstance(kinds[0], TensorType) else None
         if weak is not None and only is None:
             return item  # type: ignore[no-any-return]
-        made: GraphValue = as_value(b, item, dtype=only)
+        result: GraphValue = as_value(b, item, dtype=only)
         if only is None and not isinstance(item, GraphValue) and _kind(item) is not None:
-            return _weak_constant(low, item, made)
-        return made
+            return _weak_constant(low, item, result)
+        return result
     fitting = [*kinds, *map(OptionalType, kinds)] if spec is not None and spec.optional else kinds
     if kinds and item.kind is not None and not any(fits(item.kind, k) for k in fitting):
         shown = str(spec)
