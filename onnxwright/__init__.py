@@ -257,8 +257,8 @@ _OPSETS = "onnxwright.opset"
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        found = importlib.util.find_spec("torch")
-        missing = () if found is not None else _NEED_TORCH
+        spec = importlib.util.find_spec("torch")
+        missing = () if spec is not None else _NEED_TORCH
         every = {**_HOMES, **_MODULES}
         return [n for n in __dir__() if not n.startswith("_") and every.get(n) not in missing]
     if name.startswith("_"):

@@ -74,8 +74,8 @@ class _Loader:
         return getattr(self.loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        found: ModuleType | None = self.loader.create_module(spec)
-        return found
+        real_module: ModuleType | None = self.loader.create_module(spec)
+        return real_module
 
     def exec_module(self, module: ModuleType) -> None:
         _remove(self.finder)

@@ -149,9 +149,9 @@ def find(name: str) -> AtenFunction:
         True
     """
     table = functions()
-    found = table.get(name)
-    if found is not None:
-        return found
+    function = table.get(name)
+    if function is not None:
+        return function
     near = difflib.get_close_matches(name, table, 1)
     hint = f"did you mean `{near[0]}`?" if near else "`onnxwright coverage` lists what there is"
     fail(messages.AtenUnknown(name=name, hint=hint, span=user_span()))

@@ -10,8 +10,9 @@ import inspect
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Parameter
 from types import CodeType
-from typing import Any, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 import onnx
 
@@ -80,8 +81,8 @@ class AtenFunction:
         body: the function that computes it.
         rule: what is cast before, and the type of the result.
         tests: the OpInfos it is held to.
-        complex_body: the body for complex arguments; `"parts"` applies `body` to the real and
-            the imaginary part, None refuses.
+        complex_body: the body for complex arguments, which takes them in the same order; `"parts"`
+            applies `body` to the real and the imaginary part, None refuses.
         untested: why no OpInfo holds it, if none does.
         place: `file:line` of the body.
         tensors: the parameters annotated `Value` and not also as a number: a Python number given
@@ -95,7 +96,7 @@ class AtenFunction:
     complex_body: Body | str | None = None
     untested: str = ""
     place: str = ""
-    parameters: dict[str, inspect.Parameter] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
     tensors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -144,11 +145,11 @@ class AtenFunction:
             AtenArgumentError: the arguments do not fit.
             AtenUnsupportedError: ONNX cannot express this use.
         """
-        made = cast(Op, op)
+        operators = cast(Op, op)
         arguments = self.bind(args, kwargs)
-        dtype = self._prepare(made, arguments)
-        result = self._run(made, arguments)
-        return result if dtype is None else self._typed(made, result, dtype)
+        dtype = self._prepare(operators, arguments)
+        result = self._run(operators, arguments)
+        return result if dtype is None else self._typed(operators, result, dtype)
 
     def run(self, /, *args: Any, opset_version: int = standalone.OPSET, **kwargs: Any) -> Any:
         """Run it on arrays, operator by operator.
@@ -252,15 +253,15 @@ class AtenFunction:
 
     def _prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments by the rule, and make values of numbers where the body wants them."""
-        given = [name for name in self.tensors if type(arguments[name]) in DEFAULT_TYPES]
-        if not given:
+        plain_numbers = [name for name in self.tensors if type(arguments[name]) in DEFAULT_TYPES]
+        if not plain_numbers:
             return self.rule.prepare(op, arguments)
         promoted = self.rule.promoted
-        for name in given:
+        for name in plain_numbers:
             if name not in promoted:
                 wrap_number(op, arguments, name, DEFAULT_TYPES[type(arguments[name])])
         dtype = self.rule.prepare(op, arguments)
-        for name in given:
+        for name in plain_numbers:
             if type(arguments[name]) in DEFAULT_TYPES:
                 common = computed_type([arguments[other] for other in promoted])
                 wrap_number(op, arguments, name, common)
@@ -268,6 +269,9 @@ class AtenFunction:
 
     def _run(self, op: Op, arguments: dict[str, Any]) -> Any:
         body = self.body
+        named = {
+            k: v for k, v in arguments.items() if self.parameters[k].kind is Parameter.KEYWORD_ONLY
+        }
         if any(map(_is_complex, arguments.values())):
             if self.complex_body is None:
                 unsupported("complex tensors are not supported", name=self.name)
@@ -277,7 +281,7 @@ class AtenFunction:
                 return _join(self.body(op, **real), self.body(op, **imag))
             assert callable(self.complex_body)
             body = self.complex_body
-        return body(op, **arguments)
+        return body(op, *(v for k, v in arguments.items() if k not in named), **named)
 
     def _typed(self, op: Op, result: Any, dtype: DType) -> Any:
         """The first result in the type the rule promises."""
@@ -341,8 +345,9 @@ def aten(
     *names: str,
     rule: Rule,
     tests: Sequence[OpTest] = (),
-    complex: str | None = None,  # noqa: A002 - the field's word
+    complex: Body | Literal["parts", "same"] | None = None,  # noqa: A002 - the field's word
     untested: str = "",
+    doc: str = "",
     replace: bool = False,
     table: dict[str, AtenFunction] | None = None,
 ) -> Callable[[Body], AtenFunction]:
@@ -352,8 +357,10 @@ def aten(
         names: full names, `aten::clamp` for the default overload, `aten::clamp.Tensor`.
         rule: promotion and type of the result (`onnxwright.atenlib.rules`).
         tests: the OpInfos it must pass.
-        complex: `"parts"` where the real and imaginary parts are computed apart by the same body.
+        complex: the body for complex arguments; `"parts"` where the real and imaginary parts are
+            computed apart by the same body, `"same"` where the body takes complex values itself.
         untested: why no OpInfo covers it; a test asks that this or `tests` is there.
+        doc: what it computes, for a body without a docstring that another function made.
         replace: allow another function of the name to be replaced.
         table: where it goes; the library's own table by default.
 
@@ -377,19 +384,20 @@ def aten(
 
     def register(body: Body) -> AtenFunction:
         code = body.__code__
+        body.__doc__ = doc or body.__doc__
         place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
-        made = AtenFunction(
+        function = AtenFunction(
             names,
             body,
             rule,
             tuple(tests),
-            complex_body=complex,
+            complex_body=body if complex == "same" else complex,
             untested=untested,
             place=place,
         )
         for name in names:
             before = where.get(name)
-            if before is not None and not replace and not _is_again(before.body, code):
+            if before is not None and not replace and not _is_again(before, names, code):
                 span = _span_of(code) if is_internal(code.co_filename, {}) else user_span()
                 fail(
                     messages.AtenDefinedTwice(
@@ -397,17 +405,17 @@ def aten(
                     )
                 )
         for name in names:
-            where[name] = made
-        return made
+            where[name] = function
+        return function
 
     return register
 
 
-def _is_again(body: Body, code: CodeType) -> bool:
-    """Whether a body is what the same lines defined before: their module is run again."""
-    before = body.__code__
-    here = (code.co_filename, code.co_firstlineno, code.co_name)
-    return here == (before.co_filename, before.co_firstlineno, before.co_name)
+def _is_again(before: AtenFunction, names: tuple[str, ...], code: CodeType) -> bool:
+    """Whether the same lines defined the same names before: their module is run again."""
+    old = before.body.__code__
+    here = (code.co_filename, code.co_firstlineno, code.co_name, names)
+    return here == (old.co_filename, old.co_firstlineno, old.co_name, before.names)
 
 
 def _span_of(code: CodeType) -> Span:

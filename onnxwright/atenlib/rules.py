@@ -168,10 +168,10 @@ class Reduction(Rule):
     def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the tensor to the type the reduction is done in."""
         x = arguments[self.over]
-        wanted = arguments.get("dtype")
+        dtype = arguments.get("dtype")
         own: DType = x.onnx_dtype
-        if wanted is not None:
-            computed = wanted
+        if dtype is not None:
+            computed = dtype
         elif self.promote == "bool_to_long" and (own.is_integer or own.is_bool):
             computed = DType.INT64
         else:

@@ -48,15 +48,15 @@ def read_type(text: Any) -> TensorType | None:
         return text
     if isinstance(text, TensorMeta):
         return text.onnx_type
-    found = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if found is None or found["name"] not in DType.__members__:
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match["name"] not in DType.__members__:
         return None
-    dims = found["dims"]
+    dims = match["dims"]
     if dims is None:
-        return TensorType(DType[found["name"]], None)
+        return TensorType(DType[match["name"]], None)
     parts = [d.strip() for d in dims.split(",")] if dims.strip() else []
     shape = tuple(int(d) if d.isdigit() else None if d in ("?", "None") else d for d in parts)
-    return TensorType(DType[found["name"]], shape)
+    return TensorType(DType[match["name"]], shape)
 
 
 def _deep(change: Callable[[str, Any], Any], name: str, argument: Any) -> Any:
@@ -107,8 +107,8 @@ def emit(
     """
     backend = AtenTracingBackend(Recorder(), Opset("", opset_version))
     inputs = _Inputs(backend)
-    given = {k: _deep(inputs.change, k, v) for k, v in arguments.items()}
-    results = function(inputs.op, **given)
+    types = {k: _deep(inputs.change, k, v) for k, v in arguments.items()}
+    results = function(inputs.op, **types)
     several = list(results) if isinstance(results, (list, tuple)) else [results]
     packed = [pack(inputs.op, r) if isinstance(r, Complex) else r for r in several]
     values = [v if is_value(v) else inputs.op.constant(np.array(v)) for v in packed]
@@ -122,9 +122,9 @@ def emit(
         opset_imports=imports,
         name=name,
     )
-    made = ir.Function(domain, name, graph=graph, attributes=[])
-    made.doc_string = doc
-    proto: onnx.FunctionProto = ir.to_proto(made)
+    ir_function = ir.Function(domain, name, graph=graph, attributes=[])
+    ir_function.doc_string = doc
+    proto: onnx.FunctionProto = ir.to_proto(ir_function)
     del proto.value_info[:]
     context = onnx.checker.C.CheckerContext()
     context.ir_version = lowest_ir_version(imports, backend.recorder.known_types())
@@ -139,9 +139,9 @@ def _constants(backend: AtenTracingBackend, closed: Closed) -> list[ir.Node]:
     for value in closed.constants:
         tensor = backend.pool.as_tensor(value)
         node = ir.node("Constant", [], attributes={"value": tensor})
-        made = node.outputs[0]
-        ir.convenience.replace_all_uses_with(value, made)
-        made.name, made.type, made.shape = value.name, value.type, value.shape
+        constant = node.outputs[0]
+        ir.convenience.replace_all_uses_with(value, constant)
+        constant.name, constant.type, constant.shape = value.name, value.type, value.shape
         nodes.append(node)
     return nodes
 
@@ -171,10 +171,10 @@ def run(
         flat.append(x)
         return _entered(x)
 
-    given = [_deep(enter, "", a) for a in args]
+    values = [_deep(enter, "", a) for a in args]
     named = {k: _deep(enter, k, v) for k, v in kwargs.items()}
     with select.frame(backend.opset, "aten", backend):
-        result = function(AtenOps(backend), *given, **named)
+        result = function(AtenOps(backend), *values, **named)
     return foreign.give_back(_left(result), foreign.kind_of(flat, inside=False))
 
 

@@ -90,12 +90,12 @@ class _Widening:
         results = super().emit(op, values, attributes, outputs)  # type: ignore[misc]
         if not wide:
             return results  # type: ignore[no-any-return]
-        given = []
+        typed_back = []
         for n, result in enumerate(results):
             variable = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
             back = wide.get(variable)
-            given.append(result if back is None else self._cast(op, result, back[0]))
-        return tuple(given)
+            typed_back.append(result if back is None else self._cast(op, result, back[0]))
+        return tuple(typed_back)
 
     def _cast(self, op: Op, value: Any, dtype: DType) -> Any:
         cast = op.opset["Cast"]

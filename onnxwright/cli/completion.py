@@ -19,7 +19,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "completion",
         "print what makes a shell complete this command",
@@ -30,7 +30,7 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    made.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
     Returns:
         The commands in order.
     """
-    found = []
+    listed = []
     for action in parser._actions:
         if not isinstance(action, argparse._SubParsersAction):
             continue
@@ -77,14 +77,14 @@ def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
                     options.append(Option(spelled, inner.help or "", picks, inner.nargs != 0))
                 elif picks:
                     choices = picks
-            found.append(Command(name, words.get(name, ""), tuple(options), choices))
-    return found
+            listed.append(Command(name, words.get(name, ""), tuple(options), choices))
+    return listed
 
 
 def _run(given: Namespace) -> int:
-    known = commands_of(given.grammar)
+    listed = commands_of(given.grammar)
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
-    print(writers[given.shell](known), end="")
+    print(writers[given.shell](listed), end="")
     return OK
 
 

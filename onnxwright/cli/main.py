@@ -75,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
         >>> parser().parse_args(["explain", "OW302"]).command
         'explain'
     """
-    made = Parser(
+    top = Parser(
         prog="onnxwright",
         description="Write ONNX functions and models in plain Python, and look at any model.",
         epilog="Exit status: 0 fine, 1 something differs or failed, 2 the command could not run,\n"
@@ -84,12 +84,12 @@ def parser() -> argparse.ArgumentParser:
         "example: onnxwright compile model.py:fn -o - | onnxwright show -",
         formatter_class=Formatter,
     )
-    made.add_argument("--version", action="version", version=f"onnxwright {__version__}")
-    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top.add_argument("--version", action="version", version=f"onnxwright {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         group.add(commands)
-    made.set_defaults(grammar=made)  # what completion writes down
-    return made
+    top.set_defaults(grammar=top)  # what completion writes down
+    return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,8 +143,8 @@ def _carried_out(given: Namespace) -> int:
     except OnnxwrightError as error:
         status = USAGE if isinstance(error, _CANNOT_RUN) else DIFFERS
         options = getattr(given, "options", {})
-        found = [in_words_of(options, _without_us(d)) for d in error.diagnostics]
-        return _diagnosed(given, found, status, color=color)
+        messages = [in_words_of(options, _without_us(d)) for d in error.diagnostics]
+        return _diagnosed(given, messages, status, color=color)
     except BrokenPipeError:
         raise
     except (OSError, MemoryError) as error:

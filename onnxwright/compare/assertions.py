@@ -46,8 +46,8 @@ def find_difference(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> Mismatch 
     """
     unknown = sorted(set(parts) - set(Strictness.names()))
     if unknown:
-        known = ", ".join(Strictness.names())
-        raise TypeError(f"unknown keyword `{unknown[0]}`; the parts to compare are: {known}")
+        names = ", ".join(Strictness.names())
+        raise TypeError(f"unknown keyword `{unknown[0]}`; the parts to compare are: {names}")
     if isinstance(a, Script) and isinstance(b, Script):
         # Two scripts of one file never have the same name or the same Python lines.
         parts = {**_OF_SCRIPTS, **parts}
@@ -89,9 +89,9 @@ def assert_isomorphic(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:
           first:  y = Relu(x)
           second: y = Neg(x)
     """
-    found = find_difference(a, b, **parts)
-    if found is not None:
-        raise AssertionError(f"not isomorphic: {found}")
+    difference = find_difference(a, b, **parts)
+    if difference is not None:
+        raise AssertionError(f"not isomorphic: {difference}")
 
 
 def assert_isomorphic_function(a: Any, b: Any, **parts: Unpack[ComparedParts]) -> None:

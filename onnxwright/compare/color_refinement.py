@@ -46,10 +46,10 @@ def refine_colors(a: ProtoGraph, b: ProtoGraph, features: Features) -> dict[Any,
             refiner.forward(graph)
         for graph in (a, b):
             refiner.backward(graph)
-        found = len(set(refiner.color.values()))
-        if found == classes:
+        count = len(set(refiner.color.values()))
+        if count == classes:
             break
-        classes = found
+        classes = count
     return refiner.color
 
 
@@ -77,10 +77,10 @@ class _Refiner:
                 ("value", name if named else "", value.input_index, outs, value.tensor is not None)
             )
         for node in graph.nodes:
-            given: list[Any] = []
+            colors: list[Any] = []
             if self.features.attributes:
-                given = sorted((x.name, repr(_plain(x))) for x in node.proto.attribute)
-            self.color[node] = self._id(("node", node.key, tuple(given), len(node.outputs)))
+                colors = sorted((x.name, repr(_plain(x))) for x in node.proto.attribute)
+            self.color[node] = self._id(("node", node.key, tuple(colors), len(node.outputs)))
             for graphs in node.subgraphs.values():
                 for inner in graphs:
                     self.label(inner)
@@ -119,8 +119,8 @@ class _Refiner:
             for value in node.outputs:
                 if value is not None:
                     self._read(value)
-            made = tuple(color[w] if w is not None else -1 for w in node.outputs)
-            color[node] = self._id(("b", color[node], made))
+            key = tuple(color[w] if w is not None else -1 for w in node.outputs)
+            color[node] = self._id(("b", color[node], key))
             for graphs in node.subgraphs.values():
                 for body in graphs:
                     self.backward(body)
@@ -130,8 +130,8 @@ class _Refiner:
 
     def _of(self, value: ProtoValue) -> int:
         """The color of a value; one of a graph that is not looked at goes by its name."""
-        found = self.color.get(value)
-        return found if found is not None else self._id(("outside", value.name))
+        color = self.color.get(value)
+        return color if color is not None else self._id(("outside", value.name))
 
     def _read(self, value: ProtoValue) -> None:
         users = [

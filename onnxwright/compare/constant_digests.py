@@ -57,21 +57,21 @@ def contents(graph: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, C
         >>> [c.dims for c in contents(link_graph(parser.parse_graph(text))).values()]
         [(1,)]
     """
-    found: dict[ProtoValue, Content] = {}
+    by_value: dict[ProtoValue, Content] = {}
     for inner in graph.all_graphs():
         for value in inner.initializers:
             if isinstance(value.tensor, onnx.TensorProto):
-                found[value] = of_tensor(value.tensor, folder)
+                by_value[value] = of_tensor(value.tensor, folder)
             elif value.tensor is not None:
                 sparse = value.tensor
                 parts = [of_tensor(t, folder).digest for t in (sparse.values, sparse.indices)]
                 kind = sparse.values.data_type
-                found[value] = Content(kind, tuple(sparse.dims), _hash(["sparse", *parts]))
+                by_value[value] = Content(kind, tuple(sparse.dims), _hash(["sparse", *parts]))
         for node in inner.nodes:
             tensor = constant_of(node)
             if tensor is not None and len(node.outputs) == 1 and node.outputs[0] is not None:
-                found[node.outputs[0]] = of_tensor(tensor, folder)
-    return found
+                by_value[node.outputs[0]] = of_tensor(tensor, folder)
+    return by_value
 
 
 def constant_of(node: ProtoNode) -> onnx.TensorProto | None:
@@ -96,8 +96,8 @@ def constant_of(node: ProtoNode) -> onnx.TensorProto | None:
         _A.FLOAT: lambda: np.array(given.f, np.float32),
         _A.FLOATS: lambda: np.array(given.floats, np.float32),
     }
-    made = arrays.get(kind)
-    return numpy_helper.from_array(made()) if made is not None else None
+    tensor = arrays.get(kind)
+    return numpy_helper.from_array(tensor()) if tensor is not None else None
 
 
 def of_tensor(tensor: onnx.TensorProto, folder: str | None = None) -> Content:

@@ -95,17 +95,17 @@ def _of_pieces(
         piece: gives the bytes of the piece that begins at a place.
         data: gives the first place from another one on where there may be anything but zeros.
     """
-    made = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     at = 0
     while at < size:
         at = max(at, data(at) // _PIECE * _PIECE)
         held = piece(at) if at < size else b""
         if held != _ZEROS[: len(held)]:
-            made.update(at.to_bytes(8, "little"))
-            made.update(held)
+            digest.update(at.to_bytes(8, "little"))
+            digest.update(held)
         at += _PIECE
-    made.update(size.to_bytes(8, "little"))
-    return made.hexdigest()
+    digest.update(size.to_bytes(8, "little"))
+    return digest.hexdigest()
 
 
 def _first_data(file: int, place: int) -> int:

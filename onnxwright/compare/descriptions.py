@@ -32,8 +32,8 @@ def show(node: ProtoNode) -> str:
     """A node on one line."""
     p = node.proto
     name = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
-    given = ", ".join(f"{x.name}={value_of(x)}" for x in p.attribute)
-    shown = f"<{given}>" if given else ""
+    attributes = ", ".join(f"{x.name}={value_of(x)}" for x in p.attribute)
+    shown = f"<{attributes}>" if attributes else ""
     return f"{', '.join(p.output)} = {name}{shown}({', '.join(p.input)})"
 
 
@@ -68,8 +68,8 @@ def source(value: ProtoValue | None) -> str:
     """A value and what makes it."""
     if value is None:
         return "nothing"
-    made = f" of {value.producer.proto.op_type}" if value.producer is not None else ""
-    return f"`{value.name}`{made}"
+    producer = f" of {value.producer.proto.op_type}" if value.producer is not None else ""
+    return f"`{value.name}`{producer}"
 
 
 def type_words(value: ProtoValue) -> str:

@@ -81,12 +81,12 @@ def blocks(changes: Sequence[ChangeLike]) -> list[Block]:
     Returns:
         The blocks, in order; a block ends with the nodes that read what it makes.
     """
-    found: list[Block] = []
+    differing: list[Block] = []
     for change in changes:
-        if not found or (change.kind != "rewired" and found[-1].rewired):
-            found.append(Block())
-        getattr(found[-1], change.kind).append(change)
-    return found
+        if not differing or (change.kind != "rewired" and differing[-1].rewired):
+            differing.append(Block())
+        getattr(differing[-1], change.kind).append(change)
+    return differing
 
 
 def block_lines(changes: Sequence[ChangeLike]) -> list[tuple[str, int, Block]]:
@@ -131,7 +131,7 @@ def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
     Returns:
         The rows; none where no rule made a node of the second model.
     """
-    found: dict[tuple[str, str], RuleRow] = {}
+    rows: dict[tuple[str, str], RuleRow] = {}
     for _, part in groupby((c for c in changes if c.what == "node"), lambda c: c.where):
         for block in _rule_blocks(list(part)):
             names = dict.fromkeys(name for c in block.changes for name in c.rules)
@@ -139,17 +139,17 @@ def rule_rows(changes: Sequence[ChangeLike]) -> list[RuleRow]:
             come = len(block.added) + len(block.rewired)
             here = Block(block.removed + block.rewired, block.added + block.rewired)
             key = (", ".join(names), here.line())
-            known = found.get(key, RuleRow(*key, 0, 0, 0))
-            before, after = known.before + gone, known.after + come
-            found[key] = RuleRow(*key, known.times + 1, before, after)
-    if not any(rules for rules, _ in found):
+            row = rows.get(key, RuleRow(*key, 0, 0, 0))
+            before, after = row.before + gone, row.after + come
+            rows[key] = RuleRow(*key, row.times + 1, before, after)
+    if not any(rules for rules, _ in rows):
         return []
-    return sorted(found.values(), key=lambda r: (not r.rules, r.after - r.before))
+    return sorted(rows.values(), key=lambda r: (not r.rules, r.after - r.before))
 
 
 def _rule_blocks(changes: Sequence[ChangeLike]) -> list[Block]:
     """Nodes that went and came side by side; what only reads something else is not among them."""
-    made: list[Block] = []
+    listed: list[Block] = []
     open_block = False
     for change in changes:
         kept = change.kind in ("changed", "rewired")
@@ -157,10 +157,10 @@ def _rule_blocks(changes: Sequence[ChangeLike]) -> list[Block]:
             open_block = False
             continue
         if not open_block:
-            made.append(Block())
+            listed.append(Block())
         open_block = True
-        getattr(made[-1], "rewired" if kept else change.kind).append(change)
-    return made
+        getattr(listed[-1], "rewired" if kept else change.kind).append(change)
+    return listed
 
 
 def runs(changes: Sequence[ChangeLike]) -> list[tuple[bool, list[ChangeLike]]]:

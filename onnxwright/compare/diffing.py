@@ -43,15 +43,15 @@ def diff(a: Any, b: Any) -> Diff:
     (left, one), (right, other) = load_pair(a, b)
     if type(left) is not type(right):
         raise TypeError(f"{type(left).__name__} and {type(right).__name__} cannot be compared")
-    found = compare(left, right, (one or None, other or None))
-    if found and all(c.kind == "rewired" for c in found.changes):
+    difference = compare(left, right, (one or None, other or None))
+    if difference and all(c.kind == "rewired" for c in difference.changes):
         # Twins that were matched crosswise: the exact matching decides.
         same = find_difference(
             a, b, value_infos=False, metadata=False, doc_strings=False, graph_names=False
         )
         if same is None:
-            return Diff([], {}, found.same + len(found.changes))
-    return found
+            return Diff([], {}, difference.same + len(difference.changes))
+    return difference
 
 
 __all__ = ["Change", "Diff", "Row", "diff", "show"]

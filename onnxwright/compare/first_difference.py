@@ -44,10 +44,10 @@ def difference(a: Proto, b: Proto, strict: Strictness | None = None) -> Mismatch
 
 def _graphs(a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness) -> Mismatch | None:
     search = IsomorphismSearch(link_graph(a), link_graph(b), strict)
-    found = search.run()
-    if found is None and strict.metadata:
-        found = _quantization(a, b, search)
-    return found
+    mismatch = search.run()
+    if mismatch is None and strict.metadata:
+        mismatch = _quantization(a, b, search)
+    return mismatch
 
 
 def _quantization(
@@ -72,11 +72,11 @@ def _quantization(
 
 
 def _opsets(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    versions: dict[str, int] = {}
     for e in entries:
         domain = normal_domain(e.domain)
-        found[domain] = max(found.get(domain, 0), e.version)
-    return dict(sorted(found.items()))
+        versions[domain] = max(versions.get(domain, 0), e.version)
+    return dict(sorted(versions.items()))
 
 
 def _first(pairs: Iterable[tuple[str, Any, Any]]) -> Mismatch | None:
@@ -113,19 +113,22 @@ def _models(a: onnx.ModelProto, b: onnx.ModelProto, strict: Strictness) -> Misma
         pairs.append(("the device configuration", _bytes(a.configuration), _bytes(b.configuration)))
     training = (_bytes(a.training_info), _bytes(b.training_info))
     pairs.append(("the training information", *training))
-    found = _first(pairs) or _graphs(a.graph, b.graph, strict)
-    if found is not None or not strict.functions:
-        return found
+    mismatch = _first(pairs) or _graphs(a.graph, b.graph, strict)
+    if mismatch is not None or not strict.functions:
+        return mismatch
     ones, others = ({_key(f): f for f in m.functions} for m in (a, b))
     for key in [*ones, *(k for k in others if k not in ones)]:
         one, other = ones.get(key), others.get(key)
         if one is None or other is None:
             shown = ["not there" if f is None else _name(key) for f in (one, other)]
             return Mismatch("a function differs", shown[0], shown[1])
-        found = _functions(one, other, strict)
-        if found is not None:
+        mismatch = _functions(one, other, strict)
+        if mismatch is not None:
             return Mismatch(
-                found.what, found.left, found.right, (f"function `{_name(key)}`", *found.where)
+                mismatch.what,
+                mismatch.left,
+                mismatch.right,
+                (f"function `{_name(key)}`", *mismatch.where),
             )
     return None
 
@@ -147,9 +150,9 @@ def _functions(
     ]
     if strict.opset_imports:
         pairs.append(("the opset imports", _opsets(a.opset_import), _opsets(b.opset_import)))
-    found = _first(pairs)
-    if found is not None:
-        return found
+    mismatch = _first(pairs)
+    if mismatch is not None:
+        return mismatch
     ones, others = ({p.name: p for p in f.attribute_proto} for f in (a, b))
     for name in [*ones, *(n for n in others if n not in ones)]:
         one, other = ones.get(name), others.get(name)

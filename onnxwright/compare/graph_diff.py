@@ -46,16 +46,16 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     Returns:
         The differences.
     """
-    found = Diff()
+    comparison = Diff()
     if not isinstance(left, onnx.ModelProto) or not isinstance(right, onnx.ModelProto):
         assert not isinstance(left, onnx.ModelProto)
         assert not isinstance(right, onnx.ModelProto)
-        _Bodies(found, link_graph(left), link_graph(right), folders).run()
-        return found
-    _facts(found, left, right)
-    _Bodies(found, link_graph(left.graph), link_graph(right.graph), folders).run()
-    _functions(found, left, right, folders)
-    return found
+        _Bodies(comparison, link_graph(left), link_graph(right), folders).run()
+        return comparison
+    _facts(comparison, left, right)
+    _Bodies(comparison, link_graph(left.graph), link_graph(right.graph), folders).run()
+    _functions(comparison, left, right, folders)
+    return comparison
 
 
 def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode, ProtoNode]:
@@ -144,11 +144,11 @@ class _Bodies:
         """Match everything, then note the differences."""
         graphs = list(self.align())
         for a, b, _ in graphs:
-            made = Constants(a, b, self.matching.nodes, self.contents)
-            self.pairs.update(made.pairs)
-            self.back.update(made.back)
-            self.moved.update(made.moved)
-            self.constants[a] = made
+            constants = Constants(a, b, self.matching.nodes, self.contents)
+            self.pairs.update(constants.pairs)
+            self.back.update(constants.back)
+            self.moved.update(constants.moved)
+            self.constants[a] = constants
         for a, b, where in graphs:
             self._graph(a, b, where)
 
@@ -399,8 +399,8 @@ def _attributes(a: ProtoNode, b: ProtoNode) -> Iterable[str]:
     for name in [*ones, *(n for n in others if n not in ones)]:
         x, y = ones.get(name), others.get(name)
         if x is None or y is None or not same_attribute(x, y, ("", "")):
-            given = x if y is None else y if x is None else None
-            same = given is not None and _is_default(a, given)
+            attribute = x if y is None else y if x is None else None
+            same = attribute is not None and _is_default(a, attribute)
             note = " (which means the same)" if same else ""
             yield f"attribute {name}: {value_of(x)} -> {value_of(y)}{note}"
 
@@ -411,10 +411,10 @@ def _is_default(node: ProtoNode, given: onnx.AttributeProto) -> bool:
         schema = onnx.defs.get_schema(node.proto.op_type, node.key[0])
     except onnx.defs.SchemaError:
         return False
-    known = schema.attributes.get(given.name)
-    if known is None or not known.default_value.type:
+    schema_attribute = schema.attributes.get(given.name)
+    if schema_attribute is None or not schema_attribute.default_value.type:
         return False
-    return same_attribute(known.default_value, given, ("", ""))
+    return same_attribute(schema_attribute.default_value, given, ("", ""))
 
 
 def _described(a: ProtoNode, b: ProtoNode) -> list[str]:

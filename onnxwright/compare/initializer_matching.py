@@ -73,8 +73,8 @@ class Constants:
             if self._free(value):
                 held.setdefault(key(value), []).append(value)
         for value in self.left:
-            made = key(value)
-            partners = held.get(made) if made is not None else None
+            matching_key = key(value)
+            partners = held.get(matching_key) if matching_key is not None else None
             if partners and self._free(value):
                 self._set(value, partners.pop(0))
 

@@ -88,9 +88,9 @@ class IsomorphismSearch:
             if self.steps > _STEPS:
                 raise ConflictError(Mismatch("the graphs have too many equal parts to decide"))
             left, right = self.todo.pop()
-            known = self.forward.get(left)
-            if known is not None or right in self.backward:
-                if known is not right:
+            partner = self.forward.get(left)
+            if partner is not None or right in self.backward:
+                if partner is not right:
                     raise ConflictError(self._shared(left, right))
                 continue
             self.forward[left] = right

@@ -197,12 +197,12 @@ class _Work:
 def _held(
     nodes: Iterable[ProtoNode], key: Callable[[ProtoNode], Hashable]
 ) -> Mapping[Hashable, list[ProtoNode]]:
-    found: dict[Hashable, list[ProtoNode]] = {}
+    nodes_by_key: dict[Hashable, list[ProtoNode]] = {}
     for node in nodes:
-        made = key(node)
-        if made is not None:
-            found.setdefault(made, []).append(node)
-    return found
+        matching_key = key(node)
+        if matching_key is not None:
+            nodes_by_key.setdefault(matching_key, []).append(node)
+    return nodes_by_key
 
 
 def _by_depth(graph: ProtoGraph) -> list[list[ProtoNode]]:

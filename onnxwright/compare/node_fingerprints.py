@@ -77,11 +77,11 @@ class Fingerprinter:
 
     def forward(self, graph: ProtoGraph) -> dict[ProtoNode, int]:
         """A number for each node by what it computes from the inputs and from what is matched."""
-        found = {}
+        labels = {}
         for node in graph.nodes:
-            made = ("f", *self.itself(node), tuple(self.label(w) for w in node.inputs))
-            found[node] = self._made[node] = self._id((*made, self._inside(node)))
-        return found
+            fingerprint = ("f", *self.itself(node), tuple(self.label(w) for w in node.inputs))
+            labels[node] = self._made[node] = self._id((*fingerprint, self._inside(node)))
+        return labels
 
     def _inside(self, node: ProtoNode) -> Hashable:
         parts = []
@@ -94,21 +94,23 @@ class Fingerprinter:
 
     def backward(self, graph: ProtoGraph) -> dict[ProtoNode, int]:
         """A number for each node by what becomes of its results."""
-        found: dict[ProtoNode, int] = {}
+        labels: dict[ProtoNode, int] = {}
         places: dict[ProtoValue, list[int]] = {}
         for n, value in enumerate(graph.outputs):
             places.setdefault(value, []).append(n)
         for node in reversed(graph.nodes):
-            made = []
+            readers = []
             for out in node.outputs:
                 uses = out.uses if out is not None else ()
-                users = sorted(self._user(graph, found, *use) for use in uses)
-                made.append((tuple(users), tuple(places.get(out, ())) if out is not None else ()))
+                users = sorted(self._user(graph, labels, *use) for use in uses)
+                readers.append(
+                    (tuple(users), tuple(places.get(out, ())) if out is not None else ())
+                )
             fixed = tuple(self.label(w) if w in self.matching.contents else -2 for w in node.inputs)
-            found[node] = self._id(("b", *self.itself(node), fixed, tuple(made)))
-            if any(users or outs for users, outs in made):
+            labels[node] = self._id(("b", *self.itself(node), fixed, tuple(readers)))
+            if any(users or outs for users, outs in readers):
                 self.used.add(node)
-        return found
+        return labels
 
     def _user(
         self, graph: ProtoGraph, found: Mapping[ProtoNode, int], node: ProtoNode, place: int
@@ -123,13 +125,13 @@ class Fingerprinter:
     def itself(self, node: ProtoNode) -> tuple[Hashable, ...]:
         """A node without its surroundings: the operator, the attributes, how much it makes."""
         if self.level is Level.SHAPED:
-            given: Hashable = tuple(sorted(a.name for a in node.proto.attribute))
+            names: Hashable = tuple(sorted(a.name for a in node.proto.attribute))
         else:
-            given = self.matching.attributes.get(node)
-            if given is None:
-                given = tuple(sorted((a.name, repr(_plain(a))) for a in node.proto.attribute))
-                self.matching.attributes[node] = given
-        return (node.key, given, len(node.outputs))
+            names = self.matching.attributes.get(node)
+            if names is None:
+                names = tuple(sorted((a.name, repr(_plain(a))) for a in node.proto.attribute))
+                self.matching.attributes[node] = names
+        return (node.key, names, len(node.outputs))
 
     def local(self, node: ProtoNode) -> Hashable:
         """A node with the constants it reads."""

@@ -55,9 +55,9 @@ def place_of(node: onnx.NodeProto) -> str:
         The place; empty if none is recorded.
     """
     for entry in node.metadata_props:
-        found = _PLACE.fullmatch(entry.value) if entry.key == _ORIGIN else None
-        if found is not None:
-            return f"{PurePosixPath(found[1].replace(chr(92), '/')).name}:{found[2]}"
+        match = _PLACE.fullmatch(entry.value) if entry.key == _ORIGIN else None
+        if match is not None:
+            return f"{PurePosixPath(match[1].replace(chr(92), '/')).name}:{match[2]}"
     return module_of(node)
 
 

@@ -51,9 +51,9 @@ def assert_onnx_proto_equal(
         if not _is_proto(value):
             kind = type(value).__name__
             raise TypeError(f"a proto of ONNX is compared, not an object of type {kind}")
-    found = list(_differences(actual, expected, "", ignore_initializer_value_proto))
-    if found:
-        raise AssertionError("\n  ".join(["the protos differ:", *found]))
+    differences = list(_differences(actual, expected, "", ignore_initializer_value_proto))
+    if differences:
+        raise AssertionError("\n  ".join(["the protos differ:", *differences]))
 
 
 def _differences(a: Any, b: Any, path: str, lenient: bool) -> Iterator[str]:

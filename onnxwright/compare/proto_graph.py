@@ -73,9 +73,9 @@ class ProtoGraph:
         """The value a name means here."""
         graph: ProtoGraph | None = self
         while graph is not None:
-            found = graph.values.get(name)
-            if found is not None:
-                return found
+            entry = graph.values.get(name)
+            if entry is not None:
+                return entry
             graph = graph.outer
         return None
 
@@ -134,8 +134,8 @@ def link_graph(
         _declare_graph(graph, proto)
     else:
         for n, name in enumerate(proto.input):
-            made = graph.values[name] = ProtoValue(name, graph, input_index=n)
-            graph.inputs.append(made)
+            entry = graph.values[name] = ProtoValue(name, graph, input_index=n)
+            graph.inputs.append(entry)
     for node in proto.node:
         for name in node.output:
             if name:  # known before it is made, whatever the order of the nodes
@@ -161,15 +161,15 @@ def link_graph(
 
 def _declare_graph(graph: ProtoGraph, proto: onnx.GraphProto) -> None:
     for n, info in enumerate(proto.input):
-        made = graph.values[info.name] = ProtoValue(info.name, graph, input_index=n, info=info)
-        graph.inputs.append(made)
+        entry = graph.values[info.name] = ProtoValue(info.name, graph, input_index=n, info=info)
+        graph.inputs.append(entry)
     tensors: list[tuple[str, onnx.TensorProto | onnx.SparseTensorProto]] = []
     tensors += [(t.name, t) for t in proto.initializer]
     tensors += [(t.values.name, t) for t in proto.sparse_initializer]
     for name, tensor in tensors:
-        made = graph.values.setdefault(name, ProtoValue(name, graph))
-        made.tensor = tensor
-        graph.initializers.append(made)
+        entry = graph.values.setdefault(name, ProtoValue(name, graph))
+        entry.tensor = tensor
+        graph.initializers.append(entry)
 
 
 def _add_node(graph: ProtoGraph, proto: onnx.NodeProto, number: int) -> None:
@@ -187,14 +187,14 @@ def _add_node(graph: ProtoGraph, proto: onnx.NodeProto, number: int) -> None:
             link_graph(g, graph, node, f"`{attr.name}` of {proto.op_type}") for g in graphs
         ]
     for name in trimmed(proto.output):
-        made = None
+        entry = None
         if name:
-            made = graph.values.get(name)
-            if made is None or made.producer is not None or made.graph is None:
-                made = ProtoValue(name, graph)
-                graph.values[name] = made
-            made.producer = node
-        node.outputs.append(made)
+            entry = graph.values.get(name)
+            if entry is None or entry.producer is not None or entry.graph is None:
+                entry = ProtoValue(name, graph)
+                graph.values[name] = entry
+            entry.producer = node
+        node.outputs.append(entry)
     graph.nodes.append(node)
 
 

@@ -37,12 +37,12 @@ def rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
             ends.append(n)
         else:
             tops[place], ends[place] = right, n
-    found = []
+    rising_pairs = []
     n = ends[-1] if ends else -1
     while n >= 0:
-        found.append(ordered[n])
+        rising_pairs.append(ordered[n])
         n = before[n]
-    return found[::-1]
+    return rising_pairs[::-1]
 
 
 def common(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
@@ -58,27 +58,27 @@ def common(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[in
         >>> common("abcad", "xbcad")
         [(1, 1), (2, 2), (3, 3), (4, 4)]
     """
-    found: list[tuple[int, int]] = []
+    common_pairs: list[tuple[int, int]] = []
     waiting = [(0, len(left), 0, len(right))]
     while waiting:
         i, j, k, m = waiting.pop()
         while i < j and k < m and left[i] is not None and left[i] == right[k]:
-            found.append((i, k))
+            common_pairs.append((i, k))
             i, k = i + 1, k + 1
         while i < j and k < m and left[j - 1] is not None and left[j - 1] == right[m - 1]:
-            found.append((j - 1, m - 1))
+            common_pairs.append((j - 1, m - 1))
             j, m = j - 1, m - 1
         if i == j or k == m:
             continue
         anchors = _once(left, right, i, j, k, m)
         if not anchors:
-            found += _blocks(left, right, i, j, k, m)
+            common_pairs += _blocks(left, right, i, j, k, m)
             continue
-        found += anchors
+        common_pairs += anchors
         edges = [(i - 1, k - 1), *anchors, (j, m)]
         for (a, b), (c, d) in itertools.pairwise(edges):
             waiting.append((a + 1, c, b + 1, d))
-    return sorted(found)
+    return sorted(common_pairs)
 
 
 def _once(

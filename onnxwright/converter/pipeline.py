@@ -77,10 +77,10 @@ _fronts: dict[int, tuple[ref[CodeType], dict[tuple[Any, ...], Front]]] = {}
 def _kept_for(code: CodeType) -> dict[tuple[Any, ...], Front]:
     """The fronts of a code object."""
     number = id(code)
-    found = _fronts.get(number)
-    if found is None or found[0]() is not code:
-        found = _fronts[number] = (ref(code, lambda _: _fronts.pop(number, None)), {})
-    return found[1]
+    fronts = _fronts.get(number)
+    if fronts is None or fronts[0]() is not code:
+        fronts = _fronts[number] = (ref(code, lambda _: _fronts.pop(number, None)), {})
+    return fronts[1]
 
 
 # Where a syntax tree keeps what was made from it.
@@ -114,14 +114,14 @@ def front(function: FunctionType, source: str | None = None, *, verbatim: bool =
     """
     kept = _kept_for(function.__code__)
     key = (source, verbatim)
-    found = kept.get(key)
+    stages = kept.get(key)
     sink = Sink()
-    if found is None:
+    if stages is None:
         unit = capture(function, source)
-        found = _fronts_of(unit).get((function.__name__, verbatim))
-    if found is None:
+        stages = _fronts_of(unit).get((function.__name__, verbatim))
+    if stages is None:
         try:
-            found = _front(unit, sink, verbatim=verbatim)
+            stages = _front(unit, sink, verbatim=verbatim)
         except RecursionError:
             depth = depth_of(unit.node)
             if depth > DEPTH_LIMIT:
@@ -129,22 +129,22 @@ def front(function: FunctionType, source: str | None = None, *, verbatim: bool =
                 fail(messages.NestedTooDeep(what=what, limit=DEPTH_LIMIT, span=unit.span))
             sink = Sink()
             with room_for(depth):
-                found = _front(unit, sink, verbatim=verbatim)
+                stages = _front(unit, sink, verbatim=verbatim)
         if not sink.errors:
-            unit = replace(found.parsed.unit, function=cast("FunctionType", _nobody))
-            found = replace(found, parsed=replace(found.parsed, unit=unit))
-            _fronts_of(unit)[function.__name__, verbatim] = found
+            unit = replace(stages.parsed.unit, function=cast("FunctionType", _nobody))
+            stages = replace(stages, parsed=replace(stages.parsed, unit=unit))
+            _fronts_of(unit)[function.__name__, verbatim] = stages
     if not sink.errors:
-        kept[key] = found
-    unit = found.parsed.unit
+        kept[key] = stages
+    unit = stages.parsed.unit
     own = replace(
-        found.parsed, unit=unit if unit.function is function else _rebound(found, function)
+        stages.parsed, unit=unit if unit.function is function else _rebound(stages, function)
     )
-    if not _all_known(found.chains, function):
+    if not _all_known(stages.chains, function):
         with room_for(own.depth):
-            check_names(own, found.body, sink)
+            check_names(own, stages.body, sink)
     sink.raise_if_any()
-    return replace(found, parsed=own)
+    return replace(stages, parsed=own)
 
 
 def _all_known(chains: Iterable[hir.Name | hir.Attribute], function: FunctionType) -> bool:

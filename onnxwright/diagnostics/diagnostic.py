@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
+from typing_extensions import dataclass_transform
+
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning, ScriptError
@@ -34,9 +36,12 @@ class Label:
     text: str
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
     """The base of every message; subclasses add facts as fields and words as class variables.
+
+    A subclass is a frozen dataclass, whose fields are given by name, without a decorator.
 
     Fields:
         span: the primary place, or None where no Python line is known.
@@ -59,12 +64,13 @@ class Diagnostic:
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        dataclass(frozen=True, kw_only=True)(cls)
         code = cls.__dict__.get("code")
         if code:
-            # A dataclass with slots is made twice; the same qualified name is not a clash.
-            known = CATALOGUE.get(code)
-            if known is not None and _path(known) != _path(cls):
-                raise AssertionError(f"{code} is both {_path(known)} and {_path(cls)}")
+            # A module that is run again has the same qualified names, which is not a clash.
+            entry = CATALOGUE.get(code)
+            if entry is not None and _path(entry) != _path(cls):
+                raise AssertionError(f"{code} is both {_path(entry)} and {_path(cls)}")
             CATALOGUE[code] = cls
 
     def facts(self) -> dict[str, object]:

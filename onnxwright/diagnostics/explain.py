@@ -29,14 +29,14 @@ def explain(code: str) -> str:
         >>> explain("ow501").startswith("# OW501")
         True
     """
-    wanted = code.strip().upper().strip("[]")
-    wanted = wanted if wanted.startswith("OW") else f"OW{wanted}"
-    known = codes()
-    if wanted not in known:
-        near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.7)
+    code_text = code.strip().upper().strip("[]")
+    code_text = code_text if code_text.startswith("OW") else f"OW{code_text}"
+    every_code = codes()
+    if code_text not in every_code:
+        near = difflib.get_close_matches(code_text, every_code, n=3, cutoff=0.7)
         hint = f"; there are {', '.join(near)}" if near else ""
-        raise LookupError(f"no message has the code {wanted}{hint}")
-    page = resources.files("onnxwright.diagnostics") / "pages" / f"{wanted}.md"
+        raise LookupError(f"no message has the code {code_text}{hint}")
+    page = resources.files("onnxwright.diagnostics") / "pages" / f"{code_text}.md"
     return page.read_text(encoding="utf-8")
 
 

@@ -105,11 +105,11 @@ def path_in_torch(file: str) -> str | None:
     if package is None or not file or file.startswith("<"):
         return None
     folder, path = Path(package).parent, Path(file)
-    found = _inside(path, folder)
-    if found is None and not path.is_absolute() and not path.exists():
+    inside = _inside(path, folder)
+    if inside is None and not path.is_absolute() and not path.exists():
         beside = folder.parent / path
-        found = _inside(beside, folder) if beside.exists() else None
-    return found
+        inside = _inside(beside, folder) if beside.exists() else None
+    return inside
 
 
 def _inside(file: Path, folder: Path) -> str | None:
@@ -123,16 +123,16 @@ def _inside(file: Path, folder: Path) -> str | None:
 @functools.cache
 def _standard_library() -> tuple[Path, ...]:
     paths = sysconfig.get_paths()
-    known = (paths["stdlib"], paths["platstdlib"], str(Path(os.__file__).parent))
-    return tuple(map(Path, dict.fromkeys(known)))
+    folders = (paths["stdlib"], paths["platstdlib"], str(Path(os.__file__).parent))
+    return tuple(map(Path, dict.fromkeys(folders)))
 
 
 @functools.cache
 def _places_of_packages() -> frozenset[Path]:
     """The folders that this Python installs into."""
     paths = sysconfig.get_paths()
-    found = [paths["purelib"], paths["platlib"], *site.getsitepackages()]
-    every = map(Path, (*found, site.getusersitepackages()))
+    folders = [paths["purelib"], paths["platlib"], *site.getsitepackages()]
+    every = map(Path, (*folders, site.getusersitepackages()))
     return frozenset(form(p) for p in every for form in (Path.absolute, Path.resolve))
 
 

@@ -51,19 +51,19 @@ def fixes_of(diagnostic: Message) -> list[Fix]:
 
 def _places(word: str, span: Span) -> list[Span]:
     """Where a word stands by itself in a piece of the source."""
-    found: list[Span] = []
+    places: list[Span] = []
     for number in range(span.line, span.end_line + 1):
         line = source_line(span.file, number)
         if line is None:
             return []
         start = span.col if number == span.line else 0
         end = span.end_col if number == span.end_line else len(line)
-        found += [
+        places += [
             Span(span.file, number, match.start(), number, match.end())
             for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", line)
             if start <= match.start() and match.end() <= end
         ]
-    return found
+    return places
 
 
 __all__ = ["Fix", "fixes_of"]

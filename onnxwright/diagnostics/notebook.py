@@ -26,10 +26,10 @@ def shown_file(file: str) -> str:
     if shell is None:
         return file
     try:
-        found = shell.compile.format_code_name(file)
+        name = shell.compile.format_code_name(file)
     except Exception:  # noqa: BLE001 - another shell, or another version of it
         return file
-    return found[1] if isinstance(found, tuple) and len(found) == 2 else file
+    return name[1] if isinstance(name, tuple) and len(name) == 2 else file
 
 
 def _shell() -> Any:

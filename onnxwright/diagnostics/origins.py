@@ -114,9 +114,9 @@ def _named(name: str, sources: Sources) -> str | None:
     """The file of this name among those that the user names."""
     if sources is None:
         return None
-    given = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    folders = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     base = _base(name)
-    for source in given:
+    for source in folders:
         path = Path(source)
         if path.is_dir() and base not in ("", ".", "..") and (path / base).is_file():
             return str(path / base)

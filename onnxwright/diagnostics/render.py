@@ -75,15 +75,15 @@ def render_once(diagnostic: Message) -> str:
         for n in range(span.line, min(span.end_line, span.line + _MOST_LINES) + 1)
     )
     try:
-        found = _texts.get((diagnostic, lines))
+        text = _texts.get((diagnostic, lines))
     except TypeError:  # a fact that has no hash
         return render(diagnostic)
-    if found is None:
-        found = render(diagnostic)
+    if text is None:
+        text = render(diagnostic)
         if len(_texts) >= _MOST_TEXTS:
             _texts.clear()
-        _texts[diagnostic, lines] = found
-    return found
+        _texts[diagnostic, lines] = text
+    return text
 
 
 def render(diagnostic: Message, *, color: bool = False) -> str:

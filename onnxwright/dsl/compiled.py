@@ -56,13 +56,13 @@ class CompiledScript:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the session for these arguments, made at the first call of their types."""
         signature = self.script.signature
-        given = bind_arguments(self.script.name, signature, list(args), kwargs, None)
-        kind = foreign.kind_of([v for v in given.values() if v is not None], inside=False)
+        arguments = bind_arguments(self.script.name, signature, list(args), kwargs, None)
+        kind = foreign.kind_of([v for v in arguments.values() if v is not None], inside=False)
         inputs: dict[str, Any] = {}
         attributes: dict[str, Any] = {}
         types: dict[str, OnnxType] = {}
         for p in signature.params:
-            value = given[p.name]
+            value = arguments[p.name]
             if p.is_attribute:
                 attributes[p.name] = value
             elif value is not None:
@@ -74,7 +74,7 @@ class CompiledScript:
             model = to_model_proto(self.script, ModelOptions(**options))
             session = self.sessions[key] = CompiledModel(model, **self.runtime)
         result = session(**inputs)
-        if kind is foreign.NUMPY or not any(_is_array(v) for v in given.values()):
+        if kind is foreign.NUMPY or not any(_is_array(v) for v in arguments.values()):
             return result
         if isinstance(result, tuple):
             return tuple(foreign.give_back(_wrapped(r), kind) for r in result)
@@ -91,15 +91,15 @@ def _wrapped(value: Any) -> Any:
 
 def _typed(p: Param, value: Any) -> tuple[Any, OnnxType]:
     """An argument as the session takes it, and its type without sizes."""
-    wanted = input_type(p)
-    if isinstance(value, (list, tuple)) and isinstance(wanted, SequenceType):
-        return list(value), wanted
+    kind = input_type(p)
+    if isinstance(value, (list, tuple)) and isinstance(kind, SequenceType):
+        return list(value), kind
     if isinstance(value, Tensor):
         value = value.value
     array = foreign.to_array(value)
     value = value if array is None else array
     if not isinstance(value, (np.ndarray, np.generic)):
-        dtype = wanted.dtype if isinstance(wanted, TensorType) else None
+        dtype = kind.dtype if isinstance(kind, TensorType) else None
         if dtype is None:
             array = np.asarray(value)
             value = array.astype(np.float32) if array.dtype == np.float64 else array
@@ -108,7 +108,7 @@ def _typed(p: Param, value: Any) -> tuple[Any, OnnxType]:
     array = np.asarray(value)
     dtype = DType.STRING if array.dtype.kind in "OUS" else DType.from_numpy(array.dtype)
     shape = (None,) * array.ndim
-    if isinstance(wanted, TensorType) and wanted.shape is not None:
-        if len(wanted.shape) == array.ndim:
-            shape = wanted.shape  # type: ignore[assignment]
+    if isinstance(kind, TensorType) and kind.shape is not None:
+        if len(kind.shape) == array.ndim:
+            shape = kind.shape  # type: ignore[assignment]
     return array, TensorType(dtype, shape)

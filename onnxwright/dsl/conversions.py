@@ -224,12 +224,12 @@ class Conversions(Script):
             for option, value in self.model_options.items()
             if getattr(options, option) == getattr(usual, option)
         }
-        made = to_model_proto(self, dataclasses.replace(options, **left_out))
+        model = to_model_proto(self, dataclasses.replace(options, **left_out))
         if not optimize:
-            return made
+            return model
         from onnxwright.optimizer.optimize import optimize as optimized
 
-        smaller: onnx.ModelProto = optimized(made)
+        smaller: onnx.ModelProto = optimized(model)
         return smaller
 
 

@@ -106,8 +106,8 @@ class ScriptFunction(Conversions, Generic[P, R]):
         self.trace_only = trace_only
         self.model_options = dict(model_options or {})
         if self.model_options:
-            known = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
-            unknown = [n for n in self.model_options if n not in known - _WITH_DETAILS]
+            options = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
+            unknown = [n for n in self.model_options if n not in options - _WITH_DETAILS]
             if unknown:
                 raise TypeError(f"script() and to_model_proto() have no option {unknown[0]!r}")
         self.__wrapped__ = function
@@ -198,17 +198,17 @@ class ScriptFunction(Conversions, Generic[P, R]):
         """The opset of operators in an eager run: the one a compilation would use."""
         if self.default_opset is not None:
             return self.default_opset
-        found = [
+        opsets = [
             value
             for value in map(self.function.__globals__.get, _global_names(self.function.__code__))
             if isinstance(value, Opset) and value.domain == ""
         ]
-        found += [
+        opsets += [
             cell.cell_contents
             for cell in self.function.__closure__ or ()
             if isinstance(_contents(cell), Opset) and _contents(cell).domain == ""
         ]
-        return max(found, key=lambda o: o.version) if found else None
+        return max(opsets, key=lambda o: o.version) if opsets else None
 
     def __repr__(self) -> str:
         # `inspect` writes the module before the name of a class.

@@ -42,11 +42,11 @@ def lower_call(
         ScriptError: the arguments do not fit, or the script cannot be compiled for them.
     """
     span = user_span()
-    given = bind_arguments(script.name, script.signature, list(args), dict(kwargs), span)
+    arguments = bind_arguments(script.name, script.signature, list(args), dict(kwargs), span)
     attributes: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for p in script.signature.params:
-        value = given[p.name]
+        value = arguments[p.name]
         if p.is_variadic:
             fail(models.VariadicFunction(name=script.name, parameter=p.name, span=span))
         if isinstance(p.spec, AttributeSpec):

@@ -81,8 +81,8 @@ def _is_inner(value: ir.Value) -> bool:
 
 def to_function_proto(script: Script) -> onnx.FunctionProto:
     """A script as a FunctionProto."""
-    made: onnx.FunctionProto = to_proto(to_ir_function(script))
-    return made
+    function: onnx.FunctionProto = to_proto(to_ir_function(script))
+    return function
 
 
 def check(script: Script) -> None:
@@ -134,8 +134,12 @@ def to_verbatim_model(
         script,
         "input",
     )
-    given = options.functions or {}
-    functions = given if isinstance(given, Mapping) else {f: Details() for f in given}
+    kept_functions = options.functions or {}
+    functions = (
+        kept_functions
+        if isinstance(kept_functions, Mapping)
+        else {f: Details() for f in kept_functions}
+    )
     return verbatim_model(script, details, functions, facts, options.attributes, types)
 
 
@@ -171,9 +175,9 @@ def called_by(main: Lowered, context: Context) -> list[Lowered]:
             callee = context.callees.get(key)
             if callee is None or key in called:
                 continue
-            found = context.results[("generic", callee.function, callee.domain, callee.name)]
-            visit(found)
-            called[key] = found
+            functions = context.results[("generic", callee.function, callee.domain, callee.name)]
+            visit(functions)
+            called[key] = functions
 
     if context.callees:
         visit(main)
@@ -213,10 +217,10 @@ def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.Function
 
 
 def _check_names(script: Script, options: ModelOptions) -> None:
-    known = [p.name for p in script.signature.attributes]
+    names = [p.name for p in script.signature.attributes]
     for name in options.attributes:
-        if name not in known:
-            shown = ", ".join(known) or "none"
+        if name not in names:
+            shown = ", ".join(names) or "none"
             fail(
                 messages.UnknownArgument(
                     function=script.name, what="attribute", name=name, known=shown
@@ -274,11 +278,11 @@ def _assemble(
         functions=functions,
         metadata_props=dict(options.metadata),
     )
-    made = model_to_proto(model)
-    known = {(f.domain, f.name, f.overload) for f in made.functions}
-    add_initializers(made.graph, main.recorder.scopes[0].initializers)
-    made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in known)
-    return made
+    model_proto = model_to_proto(model)
+    keys = {(f.domain, f.name, f.overload) for f in model_proto.functions}
+    add_initializers(model_proto.graph, main.recorder.scopes[0].initializers)
+    model_proto.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in keys)
+    return model_proto
 
 
 def _ir_version(imports: Mapping[str, int], functions: tuple[Lowered, ...]) -> int:

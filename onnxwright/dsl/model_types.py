@@ -86,36 +86,36 @@ def given_types(
 def input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
     """The type of each input: given, else annotated, else the one for all."""
     names = [p.name for p in script.signature.values]
-    found = given_types(options.input_types, names, "input_types", script, "input")
+    types = given_types(options.input_types, names, "input_types", script, "input")
     for_all = type_of(options.io_types)
     for p in script.signature.values:
-        if p.name not in found and for_all is not None:
+        if p.name not in types and for_all is not None:
             if not adapters.complete(input_type(p)):
-                found[p.name] = for_all
-        given = found.get(p.name)
-        if given is not None and isinstance(p.spec, ValueSpec) and p.spec.types:
+                types[p.name] = for_all
+        kind = types.get(p.name)
+        if kind is not None and isinstance(p.spec, ValueSpec) and p.spec.types:
             allowed = p.spec.types
-            if not any(fits(given, k) or fits(k, given) for k in allowed):
+            if not any(fits(kind, k) or fits(k, kind) for k in allowed):
                 fail(
                     messages.TypesContradict(
-                        what="input", name=p.name, known=str(p.spec), given=str(given)
+                        what="input", name=p.name, known=str(p.spec), given=str(kind)
                     )
                 )
-    return found
+    return types
 
 
 def output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
     """The type of each output: given, annotated or inferred, which must agree."""
     names = [v.name or "" for v in main.outputs]
-    given = given_types(options.output_types, names, "output_types", script, "output")
+    declared = given_types(options.output_types, names, "output_types", script, "output")
     returns = script.signature.returns
     for_all = type_of(options.io_types)
-    found: dict[str, OnnxType] = {}
+    types: dict[str, OnnxType] = {}
     for n, name in enumerate(names):
         inferred = main.types.get(name)
         spec = returns[n] if returns is not None and n < len(returns) else None
         written = spec.types[0] if spec is not None and len(spec.types) == 1 else None
-        kind = given.get(name) or written
+        kind = declared.get(name) or written
         if kind is not None and inferred is not None and not fits(inferred, kind):
             if not fits(kind, inferred):
                 fail(
@@ -128,8 +128,8 @@ def output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[s
             kind = for_all if for_all is not None else kind
         if kind is None or not adapters.complete(kind):
             fail(messages.OutputWithoutType(name=name, function=script.name, span=main.result_span))
-        found[name] = kind
-    return found
+        types[name] = kind
+    return types
 
 
 def more_precise(written: OnnxType | None, inferred: OnnxType | None) -> OnnxType | None:
@@ -168,18 +168,18 @@ def warn_ranks(main: Lowered, outputs: Mapping[str, OnnxType]) -> None:
 
 def value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
     """The types to write for values inside: those that annotations and `value_infos` state."""
-    found: dict[str, OnnxType] = {}
+    types: dict[str, OnnxType] = {}
     for name, value in main.values.items():
         stated = main.recorder.info(value).annotated
         if stated is not None:
             refined = refine_types(stated, main.types.get(name))
             assert refined is not None
-            found[name] = refined
+            types[name] = refined
     for name, annotation in options.value_infos.items():
         if name not in main.values:
-            known = ", ".join(sorted(main.values)[:12])
+            names = ", ".join(sorted(main.values)[:12])
             fail(
-                messages.UnknownArgument(function=script.name, what="value", name=name, known=known)
+                messages.UnknownArgument(function=script.name, what="value", name=name, known=names)
             )
         kind = type_of(annotation)
         inferred = main.types.get(name)
@@ -191,8 +191,8 @@ def value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[st
                     )
                 )
         if kind is not None:
-            found[name] = kind
-    return found
+            types[name] = kind
+    return types
 
 
 __all__ = [

@@ -117,30 +117,30 @@ def verbatim_model(
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
-    made = onnx.ModelProto()
-    made.graph.CopyFrom(_Writer(main, details).graph())
+    model = onnx.ModelProto()
+    model.graph.CopyFrom(_Writer(main, details).graph())
     for callee, its in functions.items():
         key = ("generic", callee.function, callee.domain, callee.name)
         lowered = context.results.get(key)
         if not isinstance(lowered, Lowered):
             lowered = lower_function(callee, context)
-        made.functions.append(_Writer(lowered, its).function())
+        model.functions.append(_Writer(lowered, its).function())
     imports = details.opset_imports
     if imports is None:
         imports = dict(main.imports)
         for callee in functions:
             imports.setdefault(callee.domain, callee.version)
     for domain, version in imports.items():
-        made.opset_import.add(domain=domain, version=version)
+        model.opset_import.add(domain=domain, version=version)
     if facts.ir_version is not None:
-        made.ir_version = facts.ir_version
+        model.ir_version = facts.ir_version
     for name in ("producer_name", "producer_version", "model_version", "domain", "doc_string"):
         value = getattr(facts, name)
         if value:
-            setattr(made, name, value)
-    _entries(made, facts.metadata)
-    made.MergeFromString(facts.extra)
-    return made
+            setattr(model, name, value)
+    _entries(model, facts.metadata)
+    model.MergeFromString(facts.extra)
+    return model
 
 
 class _Writer:
@@ -180,20 +180,20 @@ class _Writer:
         """As a function."""
         low, script = self.lowered, self.lowered.script
         body = self._body(script.name)
-        made = onnx.FunctionProto(name=script.name, domain=script.domain)
+        proto = onnx.FunctionProto(name=script.name, domain=script.domain)
         if script.overload:
-            made.overload = script.overload
+            proto.overload = script.overload
         if body.doc_string:
-            made.doc_string = body.doc_string
-        made.input.extend(i.name for i in body.input)
-        made.output.extend(o.name for o in body.output)
-        made.node.extend(body.node)
-        made.value_info.extend(body.value_info)
+            proto.doc_string = body.doc_string
+        proto.input.extend(i.name for i in body.input)
+        proto.output.extend(o.name for o in body.output)
+        proto.node.extend(body.node)
+        proto.value_info.extend(body.value_info)
         # A function keeps what is said of its inputs and outputs among its value infos.
         for info in (*body.input, *body.output):
             if info.HasField("type") or info.doc_string or len(info.metadata_props):
-                made.value_info.append(info)
-        made.metadata_props.extend(body.metadata_props)
+                proto.value_info.append(info)
+        proto.metadata_props.extend(body.metadata_props)
         renamed: dict[str, str] = {}
         kept = {p.name for p in onnx.FunctionProto.FromString(self.details.extra).attribute_proto}
         for p in script.signature.params:
@@ -204,17 +204,17 @@ class _Writer:
                 if name in kept:
                     continue
                 if p.default is EMPTY or p.default is None:
-                    made.attribute.append(name)
+                    proto.attribute.append(name)
                 else:
-                    given = adapters.attribute(name, p.default, p.spec.kind)
-                    made.attribute_proto.append(ir.to_proto(given))
+                    attribute = adapters.attribute(name, p.default, p.spec.kind)
+                    proto.attribute_proto.append(ir.to_proto(attribute))
         if renamed:
-            _rename_references(made.node, renamed)
+            _rename_references(proto.node, renamed)
         imports = self.details.opset_imports
         for domain, version in (low.imports if imports is None else imports).items():
-            made.opset_import.add(domain=domain, version=version)
-        made.MergeFromString(self.details.extra)
-        return made
+            proto.opset_import.add(domain=domain, version=version)
+        proto.MergeFromString(self.details.extra)
+        return proto
 
     # -- the body ----------------------------------------------------------------------------------
 
@@ -231,23 +231,23 @@ class _Writer:
         self._name_values(held, places)
         top = ir.Graph(low.inputs, low.outputs, nodes=low.nodes, name=name)
         if not recorder.graphs and not low.nodes:
-            made = onnx.GraphProto(name=name)
+            graph = onnx.GraphProto(name=name)
             for kind, values in (("input", low.inputs), ("output", low.outputs)):
                 for value in values:
-                    getattr(made, kind).add(name=value.name or "")
+                    getattr(graph, kind).add(name=value.name or "")
         else:
-            made = ir.to_proto(top)
+            graph = ir.to_proto(top)
         doc = details.doc_string if details.doc_string is not None else (low.doc or "")
         if doc:
-            made.doc_string = doc
-        _entries(made, details.metadata)
+            graph.doc_string = doc
+        _entries(graph, details.metadata)
         self._infos = self._value_infos()
         self._facts_of = _by_place(details.nodes, self.final)
         self._names_of = _by_place(details.node_names, self.final)
         self._absent = {self.final.get(n, n) for n in details.absent}
-        add_initializers(made, recorder.scopes[0].initializers)
-        self._finish(made)
-        return made
+        add_initializers(graph, recorder.scopes[0].initializers)
+        self._finish(graph)
+        return graph
 
     def _name_values(self, held: Mapping[ir.Value, str], places: Mapping[str, ir.Value]) -> None:
         """Each value under its ONNX name; what sugar made under a name of its own."""
@@ -255,31 +255,31 @@ class _Writer:
         declared: dict[ir.Value, Any] = dict(recorder.scopes[0].initializers)
         for _, scope in recorder.graphs.values():
             declared.update(scope.initializers)
-        wanted: dict[ir.Value, str] = {}
+        names_by_value: dict[ir.Value, str] = {}
         for value in dict.fromkeys((*recorder.values, *declared)):
             python = held.get(value)
             array = declared.get(value)
             if array is not None and array.onnx_name is not None:
-                wanted[value] = array.onnx_name
+                names_by_value[value] = array.onnx_name
             elif python is not None:
-                wanted[value] = details.names.get(python, python)
-            if python is not None and value in wanted:
-                self.final[python] = wanted[value]
+                names_by_value[value] = details.names.get(python, python)
+            if python is not None and value in names_by_value:
+                self.final[python] = names_by_value[value]
         for key, value in places.items():
             if key in details.names:
-                wanted[value] = details.names[key]
+                names_by_value[value] = details.names[key]
         outputs = dict.fromkeys(self.lowered.outputs)
         names = Namer()
-        for name in (*wanted.values(), *details.names.values()):
+        for name in (*names_by_value.values(), *details.names.values()):
             names.unique(name)
         for n, value in enumerate(outputs):
             hint = "output" if len(outputs) == 1 else f"output_{n}"
-            if value not in wanted and value not in recorder.aliases:
-                wanted[value] = names.unique(hint)
+            if value not in names_by_value and value not in recorder.aliases:
+                names_by_value[value] = names.unique(hint)
         for value in dict.fromkeys((*recorder.values, *declared)):
             value.type, value.shape = None, None
-            made = wanted.get(value)
-            value.name = made if made is not None else names.unique(_hint(value))
+            chosen_name = names_by_value.get(value)
+            value.name = chosen_name if chosen_name is not None else names.unique(_hint(value))
         for key, value in places.items():
             self.final[key] = value.name or ""
         for alias, value in recorder.aliases.items():
@@ -287,15 +287,15 @@ class _Writer:
 
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details
-        found: dict[str, onnx.ValueInfoProto] = {}
+        infos: dict[str, onnx.ValueInfoProto] = {}
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
-            info = found[name] = onnx.ValueInfoProto(name=name)
-            given = details.types.get(python)
-            if isinstance(given, bytes):
-                info.type.ParseFromString(given)
-            elif given is not None:
-                spec = parse_annotation(given)
+            info = infos[name] = onnx.ValueInfoProto(name=name)
+            kind = details.types.get(python)
+            if isinstance(kind, bytes):
+                info.type.ParseFromString(kind)
+            elif kind is not None:
+                spec = parse_annotation(kind)
                 if isinstance(spec, ValueSpec) and spec.types:
                     info.type.CopyFrom(adapters.type_proto(spec.exact or spec.types[0]))
                 else:
@@ -304,7 +304,7 @@ class _Writer:
             if facts.get("doc_string"):
                 info.doc_string = facts["doc_string"]
             _entries(info, facts.get("metadata", {}))
-        return found
+        return infos
 
     def _finish(self, graph: onnx.GraphProto) -> None:
         """Put the details on a graph and on those inside it."""
@@ -346,9 +346,9 @@ class _Writer:
         node.MergeFromString(facts.get("extra", b""))
 
     def _note(self, graph: onnx.GraphProto, name: str, seen: set[str]) -> None:
-        known = self._infos.get(name)
-        if known is not None and name not in seen:
-            graph.value_info.append(known)
+        info = self._infos.get(name)
+        if info is not None and name not in seen:
+            graph.value_info.append(info)
             seen.add(name)
 
     def _finish_inner(self, graph: onnx.GraphProto, place: str) -> None:

@@ -55,17 +55,17 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         >>> as_array([1.5, 2]).dtype, as_array(np.float64(1)).dtype, as_array("a").dtype
         (dtype('float32'), dtype('float32'), dtype('O'))
     """
-    wanted = None if dtype is None else numpy_dtype(dtype)
+    numpy_type = None if dtype is None else numpy_dtype(dtype)
     if isinstance(value, EagerTensorBase):
         array: Array = value.value
     elif type(value) is np.ndarray:
         array = value
     else:
-        array = _converted(value, wanted)
+        array = _converted(value, numpy_type)
     if array.dtype.kind in "USOT" and array.dtype != object:
         array = array.astype(object)
-    if wanted is not None and array.dtype != wanted:
-        array = array.astype(wanted)
+    if numpy_type is not None and array.dtype != numpy_type:
+        array = array.astype(numpy_type)
     elif not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     _check_kind(value, array)

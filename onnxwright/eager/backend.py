@@ -64,9 +64,9 @@ class EagerBackend:
         if type(evaluator) is OrtEvaluator:
             key = _fast_key(op, inputs, attributes, outputs)
             fast = evaluator.fast.get(key) if key is not None else None
-            found = None if fast is None else _run_fast(fast, inputs)
-            if found is not None:
-                return found
+            outputs_of_call = None if fast is None else _run_fast(fast, inputs)
+            if outputs_of_call is not None:
+                return outputs_of_call
         if facts(op.name, op.domain).has_bodies:
             made = callable_bodies.run(op, inputs, attributes, outputs)
             if made is not None:
@@ -181,9 +181,9 @@ def run(
         if implementation is not None:
             return implementation.run(evaluator, run, op, inputs, attributes, outputs)
     if op.name == "Constant" and op.domain == "":
-        known = node_model.constant_array(attributes)
-        if known is not None:
-            return [known]
+        array = node_model.constant_array(attributes)
+        if array is not None:
+            return [array]
     results = evaluator.run_op(op, inputs, attributes, outputs)
     return custom.checked(evaluator_name(evaluator), op, results, outputs)
 
@@ -212,8 +212,8 @@ def backend_for(opset: Opset) -> EagerBackend:
     Returns:
         The backend.
     """
-    found = _backends.get(opset)
-    return found if found is not None else _backends.setdefault(opset, EagerBackend(opset))
+    backend = _backends.get(opset)
+    return backend if backend is not None else _backends.setdefault(opset, EagerBackend(opset))
 
 
 def backend_now() -> EagerBackend:

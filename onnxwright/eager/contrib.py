@@ -63,8 +63,8 @@ def _activated(x: Array, activation: str, given: Sequence[float | None]) -> Arra
         raise NotImplementedError(f"the activation {activation!r} is not known here")
     function, defaults = _ACTIVATIONS[activation]
     padded = [*given, *([None] * len(defaults))]
-    known = [d if g is None else g for g, d in zip(padded, defaults, strict=False)]
-    return np.asarray(function(x, *known), x.dtype)
+    parameters = [d if g is None else g for g, d in zip(padded, defaults, strict=False)]
+    return np.asarray(function(x, *parameters), x.dtype)
 
 
 def _standard(name: str, inputs: Sequence[Array | None], attributes: dict[str, Any]) -> Array:
@@ -195,8 +195,8 @@ def reference_operators() -> tuple[Any, ...]:
     def class_of(name: str, kernel: Kernel) -> Any:
         def _run(self: Any, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
             # A class called as a standard operator is also given what that one has by default.
-            given = {a.name for a in self.onnx_node.attribute}
-            results = kernel(*inputs, **{k: v for k, v in attributes.items() if k in given})
+            names = {a.name for a in self.onnx_node.attribute}
+            results = kernel(*inputs, **{k: v for k, v in attributes.items() if k in names})
             return results[: max(len(self.onnx_node.output), 1)]
 
         return type(name, (OpRun,), {"op_domain": DOMAIN, "_run": _run})

@@ -41,9 +41,9 @@ def attention(
         old = wide(past)[0]
         k, v = np.concatenate([old[0], k], axis=2), np.concatenate([old[1], v], axis=2)
     added = _mask(mask_index, q, k, mask_filter_value, causal=bool(unidirectional))
-    made = _attended(q, k, v, scale, added, attention_bias)
+    attended = _attended(q, k, v, scale, added, attention_bias)
     present = np.stack([k, v]).astype(x.dtype) if k.shape == v.shape else None
-    return _rows(made).astype(x.dtype), present
+    return _rows(attended).astype(x.dtype), present
 
 
 def multi_head_attention(
@@ -75,9 +75,9 @@ def multi_head_attention(
         old_k, old_v = wide(past_key, past_value)
         k, v = np.concatenate([old_k, k], axis=2), np.concatenate([old_v, v], axis=2)
     added = _mask(key_padding_mask, q, k, mask_filter_value, causal=bool(unidirectional))
-    made = _attended(q, k, v, scale or 0.0, added, attention_bias)
+    attended = _attended(q, k, v, scale or 0.0, added, attention_bias)
     kind = query.dtype
-    return _rows(made).astype(kind), k.astype(kind), v.astype(kind)
+    return _rows(attended).astype(kind), k.astype(kind), v.astype(kind)
 
 
 def group_query_attention(
@@ -133,7 +133,7 @@ def group_query_attention(
     length = max(total, 0 if past_key is None else past_key.shape[2])
     keys, values = (_cached(old, new, before, length)
                     for old, new in ((past_key, k), (past_value, v)))  # fmt: skip
-    made = np.zeros((batch, num_heads, count, v.shape[-1]), np.float32)
+    output = np.zeros((batch, num_heads, count, v.shape[-1]), np.float32)
     sinks = None if head_sink is None else wide(head_sink)[0].reshape(-1)
     shared = num_heads // kv_num_heads
     factor = scale or 1 / math.sqrt(width)
@@ -146,9 +146,9 @@ def group_query_attention(
             offset = wide(attention_bias)[0]
             scores = scores + offset[b % len(offset), head % offset.shape[1], s, start:stop]
         sink = sinks[head] if sinks is not None else 0.0 if smooth_softmax else None
-        made[b, head, s] = _softmax(scores, sink) @ values[b, head // shared, start:stop]
+        output[b, head, s] = _softmax(scores, sink) @ values[b, head // shared, start:stop]
     kind = query.dtype
-    return _rows(made).astype(kind), keys.astype(kind), values.astype(kind)
+    return _rows(output).astype(kind), keys.astype(kind), values.astype(kind)
 
 
 def rotary_embedding(
@@ -178,8 +178,8 @@ def rotary_embedding(
     if position_ids.size == 1 and position_ids.ndim == 1:
         places = position_ids.reshape(1, 1) + np.arange(heads.shape[2])
         places = np.repeat(places, len(heads), axis=0)
-    made = _rotated(heads, places, cos, sin, interleaved=interleaved)
-    return ((_rows(made) if rows.ndim == 3 else made).astype(x.dtype),)
+    rotated = _rotated(heads, places, cos, sin, interleaved=interleaved)
+    return ((_rows(rotated) if rows.ndim == 3 else rotated).astype(x.dtype),)
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -192,8 +192,8 @@ def _heads(rows: Array, count: int) -> Array:
 
 def _rows(heads: Array) -> Array:
     """(B, N, S, H) as (B, S, N * H)."""
-    made = np.moveaxis(heads, 1, 2)
-    return made.reshape(*made.shape[:2], -1)
+    moved = np.moveaxis(heads, 1, 2)
+    return moved.reshape(*moved.shape[:2], -1)
 
 
 def _three(
@@ -258,8 +258,8 @@ def _attended(
     if attention_bias is not None:
         added = np.maximum(added + wide(attention_bias)[0], np.float32(_LOWEST))
     with np.errstate(over="ignore"):
-        made: Array = np.matmul(_softmax(scores + added, None), v)
-    return made
+        weighted: Array = np.matmul(_softmax(scores + added, None), v)
+    return weighted
 
 
 def _softmax(scores: Array, sink: float | None) -> Array:
@@ -268,8 +268,8 @@ def _softmax(scores: Array, sink: float | None) -> Array:
     top = top if sink is None else np.maximum(top, sink)
     weights = np.exp(scores - top)
     total = weights.sum(axis=-1, keepdims=True)
-    made: Array = weights / (total if sink is None else total + np.exp(sink - top))
-    return made
+    shares: Array = weights / (total if sink is None else total + np.exp(sink - top))
+    return shares
 
 
 def _rotated(heads: Array, places: Array, cos: Array, sin: Array, *, interleaved: int) -> Array:
@@ -279,22 +279,22 @@ def _rotated(heads: Array, places: Array, cos: Array, sin: Array, *, interleaved
     c, s = (table[places][:, None] for table in (cos, sin))
     if interleaved:
         one, other = turned[..., 0::2], turned[..., 1::2]
-        made = np.stack([one * c - other * s, other * c + one * s], axis=-1)
-        made = made.reshape(turned.shape)
+        pairs = np.stack([one * c - other * s, other * c + one * s], axis=-1)
+        pairs = pairs.reshape(turned.shape)
     else:
         one, other = np.split(turned, 2, axis=-1)
-        made = np.concatenate([one * c - other * s, other * c + one * s], axis=-1)
-    return np.concatenate([made, rest], axis=-1)
+        pairs = np.concatenate([one * c - other * s, other * c + one * s], axis=-1)
+    return np.concatenate([pairs, rest], axis=-1)
 
 
 def _cached(old: Array | None, new: Array, before: Sequence[int], length: int) -> Array:
     """The cache: of each row of the batch, the old rows that it has, the new ones, and zeros."""
-    made = np.zeros((*new.shape[:2], length, new.shape[-1]), np.float32)
+    cache = np.zeros((*new.shape[:2], length, new.shape[-1]), np.float32)
     for b, start in enumerate(before):
         if old is not None:
-            made[b, :, :start] = wide(old)[0][b, :, :start]
-        made[b, :, start : start + new.shape[2]] = new[b]
-    return made
+            cache[b, :, :start] = wide(old)[0][b, :, :start]
+        cache[b, :, start : start + new.shape[2]] = new[b]
+    return cache
 
 
 __all__ = ["attention", "group_query_attention", "multi_head_attention", "rotary_embedding"]

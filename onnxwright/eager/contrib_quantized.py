@@ -18,8 +18,8 @@ def _real(x: Array, scale: Array, zero: Array | None = None, axis: int | None = 
     values = x.astype(np.float32)
     if zero is not None:
         values = values - _along(zero.astype(np.float32), x.ndim, axis)
-    made: Array = values * _along(scale.astype(np.float32), x.ndim, axis)
-    return made
+    real_values: Array = values * _along(scale.astype(np.float32), x.ndim, axis)
+    return real_values
 
 
 def _along(vector: Array, rank: int, axis: int | None) -> Array:
@@ -78,9 +78,9 @@ def matmul_integer_to_float(
     bias: Array | None = None,
 ) -> tuple[Array]:
     """MatMulInteger times both scales, and a bias; scales of `b` may be one for each column."""
-    made = np.matmul(_less(a, a_zero), _less(b, b_zero)).astype(np.float32)
-    made = made * (a_scale * b_scale)
-    return ((made if bias is None else made + bias).astype(a_scale.dtype),)
+    product = np.matmul(_less(a, a_zero), _less(b, b_zero)).astype(np.float32)
+    product = product * (a_scale * b_scale)
+    return ((product if bias is None else product + bias).astype(a_scale.dtype),)
 
 
 def _less(x: Array, zero: Array | None) -> Array:
@@ -107,8 +107,8 @@ def qgemm(
     left = _less(a.T if transA else a, a_zero)
     product = left @ _less(b.T if transB else b, b_zero)
     total = product if c is None else product + c
-    made = (total * (np.float32(alpha) * a_scale * b_scale)).astype(np.float32)
-    return (made if y_scale is None else _whole(made, y_scale, y_zero, _kind(y_zero)),)
+    scaled = (total * (np.float32(alpha) * a_scale * b_scale)).astype(np.float32)
+    return (scaled if y_scale is None else _whole(scaled, y_scale, y_zero, _kind(y_zero)),)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Callable[..., tuple[Array]]:
@@ -116,8 +116,8 @@ def _binary(function: Callable[[Array, Array], Array]) -> Callable[..., tuple[Ar
         a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array,
         b_zero: Array | None, c_scale: Array, c_zero: Array | None = None,
     ) -> tuple[Array]:  # fmt: skip
-        made = function(_real(a, a_scale, a_zero), _real(b, b_scale, b_zero))
-        return (_whole(made, c_scale, c_zero, a.dtype),)
+        combined = function(_real(a, a_scale, a_zero), _real(b, b_scale, b_zero))
+        return (_whole(combined, c_scale, c_zero, a.dtype),)
 
     return kernel
 
@@ -140,16 +140,16 @@ def _pooled(x: Array, *, channels_last: int = 0, **attributes: Any) -> Array:
 
 def _global_mean(x: Array, *, channels_last: int = 0) -> Array:
     axes = range(1, x.ndim - 1) if channels_last else range(2, x.ndim)
-    made: Array = x.mean(axis=tuple(axes), keepdims=True)
-    return made
+    mean: Array = x.mean(axis=tuple(axes), keepdims=True)
+    return mean
 
 
 def _softmax(x: Array, *, axis: int = -1, opset: int) -> Array:
     rows = x.reshape(int(np.prod(x.shape[: axis % x.ndim])), -1) if opset < 13 else x
     along = -1 if opset < 13 else axis
     e = np.exp(rows - rows.max(axis=along, keepdims=True))
-    made: Array = (e / e.sum(axis=along, keepdims=True)).reshape(x.shape)
-    return made
+    softmax: Array = (e / e.sum(axis=along, keepdims=True)).reshape(x.shape)
+    return softmax
 
 
 def _of_channels(
@@ -158,8 +158,10 @@ def _of_channels(
     """An operator of the standard domain, of values whose channels come first or last."""
     (x, *others) = inputs
     assert x is not None
-    given = np.moveaxis(x, -1, 1) if last else x
-    (made,) = reference_results(getattr(Opset("", 18), name), [given, *others], attributes, 1)
+    channels_last = np.moveaxis(x, -1, 1) if last else x
+    (made,) = reference_results(
+        getattr(Opset("", 18), name), [channels_last, *others], attributes, 1
+    )
     assert isinstance(made, np.ndarray)
     return np.moveaxis(made, 1, -1) if last else made
 
@@ -167,8 +169,8 @@ def _of_channels(
 def qlinear_concat(y_scale: Array, y_zero: Array, *parts: Array, axis: int) -> tuple[Array]:
     """Concat of integers with scales of their own."""
     groups = [parts[n : n + 3] for n in range(0, len(parts), 3)]
-    made = np.concatenate([_real(x, scale, zero) for x, scale, zero in groups], axis=axis)
-    return (_whole(made, y_scale, y_zero, _kind(y_zero)),)
+    joined = np.concatenate([_real(x, scale, zero) for x, scale, zero in groups], axis=axis)
+    return (_whole(joined, y_scale, y_zero, _kind(y_zero)),)
 
 
 def qlinear_where(
@@ -176,8 +178,8 @@ def qlinear_where(
     y_zero: Array, z_scale: Array, z_zero: Array,
 ) -> tuple[Array]:  # fmt: skip
     """Where of integers with scales of their own."""
-    made = np.where(condition, _real(x, x_scale, x_zero), _real(y, y_scale, y_zero))
-    return (_whole(made, z_scale, z_zero, x.dtype),)
+    chosen = np.where(condition, _real(x, x_scale, x_zero), _real(y, y_scale, y_zero))
+    return (_whole(chosen, z_scale, z_zero, x.dtype),)
 
 
 def qlinear_conv(
@@ -193,8 +195,8 @@ def qlinear_conv(
     if bias is not None:
         total = total + _along(bias.astype(np.float32), total.ndim, axis)
     factors = x_scale.reshape(()) * w_scale.astype(np.float32)
-    made = total * _along(np.asarray(factors), total.ndim, axis)
-    return (_whole(made.astype(np.float32), y_scale, y_zero, _kind(y_zero)),)
+    scaled = total * _along(np.asarray(factors), total.ndim, axis)
+    return (_whole(scaled.astype(np.float32), y_scale, y_zero, _kind(y_zero)),)
 
 
 def qattention(

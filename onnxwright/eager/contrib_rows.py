@@ -36,8 +36,8 @@ def sigmoid(x: Array) -> Array:
 
 
 def _erf(x: Array) -> Array:
-    found: Array = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64))
-    return found
+    values: Array = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64))
+    return values
 
 
 def gelu(x: Array) -> tuple[Array]:
@@ -89,8 +89,8 @@ def skip_simplified_layer_normalization(
     total = wide_x + other if vector is None else wide_x + other + vector
     inverse = 1 / np.sqrt(np.square(total).mean(axis=-1, keepdims=True) + epsilon)
     kind, mean = x.dtype, total.mean(axis=-1, keepdims=True).astype(np.float32)
-    made = (total * inverse * factor).astype(kind)
-    return made, mean, inverse.astype(np.float32), total.astype(kind)
+    normalized = (total * inverse * factor).astype(kind)
+    return normalized, mean, inverse.astype(np.float32), total.astype(kind)
 
 
 def embed_layer_normalization(
@@ -128,8 +128,8 @@ def _normalized(
     """Rows less their mean, over their deviation; both beside them."""
     mean = rows.mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(np.square(rows - mean).mean(axis=-1, keepdims=True) + epsilon)
-    made = (rows - mean) * inverse * gamma
-    return made if beta is None else made + beta, mean, inverse
+    normalized = (rows - mean) * inverse * gamma
+    return normalized if beta is None else normalized + beta, mean, inverse
 
 
 __all__ = [

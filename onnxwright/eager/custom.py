@@ -74,10 +74,10 @@ class Implementation:
             EagerTypeError: the Python function gave something else than the outputs.
         """
         if self.function is not None:
-            found = self.function(*inputs, **attributes)
-            results = list(found) if isinstance(found, (tuple, list)) else [found]
-            if isinstance(found, SequenceValue):
-                results = [found]
+            returned = self.function(*inputs, **attributes)
+            results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+            if isinstance(returned, SequenceValue):
+                results = [returned]
             who = f"the implementation of `{op.name}`"
             return checked(who, op, [_as_result(r) for r in results], outputs)
         assert self.proto is not None
@@ -167,11 +167,11 @@ def implement_function(
 def _add(made: Implementation, replace: bool) -> None:
     with _lock:
         versions = _registry.setdefault((made.domain, made.name), {})
-        known = versions.get(made.version)
-        if known is not None and not replace and known.place != made.place:
+        entry = versions.get(made.version)
+        if entry is not None and not replace and entry.place != made.place:
             fail(
                 messages.ImplementedTwice(
-                    op=made.name, domain=made.domain, place=known.place, span=user_span()
+                    op=made.name, domain=made.domain, place=entry.place, span=user_span()
                 )
             )
         versions[made.version] = made
@@ -222,7 +222,7 @@ def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
     Raises:
         EagerTypeError: another number of results, or no values.
     """
-    wanted = "1 output" if outputs == 1 else f"{outputs} outputs"
+    expected = "1 output" if outputs == 1 else f"{outputs} outputs"
     if not isinstance(results, (list, tuple)):
         got = f"an object of type `{type(results).__name__}`"
     elif len(results) < outputs:
@@ -236,7 +236,9 @@ def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
         if not strange:
             return results[:outputs]
         got = f"an object of type `{type(strange[0]).__name__}`"
-        wanted += " of arrays"
+        expected += " of arrays"
     fail(
-        messages.WrongEvaluatorResult(who=who, op=op.name, got=got, wanted=wanted, span=user_span())
+        messages.WrongEvaluatorResult(
+            who=who, op=op.name, got=got, wanted=expected, span=user_span()
+        )
     )

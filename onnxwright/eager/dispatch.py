@@ -98,16 +98,16 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if several:
                 fast = fast.get(arity.unpacked_into(2))
             if fast is not None:
-                found = _run_fast(fast, arrays, wrapped=wrapped or numbers)
-                if found is not None:
+                results = _run_fast(fast, arrays, wrapped=wrapped or numbers)
+                if results is not None:
                     if several:
-                        arity.check_later(op, found, arity.unpacked_later(2))
-                    return found
+                        arity.check_later(op, results, arity.unpacked_later(2))
+                    return results
     if not arity.is_open(op.signature):
         return _dispatch(evaluator, op, args, kwargs, key, None)
-    found = _dispatch(evaluator, op, args, kwargs, key, arity.unpacked_into(2))
-    arity.check_later(op, found, arity.unpacked_later(2))
-    return found
+    results = _dispatch(evaluator, op, args, kwargs, key, arity.unpacked_into(2))
+    arity.check_later(op, results, arity.unpacked_later(2))
+    return results
 
 
 def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
@@ -148,9 +148,9 @@ def _run_fast(fast: FastCall, arrays: list[Any], *, wrapped: bool) -> Any:
     prepared.used = True
     if len(results) == 1:
         if wrapped:
-            made = _new(Tensor)
-            made.value = results[0]
-            return made
+            tensor = _new(Tensor)
+            tensor.value = results[0]
+            return tensor
         return results[0]
     if wrapped:
         return tuple([wrap(r) for r in results])
@@ -164,11 +164,11 @@ def _lookup(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
     except TypeError:  # an attribute that is a list
         pass
     try:
-        made = tuple(
+        hashable = tuple(
             # The text says the types of the elements too, and the sign of zero.
             ["list " + repr(k) if type(k) is list else k for k in key]
         )
-        return made, evaluator.fast.get(made)
+        return hashable, evaluator.fast.get(hashable)
     except TypeError:
         return None, None
 
@@ -262,9 +262,9 @@ def _graph_value(values: Sequence[Any]) -> Any | None:
         if isinstance(x, SymbolicValue):
             return x
         if isinstance(x, (list, tuple)):
-            found = _graph_value(x)
-            if found is not None:
-                return found
+            value = _graph_value(x)
+            if value is not None:
+                return value
     return None
 
 
@@ -304,8 +304,8 @@ def _remember(
         return
     fast = FastCall(op, prepared, tuple(convert) or None)
     if arity.is_open(op.signature):
-        known = evaluator.fast.get(key)
-        by_count: dict[int | None, FastCall] = dict(known) if type(known) is dict else {}
+        entry = evaluator.fast.get(key)
+        by_count: dict[int | None, FastCall] = dict(entry) if type(entry) is dict else {}
         by_count[unpacked] = fast
         evaluator.remember(key, by_count)
     else:

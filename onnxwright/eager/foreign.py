@@ -66,15 +66,15 @@ def kind_of(values: Iterable[Any], *, inside: bool) -> Kind:
     """
     if inside:
         return TENSOR
-    found: Kind | None = None
+    kind: Kind | None = None
     for value in values:
         if isinstance(value, Tensor):
             return TENSOR
-        if found is None:
-            found = _kind_of_one(value)
-        if found is TENSOR:
+        if kind is None:
+            kind = _kind_of_one(value)
+        if kind is TENSOR:
             return TENSOR
-    return TENSOR if found is None else found
+    return TENSOR if kind is None else kind
 
 
 def _kind_of_one(value: Any) -> Kind | None:
@@ -160,11 +160,11 @@ def to_torch(array: Array, device: Any = None) -> Any:
         array = array.view(np.uint64)
     exotic = _TORCH_EXOTIC.get(array.dtype.name)
     if exotic is None:
-        made = torch.from_numpy(array)
+        tensor = torch.from_numpy(array)
     else:
         name, carrier = exotic
-        made = torch.from_numpy(array.view(carrier)).view(getattr(torch, name))
-    return made if device is None else made.to(device)
+        tensor = torch.from_numpy(array.view(carrier)).view(getattr(torch, name))
+    return tensor if device is None else tensor.to(device)
 
 
 def give_back(value: Any, kind: Kind) -> Any:

@@ -79,8 +79,8 @@ def call_function(
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
     positional, named = call.bind(args, kwargs)
     with select.frame(opset or outer.opset, shown_name):
-        found = function(*positional, **named)
-        results = call.results(found)
+        result = function(*positional, **named)
+        results = call.results(result)
     if isinstance(results, tuple):
         return tuple(foreign.give_back(r, kind) for r in results)
     return foreign.give_back(results, kind)
@@ -130,16 +130,16 @@ class _Call:
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments as the function is given them."""
         pairs, rest = self._pair(args, kwargs)
-        made: dict[str, Any] = {}
+        bound: dict[str, Any] = {}
         # Tensors first: a number takes the type of the tensor that shares its TypeVar.
         later = []
         for param, value in pairs:
             if isinstance(param.spec, ValueSpec) and param.spec.typevar and is_number_like(value):
                 later.append((param, value))
             else:
-                made[param.name] = self._argument(param, value)
+                bound[param.name] = self._argument(param, value)
         for param, value in later:
-            made[param.name] = self._argument(param, value)
+            bound[param.name] = self._argument(param, value)
         extra = [
             self._argument(param, value) for param in self.signature.params if param.is_variadic
             for value in rest
@@ -149,13 +149,13 @@ class _Call:
         for param in self.signature.params:
             if param.is_variadic:
                 positional.extend(extra)
-            elif param.name not in made:
+            elif param.name not in bound:
                 # NOTE: a default of the function itself; what follows has to go by name.
                 continue
-            elif param.kind is _KEYWORD_ONLY or self._skipped_before(param, made):
-                named[param.name] = made[param.name]
+            elif param.kind is _KEYWORD_ONLY or self._skipped_before(param, bound):
+                named[param.name] = bound[param.name]
             else:
-                positional.append(made[param.name])
+                positional.append(bound[param.name])
         return positional, named
 
     def _skipped_before(self, param: Param, made: Mapping[str, Any]) -> bool:
@@ -178,7 +178,7 @@ class _Call:
             most = f"{len(slots)} positional argument{'s' * (len(slots) != 1)}"
             self._no_fit(f"it takes {most}, {len(args)} were given")
         pairs = list(zip(slots, args, strict=False))
-        given = {param.name for param, _ in pairs}
+        paired = {param.name for param, _ in pairs}
         known = {
             p.name: p
             for p in self.signature.params
@@ -189,12 +189,12 @@ class _Call:
                 if getattr(select.current(), "ignore_unknown_function_kwargs", False):
                     continue
                 self._no_fit(f"it has no parameter `{key}`")
-            if key in given:
+            if key in paired:
                 self._no_fit(f"`{key}` is given twice")
             pairs.append((known[key], value))
-            given.add(key)
+            paired.add(key)
         for param in self.signature.params:
-            if param.name in given or param.is_variadic:
+            if param.name in paired or param.is_variadic:
                 continue
             if param.required:
                 self._no_fit(f"`{param.name}` is missing")
@@ -265,9 +265,9 @@ class _Call:
             # A number in the program text of the caller: as weak as a literal, until it is typed.
             made = constant(as_array(value, dtype))
         except TypeError:
-            wanted = "a tensor" if spec is None else str(spec)
+            expected = "a tensor" if spec is None else str(spec)
             advice = "give a numpy array, a number, a nested list of numbers, or a Tensor"
-            self._wrong(name, wanted, _show(value), advice)
+            self._wrong(name, expected, _show(value), advice)
         return wrap(made.value)
 
     def _dtype_for(self, spec: ValueSpec | None, value: Any) -> DType | None:
@@ -298,13 +298,13 @@ class _Call:
             self._wrong(name, str(spec), _show(value), _advice(spec, kind))
         if spec.typevar is None or not isinstance(kind, TensorType) or kind.dtype is None:
             return
-        known = self.bound.setdefault(spec.typevar, (kind.dtype, name))
-        if known[0] is not kind.dtype:
+        bound_type = self.bound.setdefault(spec.typevar, (kind.dtype, name))
+        if bound_type[0] is not kind.dtype:
             self._wrong(
                 name,
-                f"{known[0]}, as `{known[1]}` has ({spec.typevar} is one type)",
+                f"{bound_type[0]}, as `{bound_type[1]}` has ({spec.typevar} is one type)",
                 _show(value),
-                f"cast one of them: `{name}.astype({_numpy_name(known[0])})`",
+                f"cast one of them: `{name}.astype({_numpy_name(bound_type[0])})`",
             )
 
     def _fits(self, kind: OnnxType | None, wanted: OnnxType) -> bool:
@@ -342,8 +342,8 @@ class _Call:
         many = isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue)
         values = list(found) if many else [] if found is None and not returns else [found]
         if returns is not None and len(returns) != len(values):
-            wanted = f"{len(returns)} value{'s' * (len(returns) != 1)}"
-            self._wrong_result(f"{len(values)} value{'s' * (len(values) != 1)}", wanted)
+            expected = f"{len(returns)} value{'s' * (len(returns) != 1)}"
+            self._wrong_result(f"{len(values)} value{'s' * (len(values) != 1)}", expected)
         specs: Sequence[ValueSpec | None] = returns or [None] * len(values)
         made = [self._result(v, s) for v, s in zip(values, specs, strict=True)]
         if many:
@@ -366,7 +366,7 @@ class _Call:
     def _returned(self, value: Any, spec: ValueSpec | None) -> Any:
         if isinstance(value, BackendValue):
             return value
-        wanted = "a tensor" if spec is None else str(spec)
+        expected = "a tensor" if spec is None else str(spec)
         dtype = self._dtype_for(spec, value) if is_number_like(value) else None
         if type(value) is int and (spec is None or _takes_integers(spec)):
             narrow = dtype or DType.INT64
@@ -374,11 +374,11 @@ class _Call:
             if narrow.is_integer and not low <= value <= high:
                 held = f"{narrow} holds {low} to {high}"
                 advice = f"return a number that fits ({held}), or change the annotation"
-                self._wrong_result(_show(value), wanted, advice)
+                self._wrong_result(_show(value), expected, advice)
         try:
             return wrap(as_array(value, dtype))
         except TypeError:
-            self._wrong_result(_show(value), wanted)
+            self._wrong_result(_show(value), expected)
 
     def _wrong_result(self, got: str, wanted: str, advice: str = _RETURN_ADVICE) -> NoReturn:
         fail(
@@ -417,8 +417,8 @@ def _show(value: Any) -> str:
 
 
 def _numpy_name(dtype: DType) -> str:
-    known = dtype.numpy.name
-    return f"np.{known}" if hasattr(np, known) else f"ml_dtypes.{known}"
+    name = dtype.numpy.name
+    return f"np.{name}" if hasattr(np, name) else f"ml_dtypes.{name}"
 
 
 def _advice(spec: ValueSpec, kind: OnnxType | None) -> str:

@@ -96,11 +96,11 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
     if kind is None and isinstance(value, (list, tuple)) and not value:
         kind = AttrKind.INTS  # an empty list does not say what it is a list of
     if kind is None or not isinstance(value, (list, tuple)):
-        made = onnx.helper.make_attribute(name, value)
-        wants_float = kind is AttrKind.FLOAT and made.type == onnx.AttributeProto.INT
+        attribute = onnx.helper.make_attribute(name, value)
+        wants_float = kind is AttrKind.FLOAT and attribute.type == onnx.AttributeProto.INT
         if wants_float:
-            made = onnx.helper.make_attribute(name, float(value))
-        return made
+            attribute = onnx.helper.make_attribute(name, float(value))
+        return attribute
     stored = kind.stored
     if stored is AttrKind.FLOATS:
         value = [float(v) for v in value]
@@ -245,8 +245,8 @@ def one_node_model(
     graph = model.graph
     graph.name = node.op_type
     graph.node.append(node)
-    given = [t is not None for t in types] if present is None else present
-    for n, (kind, there) in enumerate(zip(types, given, strict=True)):
+    present_inputs = [t is not None for t in types] if present is None else present
+    for n, (kind, there) in enumerate(zip(types, present_inputs, strict=True)):
         if there:
             info = graph.input.add()
             info.name = f"i{n}"
@@ -348,8 +348,8 @@ def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None
 
             array: np.ndarray[Any, Any] = numpy_helper.to_array(cast(Any, value))
             return array.astype(object) if array.dtype.kind in "SU" else array
-        found = getattr(value, "value", value)
-        return np.asarray(found)
+        held = getattr(value, "value", value)
+        return np.asarray(held)
     if name == "sparse_value":
         return _dense(value)
     if name in ("value_int", "value_ints"):

@@ -65,8 +65,8 @@ class ReferenceEvaluator:
 
     def _operators(self) -> list[Any]:
         """The user's operators, and those of ONNX Runtime that the user does not give."""
-        given = {(kind.op_domain, kind.__name__) for kind in self.new_ops}
-        own = [k for k in reference_operators() if (k.op_domain, k.__name__) not in given]
+        keys = {(kind.op_domain, kind.__name__) for kind in self.new_ops}
+        own = [k for k in reference_operators() if (k.op_domain, k.__name__) not in keys]
         return [*self.new_ops, *own]
 
 

@@ -91,11 +91,11 @@ def find_evaluator(which: Any) -> Evaluator:
         EagerTypeError: it is not an evaluator.
     """
     if isinstance(which, str):
-        known = _NAMED.get(which)
-        if known is None and which in _MAKERS:
-            known = _NAMED.setdefault(which, _MAKERS[which]())
-        if known is not None:
-            return known
+        name = _NAMED.get(which)
+        if name is None and which in _MAKERS:
+            name = _NAMED.setdefault(which, _MAKERS[which]())
+        if name is not None:
+            return name
         fail(messages.UnknownEvaluator(what=repr(which), span=user_span()))
     if not isinstance(which, type) and callable(getattr(which, "run_op", None)):
         found: Evaluator = which
@@ -128,10 +128,10 @@ def evaluator(which: Any) -> Iterator[Evaluator]:
         ...     op.Add(np.ones(2, np.float32), 1.0)
         array([2., 2.], dtype=float32)
     """
-    found = find_evaluator(which)
-    token = _chosen.set(found)
+    chosen = find_evaluator(which)
+    token = _chosen.set(chosen)
     try:
-        yield found
+        yield chosen
     finally:
         _chosen.reset(token)
 

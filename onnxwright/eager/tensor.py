@@ -324,9 +324,9 @@ def wrap(array: Array) -> Tensor:
     Returns:
         The tensor.
     """
-    made = _new(Tensor)
-    made.value = array
-    return made
+    tensor = _new(Tensor)
+    tensor.value = array
+    return tensor
 
 
 def as_value(value: Any) -> Any:
@@ -356,9 +356,9 @@ def constant(array: Array) -> ConstantTensor:
     Returns:
         The tensor.
     """
-    made = _new(ConstantTensor)
-    made.value = array
-    return made
+    tensor = _new(ConstantTensor)
+    tensor.value = array
+    return tensor
 
 
 def weak(array: Array, kind: str) -> WeakTensor:
@@ -371,7 +371,7 @@ def weak(array: Array, kind: str) -> WeakTensor:
     Returns:
         The tensor.
     """
-    made = _new(WeakTensor)
-    made.value = array
-    made.weak = kind
-    return made
+    tensor = _new(WeakTensor)
+    tensor.value = array
+    tensor.weak = kind
+    return tensor

@@ -31,12 +31,12 @@ def onnx_dtype(dtype: np.dtype[Any]) -> DType:
     Raises:
         ScriptTypeError: ONNX does not have it.
     """
-    found = _DTYPES.get(dtype)
-    if found is None:
-        found = DType.from_numpy(dtype)
+    kind = _DTYPES.get(dtype)
+    if kind is None:
+        kind = DType.from_numpy(dtype)
         if dtype.kind not in "SU":  # as many as there are lengths
-            _DTYPES[dtype] = found
-    return found
+            _DTYPES[dtype] = kind
+    return kind
 
 
 class SequenceValue(list[Any], BackendValue):

@@ -61,8 +61,8 @@ def opened(model: Any, *, schemas: bool = False, functions: bool = False) -> ir.
         function = open_ir_function(model) if isinstance(model, onnx.FunctionProto) else model
         empty = ir.Graph([], [], nodes=[], opset_imports=dict(function.opset_imports))
         return ir.Model(empty, ir_version=10, functions=[function])
-    found: ir.Model = open_ir_model(model, schemas=schemas)
-    return found
+    opened_model: ir.Model = open_ir_model(model, schemas=schemas)
+    return opened_model
 
 
 def returned(

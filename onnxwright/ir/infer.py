@@ -177,17 +177,17 @@ def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[Onn
         # The attribute has a value where the function is called: its default says nothing.
         return by_variable(signature, call.count, inputs)
     try:
-        found = _ask_onnx(call, inputs, attributes, opset_version)
+        types = _ask_onnx(call, inputs, attributes, opset_version)
     except INFERENCE_ERRORS as error:
         _check_types(call, error)
         raise
     except ValueError:
         if all(_is_complete(inputs[n]) for n, present in enumerate(call.present) if present):
             raise
-        found = _with_stand_ins(call, attributes, opset_version)
+        types = _with_stand_ins(call, attributes, opset_version)
     return [
         kind if kind is not None else _by_variable(signature, n, inputs)
-        for n, kind in enumerate(found)
+        for n, kind in enumerate(types)
     ]
 
 
@@ -209,12 +209,12 @@ def _check_types(call: OpCall, error: Exception) -> None:
         assert kind is not None
         param = formal[min(n, len(formal) - 1)]
         if kind.onnx_name not in param.types:
-            wanted = f"`{param.name}` of {show_types(param.types, 5)}"
-            raise ContradictionError(wanted, kind) from error
+            expected = f"`{param.name}` of {show_types(param.types, 5)}"
+            raise ContradictionError(expected, kind) from error
         name, first = seen.setdefault(param.type_str, (kind.onnx_name, param.name))
         if param.homogeneous and name != kind.onnx_name:
-            wanted = f"`{param.name}` of {show_type(name)}, as `{first}` has"
-            raise ContradictionError(wanted, kind) from error
+            expected = f"`{param.name}` of {show_type(name)}, as `{first}` has"
+            raise ContradictionError(expected, kind) from error
 
 
 def _ask_onnx(
@@ -231,14 +231,14 @@ def _ask_onnx(
     held = tuple((n, a.dtype, a.shape, a.tobytes()) for n, a in arrays.items())
     types = tuple(inputs), tuple(call.present)
     key = (id(call.signature), opset_version, call.count, types, held)
-    known = _ANSWERS.get(key)
-    if known is None:
+    answer = _ANSWERS.get(key)
+    if answer is None:
         if len(_ANSWERS) >= _MOST_ANSWERS:
             _ANSWERS.clear()
         found = _ask_anew(call, inputs, attributes, opset_version, arrays)
         # The signature is kept with the answer, so that no other one gets its id.
-        known = _ANSWERS[key] = (call.signature, tuple(found))
-    return list(known[1])
+        answer = _ANSWERS[key] = (call.signature, tuple(found))
+    return list(answer[1])
 
 
 # What ONNX answered for calls without attributes.
@@ -347,8 +347,8 @@ def _data(call: OpCall, n: int) -> np.ndarray[Any, Any] | None:
     """The array an input holds, also where it is known as a shape of numbers."""
     array, kind = call.known[n], call.types[n]
     if array is None and n < len(call.values) and isinstance(kind, TensorType):
-        found: Shape | None = call.values[n]
-        array = None if found is None else as_array(found, kind)
+        dims: Shape | None = call.values[n]
+        array = None if dims is None else as_array(dims, kind)
     return array
 
 

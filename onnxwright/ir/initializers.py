@@ -36,8 +36,8 @@ def tensor_proto(array: Any, name: str) -> onnx.TensorProto:
 
 
 def _external(external: External) -> onnx.TensorProto:
-    made = onnx.TensorProto(data_type=external.dtype, dims=external.shape)
-    made.data_location = onnx.TensorProto.EXTERNAL
+    tensor = onnx.TensorProto(data_type=external.dtype, dims=external.shape)
+    tensor.data_location = onnx.TensorProto.EXTERNAL
     entries = {
         "location": external.location,
         "offset": external.offset,
@@ -46,8 +46,8 @@ def _external(external: External) -> onnx.TensorProto:
     }
     for key, value in entries.items():
         if value is not None:
-            made.external_data.add(key=key, value=str(value))
-    return made
+            tensor.external_data.add(key=key, value=str(value))
+    return tensor
 
 
 def add_initializers(graph: onnx.GraphProto, declared: Mapping[ir.Value, Any]) -> None:

@@ -208,17 +208,17 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     if proto.training_info:
         warn(messages.TrainingLeftOut(span=user_span()))
     try:
-        made: Any = ir.from_proto(proto)
+        model: Any = ir.from_proto(proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
         unreadable("the model", f"onnx_ir cannot read it: {first_line(error)}", error)
     if types:
         from onnxwright.ir.map_types import give_types
 
-        give_types(made, types)
+        give_types(model, types)
     if opened.path is not None:
-        for graph in (made.graph, *(f.graph for f in made.functions.values())):
+        for graph in (model.graph, *(f.graph for f in model.functions.values())):
             ir.external_data.set_base_dir(graph, opened.folder)
-    return made
+    return model
 
 
 def open_light(model: Any) -> tuple[Opened, dict[str, Any]]:
@@ -397,8 +397,8 @@ def _from_ir(source: Any, *, light: bool = False) -> tuple[Model, Path | None]:
     try:
         if isinstance(source, ir.Model):
             return located_proto(source, light=light)
-        found: Model = ir.to_proto(source)
-        return found, None
+        proto: Model = ir.to_proto(source)
+        return proto, None
     except Damage as damage:
         raise_damage(damage)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds for a broken object

@@ -42,20 +42,20 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
     invalid = _invalid(model)
     if not invalid and not any(_reads_types(node) for node in _all_nodes(model)):
         return _inferred(model, data_prop)
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    _hide(made, invalid)
-    found = _inferred(made, data_prop)
-    while found is not None and _show(made.graph, found.graph, frozenset()):
-        found = _inferred(made, data_prop)
-    if found is not None:
-        for node in _all_nodes(found):
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model)
+    _hide(proto, invalid)
+    inferred = _inferred(proto, data_prop)
+    while inferred is not None and _show(proto.graph, inferred.graph, frozenset()):
+        inferred = _inferred(proto, data_prop)
+    if inferred is not None:
+        for node in _all_nodes(inferred):
             node.domain = node.domain.removeprefix(_INVALID).removeprefix(_HIDDEN)
-        for owner in (found, *found.functions):
+        for owner in (inferred, *inferred.functions):
             kept = [o for o in owner.opset_import if not o.domain.startswith(_HIDDEN)]
             del owner.opset_import[:]
             owner.opset_import.extend(kept)
-    return found
+    return inferred
 
 
 def _inferred(model: onnx.ModelProto, data_prop: bool) -> onnx.ModelProto | None:
@@ -78,16 +78,16 @@ def _reads_types(node: onnx.NodeProto) -> bool:
 def _invalid(model: onnx.ModelProto) -> set[int]:
     """The places, among all nodes, of those that do not keep what their schema promises."""
     functions = {(f.domain, f.name, f.overload) for f in model.functions}
-    found: set[int] = set()
+    invalid: set[int] = set()
     place = 0
     for owner in (model, *model.functions):
         versions = versions_of(owner)
         for node in nodes_of(owner.graph.node if owner is model else owner.node):
             if (node.domain, node.op_type, node.overload) not in functions:
                 if not is_sound(node, versions):
-                    found.add(place)
+                    invalid.add(place)
             place += 1
-    return found
+    return invalid
 
 
 def _hide(model: onnx.ModelProto, invalid: set[int]) -> None:
@@ -110,17 +110,17 @@ def _show(made: onnx.GraphProto, found: onnx.GraphProto, around: frozenset[str])
     typed |= {tensor.values.name for tensor in found.sparse_initializer}
     # A value of this graph without a type hides one of the graph around it.
     inside = {i.name for i in found.input} | {name for n in found.node for name in n.output}
-    known = typed | (around - inside)
+    shown = typed | (around - inside)
     changed = False
     for node, inferred in zip(made.node, found.node, strict=True):
         hidden = node.domain.startswith(_HIDDEN) and not node.domain.startswith(_INVALID)
-        if hidden and node.input and known.issuperset(node.input):
+        if hidden and node.input and shown.issuperset(node.input):
             node.domain = node.domain.removeprefix(_HIDDEN)
             changed = True
         for attr, other in zip(node.attribute, inferred.attribute, strict=True):
             pairs = zip((attr.g, *attr.graphs), (other.g, *other.graphs), strict=True)
             for graph, other_graph in pairs:
-                changed |= _show(graph, other_graph, frozenset(known))
+                changed |= _show(graph, other_graph, frozenset(shown))
     return changed
 
 

@@ -65,10 +65,10 @@ def with_initializers(model: Any, replace: Callable[[Any], Any]) -> Any:
         doc_string=graph.doc_string, opset_imports=dict(graph.opset_imports), name=graph.name,
         metadata_props=dict(graph.metadata_props),
     )  # fmt: skip
-    given = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+    fields = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
     whole = ir.Model(
         view, ir_version=model.ir_version, functions=list(model.functions.values()),
-        metadata_props=dict(model.metadata_props), **{k: getattr(model, k) for k in given},
+        metadata_props=dict(model.metadata_props), **{k: getattr(model, k) for k in fields},
     )  # fmt: skip
     whole.meta.update(model.meta)
     return _to_proto(whole)
@@ -134,8 +134,8 @@ def _is_large(tensor: Any) -> bool:
     """Whether a tensor in memory is not copied where its numbers do not matter."""
     import onnx_ir as ir
 
-    known = isinstance(tensor, (ir.Tensor, ir.LazyTensor, ir.TensorProtoTensor))
-    return known and tensor.dtype is not ir.DataType.STRING and tensor.nbytes > _SMALL
+    in_memory = isinstance(tensor, (ir.Tensor, ir.LazyTensor, ir.TensorProtoTensor))
+    return in_memory and tensor.dtype is not ir.DataType.STRING and tensor.nbytes > _SMALL
 
 
 __all__ = ["initializers", "located_proto", "named_weights", "with_initializers"]

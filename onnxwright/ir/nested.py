@@ -14,15 +14,15 @@ def subgraphs(node: ir.Node) -> list[ir.Graph]:
     """The graphs in the attributes of a node."""
     # Most nodes have few attributes or none: `data` is the dict in the `UserDict`.
     held = node.attributes.data
-    found: list[ir.Graph] = []
+    graphs: list[ir.Graph] = []
     if held:
         for attr in held.values():
             kind = attr.type
             if kind is _GRAPH and not attr.is_ref():
-                found.append(attr.as_graph())
+                graphs.append(attr.as_graph())
             elif kind is _GRAPHS and not attr.is_ref():
-                found.extend(attr.as_graphs())
-    return found
+                graphs.extend(attr.as_graphs())
+    return graphs
 
 
 def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:

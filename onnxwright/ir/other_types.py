@@ -24,13 +24,13 @@ def without_maps(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
     Returns:
         Value -> its type.
     """
-    found: dict[str, onnx.TypeProto] = {}
+    protos: dict[str, onnx.TypeProto] = {}
     for info in (*graph.input, *graph.output, *graph.value_info):
         if holds_map(info.type):
-            found[info.name] = onnx.TypeProto()
-            found[info.name].CopyFrom(info.type)
+            protos[info.name] = onnx.TypeProto()
+            protos[info.name].CopyFrom(info.type)
             info.ClearField("type")
-    return found
+    return protos
 
 
 __all__ = ["holds_map", "without_maps"]

@@ -48,20 +48,20 @@ def plain_form(
         g.sparse_initializer or _has_maps(g) for g in _graphs(model.graph, bodies)
     ):
         return model
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    for owner in (made, *made.functions):
+    plain = onnx.ModelProto()
+    plain.CopyFrom(model)
+    for owner in (plain, *plain.functions):
         for entry in owner.opset_import:
             if entry.domain == "ai.onnx":
                 entry.domain = ""
-    bodies = [n for body in (made.graph, *made.functions) for n in body.node]
-    for graph in _graphs(made.graph, bodies):
+    bodies = [n for body in (plain.graph, *plain.functions) for n in body.node]
+    for graph in _graphs(plain.graph, bodies):
         if types is not None:
             types.update(without_maps(graph))
         for sparse in graph.sparse_initializer:
             graph.initializer.append(_dense(sparse, folder))
         del graph.sparse_initializer[:]
-    return made
+    return plain
 
 
 def _graphs(main: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:

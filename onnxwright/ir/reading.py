@@ -131,10 +131,10 @@ def read_file(path: Path) -> onnx.ModelProto:
             # A count makes room for as many bytes at once, whatever the file holds.
             data = file.read() if stat.S_ISREG(facts.st_mode) else file.read(LIMIT + 1)
     except FileNotFoundError as error:
-        found = messages.ModelNotReadable(
+        message = messages.ModelNotReadable(
             path=label, reason="the file does not exist", span=user_span()
         )
-        raise ModelNotFoundError(found) from error
+        raise ModelNotFoundError(message) from error
     except (OSError, ValueError) as error:
         if hasattr(error, "diagnostics"):
             raise
@@ -187,8 +187,8 @@ def unreadable(label: str, reason: str, error: BaseException | None = None) -> N
     Raises:
         ModelError: always (OW741).
     """
-    found = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
-    raise found.error(found) from error
+    message = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
+    raise message.error(message) from error
 
 
 __all__ = [

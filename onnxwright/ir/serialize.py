@@ -256,9 +256,9 @@ def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add the quantization parameters of a value."""
     entries = value.meta.get(QUANTIZATION)
     if entries:
-        made = proto.quantization_annotation.add(tensor_name=value.name)
+        annotation = proto.quantization_annotation.add(tensor_name=value.name)
         for key in sorted(entries):
-            made.quant_parameter_tensor_names.add(key=key, value=entries[key])
+            annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
 def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:

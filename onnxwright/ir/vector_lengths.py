@@ -77,18 +77,18 @@ class _Lengths:
             raise OverflowError
 
     def _graph(self, graph: onnx.GraphProto, around: Mapping[str, _Known]) -> list[_Known]:
-        known = dict(around)
+        lengths = dict(around)
         for info in graph.input:
             dims = [max(d.dim_value, 0) for d in info.type.tensor_type.shape.dim]
             # Shape gives the sizes, Size their product.
             length = dims[0] if len(dims) == 1 else 0
-            known[info.name] = _Known(length, min(math.prod(max(d, 1) for d in dims), _FAR))
+            lengths[info.name] = _Known(length, min(math.prod(max(d, 1) for d in dims), _FAR))
             self._count(length)
         for tensor in graph.initializer:
-            known[tensor.name] = _of_tensor(tensor)
-            self._count(known[tensor.name].length)
-        self._nodes(graph.node, known)
-        return [known.get(o.name, _NOTHING) for o in graph.output]
+            lengths[tensor.name] = _of_tensor(tensor)
+            self._count(lengths[tensor.name].length)
+        self._nodes(graph.node, lengths)
+        return [lengths.get(o.name, _NOTHING) for o in graph.output]
 
     def _nodes(self, nodes: Sequence[onnx.NodeProto], known: dict[str, _Known]) -> None:
         for node in nodes:
@@ -99,12 +99,12 @@ class _Lengths:
                     made = [
                         _either(pair) for pair in zip_longest(made, results, fillvalue=_NOTHING)
                     ]
-            given = [known.get(name, _NOTHING) for name in node.input]
+            lengths = [known.get(name, _NOTHING) for name in node.input]
             function = self.functions.get((node.domain, node.op_type, node.overload))
             if function is not None:
-                made = self._call(function, given)
+                made = self._call(function, lengths)
             elif not made:
-                made = [_bound(node, given)] * len(node.output)
+                made = [_bound(node, lengths)] * len(node.output)
             for name, value in zip(node.output, made, strict=False):
                 known[name] = value
                 self._count(value.length)
@@ -117,9 +117,9 @@ class _Lengths:
             self._count(inside)
             return results
         before = self.total
-        known = dict(zip(function.input, given, strict=False))
-        self._nodes(function.node, known)
-        results = [known.get(name, _NOTHING) for name in function.output]
+        lengths = dict(zip(function.input, given, strict=False))
+        self._nodes(function.node, lengths)
+        results = [lengths.get(name, _NOTHING) for name in function.output]
         self.called[key] = results, self.total - before
         return results
 
@@ -146,9 +146,9 @@ def _bound(node: onnx.NodeProto, given: list[_Known]) -> _Known:
 
 
 def _either(values: Iterable[_Known]) -> _Known:
-    found = list(values)
+    lengths = list(values)
     return _Known(
-        max((v.length for v in found), default=0), max((v.largest for v in found), default=0)
+        max((v.length for v in lengths), default=0), max((v.largest for v in lengths), default=0)
     )
 
 

@@ -212,10 +212,10 @@ class Save:
         stem = self.target.name.removesuffix(".onnx")
         fixed = {f"{self.target.name}.data", f"{stem}.onnx.data", f"{stem}.weights"}
         names = [entry.name for entry in os.scandir(self._folder)]
-        found = [n for n in names if pattern.fullmatch(n) and n not in self._placed]
+        old_files = [n for n in names if pattern.fullmatch(n) and n not in self._placed]
         if fixed.intersection(names):
-            found += fixed.intersection(_locations(self.target)).intersection(names)
-        paths = [self._folder / name for name in found]
+            old_files += fixed.intersection(_locations(self.target)).intersection(names)
+        paths = [self._folder / name for name in old_files]
         return [p for p in paths if not any(k == p or p in k.parents for k in keep)]
 
     @contextlib.contextmanager
@@ -314,17 +314,17 @@ def _locations(path: Path) -> set[str]:
     """The first folder or file of each location that an old model names; none if it is none."""
     from onnx import ModelProto, TensorProto
 
-    found: set[str] = set()
+    locations: set[str] = set()
     try:
         if path.stat().st_size > 1 << 30:
-            return found
+            return locations
         model = ModelProto.FromString(path.read_bytes())
         outside = [t for t in model.graph.initializer if t.data_location == TensorProto.EXTERNAL]
         entries = [e for tensor in outside for e in tensor.external_data]
-        found.update(e.value.split("/")[0] for e in entries if e.key == "location")
+        locations.update(e.value.split("/")[0] for e in entries if e.key == "location")
     except Exception:  # noqa: BLE001 - whatever was there before is replaced
         return set()
-    return found
+    return locations
 
 
 @contextlib.contextmanager

@@ -83,8 +83,8 @@ def compose(
     results = _distinct([joined.get(v, v) for v in results], a, b)
     _move(a, b, free)
     if outputs is not None:
-        known = by_name(a.graph)
-        results = [find(known, n, "value", a.graph) for n in listed(outputs, "outputs")]
+        values = by_name(a.graph)
+        results = [find(values, n, "value", a.graph) for n in listed(outputs, "outputs")]
     a.graph.outputs.clear()
     a.graph.outputs.extend(results)
     a.ir_version = max(a.ir_version, b.ir_version)
@@ -108,9 +108,9 @@ def _same_versions(a: ir.Model, b: ir.Model) -> tuple[ir.Model, ir.Model]:
             ))  # fmt: skip
     if not newest:
         return a, b
-    made = [convert_version(m, domains={k or "ai.onnx": v for k, v in newest.items()})
+    converted = [convert_version(m, domains={k or "ai.onnx": v for k, v in newest.items()})
             for m in (a, b)]  # fmt: skip
-    return made[0], made[1]
+    return converted[0], converted[1]
 
 
 def _pairs(a: ir.Graph, b: ir.Graph, io_map: Pairs | None) -> list[tuple[ir.Value, ir.Value]]:
@@ -126,12 +126,12 @@ def _pairs(a: ir.Graph, b: ir.Graph, io_map: Pairs | None) -> list[tuple[ir.Valu
     else:
         wanted = list(io_map.items() if isinstance(io_map, Mapping) else io_map)
     listed([new for _, new in wanted], "io_map")
-    found = []
+    pairs = []
     for old, new in wanted:
         x, y = find(outs, old, "output", a), find(ins, new, "input", b)
         _check_types(x, y)
-        found.append((x, y))
-    return found
+        pairs.append((x, y))
+    return pairs
 
 
 def _check_types(output: ir.Value, given: ir.Value) -> None:
@@ -180,12 +180,12 @@ def _rename_values(a: ir.Model, b: ir.Model, connected: set[ir.Value], prefix: s
 
 
 def _graph_values(graph: ir.Graph) -> list[ir.Value]:
-    found = list(dict.fromkeys([*graph.inputs, *graph.initializers.values()]))
+    values = list(dict.fromkeys([*graph.inputs, *graph.initializers.values()]))
     for node in graph:
-        found += node.outputs
+        values += node.outputs
         for inner in subgraphs(node):
-            found += _graph_values(inner)
-    return found
+            values += _graph_values(inner)
+    return values
 
 
 def _graph_names(graph: ir.Graph) -> set[str]:

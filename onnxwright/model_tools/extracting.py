@@ -89,8 +89,8 @@ def extract(
     for name, value in list(graph.initializers.items()):
         if value not in reads:
             del graph.initializers[name]
-    wanted = used_functions(source)
-    for function in [f for f in source.functions if f not in wanted]:
+    functions = used_functions(source)
+    for function in [f for f in source.functions if f not in functions]:
         del source.functions[function]
     return returned(source, model, output, same_interface=False)
 
@@ -138,7 +138,7 @@ def _outputs(
     kept: dict[ir.Node, None],
 ) -> list[ir.Value]:
     """The outputs; one that is an input or initializer too is copied, under the same name."""
-    made = []
+    outputs = []
     for value in ends:
         if value in starts:
             fail(messages.NameTaken(
@@ -146,7 +146,7 @@ def _outputs(
                 advice="a value cannot be both an input and an output: leave out one of them",
             ))  # fmt: skip
         if value.producer() is not None:
-            made.append(value)
+            outputs.append(value)
             continue
         node = ir.Node("", "Identity", [value], num_outputs=1)
         graph.append(node)
@@ -155,8 +155,8 @@ def _outputs(
         rename_value(value, f"{name}_value")
         node.outputs[0].name = name
         node.outputs[0].type, node.outputs[0].shape = value.type, value.shape
-        made.append(node.outputs[0])
-    return made
+        outputs.append(node.outputs[0])
+    return outputs
 
 
 __all__ = ["extract"]

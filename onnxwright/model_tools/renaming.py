@@ -121,7 +121,7 @@ def _check(graph: ir.Graph, new: Mapping[ir.Value, str]) -> None:
 
 
 def _rename_dims(model: ir.Model, dims: Names) -> None:
-    found: set[str] = set()
+    renamed_dims: set[str] = set()
     graph = model.graph
     every: list[ir.Value] = [*graph.inputs, *graph.initializers.values()]
     for node in all_nodes(graph):
@@ -135,10 +135,10 @@ def _rename_dims(model: ir.Model, dims: Names) -> None:
         for n, dim in enumerate(shape):
             name = getattr(dim, "value", None)
             if isinstance(name, str) and name in dims:
-                found.add(name)
+                renamed_dims.add(name)
                 shape[n] = dims[name]
     for name in dims:
-        if name not in found:
+        if name not in renamed_dims:
             fail(messages.UnknownValue(
                 kind="dimension", name=name, found="no value has a dimension of this name"
             ))  # fmt: skip

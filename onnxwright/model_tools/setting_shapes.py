@@ -62,17 +62,17 @@ def set_shapes(
         'g (float[batch,3] x) => (float[batch,6] y) {'
     """
     source = opened(model)
-    made = source.clone()
-    before = {v.name or "": _dims_of(v) for v in made.graph.inputs}
-    after = _wanted(made.graph, shapes or {}, dims, before)
-    declared = _forget(made)
+    changed = source.clone()
+    before = {v.name or "": _dims_of(v) for v in changed.graph.inputs}
+    after = _wanted(changed.graph, shapes or {}, dims, before)
+    declared = _forget(changed)
     _check(source, before, after)
-    for value in made.graph.inputs:
-        wanted = after[value.name or ""]
-        if wanted is not None:
-            value.shape = ir.Shape(wanted)
-    _infer(made, declared, before, after)
-    return returned(made, model, output, same_interface=False)
+    for value in changed.graph.inputs:
+        shape_afterwards = after[value.name or ""]
+        if shape_afterwards is not None:
+            value.shape = ir.Shape(shape_afterwards)
+    _infer(changed, declared, before, after)
+    return returned(changed, model, output, same_interface=False)
 
 
 def _dims_of(value: ir.Value) -> tuple[Any, ...] | None:
@@ -88,10 +88,10 @@ def _wanted(
     graph: ir.Graph, shapes: Mapping[str, Dims], dims: Mapping[str, int | str], before: Known
 ) -> dict[str, tuple[Any, ...] | None]:
     """The shapes that inputs are to have."""
-    known = {v.name or "": v for v in graph.inputs}
+    inputs = {v.name or "": v for v in graph.inputs}
     after = dict(before)
     for name, given in shapes.items():
-        find(known, name, "input", graph)
+        find(inputs, name, "input", graph)
         old = before[name]
         if isinstance(given, (str, int)) or not all(_is_dim(d) for d in given):
             fail(messages.BadModelArgument(
@@ -187,13 +187,13 @@ class _Kept:
 def _check(model: ir.Model, before: Known, after: Known) -> None:
     """Raise where the model cannot run with the new shapes although it could with the old ones."""
     harmless = {p[0] for p in _problems(model, _sizes(before, before, 1), before)}
-    found: dict[str, tuple[ir.Node, str]] = {}
+    nodes: dict[str, tuple[ir.Node, str]] = {}
     for factor in (1, 2, 3):
         for name, node, reason in _problems(model, _sizes(before, after, factor), after):
             if name not in harmless:
-                found.setdefault(name, (node, reason))
-    if found:
-        fail(*(_diagnostic(node, reason) for node, reason in found.values()))
+                nodes.setdefault(name, (node, reason))
+    if nodes:
+        fail(*(_diagnostic(node, reason) for node, reason in nodes.values()))
 
 
 def _sizes(before: Known, after: Known, factor: int) -> dict[str, int]:
@@ -222,10 +222,10 @@ def _problems(
     for value in trial.graph.outputs:
         value.shape = None
     types = ValueTypes(trial)
-    found = [*types.problems, *_reshapes(trial, types)]
+    problems = [*types.problems, *_reshapes(trial, types)]
     return [
         ((node.outputs[0].name or "") if node.outputs else "", node, reason)
-        for node, reason in found
+        for node, reason in problems
     ]
 
 

@@ -15,15 +15,15 @@ from onnxwright.ir.nested import all_nodes, subgraphs
 
 def by_name(graph: ir.Graph) -> dict[str, ir.Value]:
     """The values of a graph by name, without those of bodies."""
-    found: dict[str, ir.Value] = {}
+    values: dict[str, ir.Value] = {}
     for value in (*graph.inputs, *graph.initializers.values()):
         if value.name:
-            found[value.name] = value
+            values[value.name] = value
     for node in graph:
         for value in node.outputs:
             if value.name:
-                found[value.name] = value
-    return found
+                values[value.name] = value
+    return values
 
 
 def find(values: Mapping[str, ir.Value], name: object, kind: str, graph: ir.Graph) -> ir.Value:
@@ -96,13 +96,13 @@ def listed(names: Iterable[str] | str, argument: str) -> list[str]:
     Raises:
         ModelToolError: it is not a list of different names (OW882).
     """
-    found = [names] if isinstance(names, str) else list(names)
-    twice = sorted({n for n in found if found.count(n) > 1})
+    listed_names = [names] if isinstance(names, str) else list(names)
+    twice = sorted({n for n in listed_names if listed_names.count(n) > 1})
     if twice:
         fail(messages.BadModelArgument(
             argument=argument, reason=f"`{twice[0]}` is in it twice", advice="give each name once"
         ))  # fmt: skip
-    return found
+    return listed_names
 
 
 def read_by(node: ir.Node) -> Iterator[ir.Value]:
@@ -117,27 +117,27 @@ def read_by(node: ir.Node) -> Iterator[ir.Value]:
 def captured(graph: ir.Graph) -> list[ir.Value]:
     """The values of graphs around that a graph reads."""
     own: set[ir.Value] = {*graph.inputs, *graph.initializers.values()}
-    found: dict[ir.Value, None] = {}
+    values: dict[ir.Value, None] = {}
     for node in graph:
         for value in read_by(node):
             if value not in own:
-                found[value] = None
+                values[value] = None
         own.update(node.outputs)
-    found.update((v, None) for v in graph.outputs if v not in own)
-    return list(found)
+    values.update((v, None) for v in graph.outputs if v not in own)
+    return list(values)
 
 
 def used_functions(model: ir.Model) -> set[tuple[str, str, str]]:
     """The model-local functions that are called, by others that are called too."""
-    found: set[tuple[str, str, str]] = set()
+    functions: set[tuple[str, str, str]] = set()
     waiting: list[ir.Graph | ir.Function] = [model.graph]
     while waiting:
         for node in all_nodes(waiting.pop()):
             name = node.op_identifier()
-            if name in model.functions and name not in found:
-                found.add(name)
+            if name in model.functions and name not in functions:
+                functions.add(name)
                 waiting.append(model.functions[name])
-    return found
+    return functions
 
 
 __all__ = ["by_name", "captured", "find", "listed", "read_by", "rename_value", "used_functions"]

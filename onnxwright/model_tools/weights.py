@@ -54,9 +54,9 @@ def set_initializer(
         [3.0, 4.0]
     """
     source = opened(model).clone()
-    known = {n: v for n, v in by_name(source.graph).items() if _held(v) is not None}
+    initializers_by_name = {n: v for n, v in by_name(source.graph).items() if _held(v) is not None}
     for name, given in values.items():
-        value = find(known, name, "initializer or constant", source.graph)
+        value = find(initializers_by_name, name, "initializer or constant", source.graph)
         old = _held(value)
         assert old is not None
         new = _tensor(name, given, DType(int(old.dtype)))
@@ -108,10 +108,10 @@ def initializers_to_inputs(
     """
     source = opened(model).clone()
     graph = source.graph
-    known = dict(graph.initializers)
-    wanted = list(known) if names is None else listed(names, "names")
-    for name in wanted:
-        value = find(known, name, "initializer", graph)
+    initializers = dict(graph.initializers)
+    chosen = list(initializers) if names is None else listed(names, "names")
+    for name in chosen:
+        value = find(initializers, name, "initializer", graph)
         set_type(value, declared_type(value))
         if not value.is_graph_input():
             graph.inputs.append(value)
@@ -155,15 +155,15 @@ def inputs_to_initializers(
     """
     source = opened(model).clone()
     graph = source.graph
-    known = {v.name or "": v for v in graph.inputs}
-    given: dict[str, Any]
+    inputs = {v.name or "": v for v in graph.inputs}
+    tensors: dict[str, Any]
     if isinstance(values, Mapping):
-        given = dict(values)
+        tensors = dict(values)
     else:
-        names = [n for n in known if n in graph.initializers] if values is None else values
-        given = dict.fromkeys(listed(names, "values"))
-    for name, array in given.items():
-        value = find(known, name, "input", graph)
+        names = [n for n in inputs if n in graph.initializers] if values is None else values
+        tensors = dict.fromkeys(listed(names, "values"))
+    for name, array in tensors.items():
+        value = find(inputs, name, "input", graph)
         if array is not None:
             value.const_value = _fitting(name, array, value)
         elif value.const_value is None:
@@ -211,16 +211,18 @@ def _tensor(name: str, given: Any, dtype: DType | None) -> ir.TensorProtocol:
 
 def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
     kind = declared_type(value)
-    wanted = kind if isinstance(kind, TensorType) else TensorType()
-    made = _tensor(name, given, wanted.dtype)
-    shape = tuple(made.shape)
-    same = wanted.shape is None or (
-        len(shape) == len(wanted.shape)
-        and all(not isinstance(w, int) or w == d for w, d in zip(wanted.shape, shape, strict=True))
+    tensor_type = kind if isinstance(kind, TensorType) else TensorType()
+    tensor = _tensor(name, given, tensor_type.dtype)
+    shape = tuple(tensor.shape)
+    same = tensor_type.shape is None or (
+        len(shape) == len(tensor_type.shape)
+        and all(
+            not isinstance(w, int) or w == d for w, d in zip(tensor_type.shape, shape, strict=True)
+        )
     )
-    if not same or (wanted.dtype is not None and int(made.dtype) != int(wanted.dtype)):
-        fail(messages.OtherTensor(name=name, wanted=str(kind), given=_described(made)))
-    return made
+    if not same or (tensor_type.dtype is not None and int(tensor.dtype) != int(tensor_type.dtype)):
+        fail(messages.OtherTensor(name=name, wanted=str(kind), given=_described(tensor)))
+    return tensor
 
 
 def _described(held: ir.TensorProtocol) -> str:

@@ -170,10 +170,10 @@ def equation_fault(given: Mapping[str, Any]) -> str | None:
     """
     equation = given.get("equation", "")
     text = equation.decode("utf-8", "replace") if isinstance(equation, bytes) else str(equation)
-    found = _EQUATION.match(text)
-    if found is None or found.end() == len(text):
+    match = _EQUATION.match(text)
+    if match is None or match.end() == len(text):
         return None
-    return f"its `equation` has the character {text[found.end()]!r}, which equations do not have"
+    return f"its `equation` has the character {text[match.end()]!r}, which equations do not have"
 
 
 def equation_ranks(given: Mapping[str, Any]) -> tuple[int, ...]:

@@ -83,11 +83,11 @@ def _check_ranks(x: Shape, w: Shape) -> None:
 
 def _kernel(call: OpCall, w: Shape) -> Shape:
     """The sizes of the window, which the weights and `kernel_shape` both say."""
-    given = call.attr("kernel_shape", None)
-    if not given:
+    sizes = call.attr("kernel_shape", None)
+    if not sizes:
         return w[2:]
-    same_shape((*w[:2], *given), w, "W")
-    return tuple(given)
+    same_shape((*w[:2], *sizes), w, "W")
+    return tuple(sizes)
 
 
 def _conv_flops(weight: int, bias: int | None = None) -> Cost:

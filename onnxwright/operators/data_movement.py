@@ -56,8 +56,8 @@ def _concat_shape(call: OpCall) -> Shape:
             if n == axis:
                 result[n] = dims.add(result[n], dim)
             elif result[n] != dim:
-                wanted = f"inputs that differ along axis {axis} only, with {{}} along axis {n}"
-                result[n] = same(result[n], dim, wanted)
+                expected = f"inputs that differ along axis {axis} only, with {{}} along axis {n}"
+                result[n] = same(result[n], dim, expected)
     return tuple(result)
 
 
@@ -65,13 +65,13 @@ def _slice_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
     if "starts" in call.signature.attributes:
         starts, ends = tuple(call.attr("starts")), tuple(call.attr("ends"))
-        given = call.attr("axes")
+        axes_given = call.attr("axes")
         steps: Shape = (1,) * len(starts)
     else:
         starts, ends = shape_operand(call, 1), shape_operand(call, 2)
-        given = call.numbers(3) if call.has(3) else None
+        axes_given = call.numbers(3) if call.has(3) else None
         steps = shape_operand(call, 4) if call.has(4) else (1,) * len(starts)
-    axes = tuple(range(len(starts))) if given is None else tuple(given)
+    axes = tuple(range(len(starts))) if axes_given is None else tuple(axes_given)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         lengths = f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} numbers"
         raise ContradictionError("starts, ends, axes and steps of one length", lengths)
@@ -140,8 +140,8 @@ def _split_types(call: OpCall) -> list[OnnxType | None]:
         raise ContradictionError(f"{len(sizes)} outputs, one for each size", call.count)
     whole = dims.total(sizes)
     if type(whole) is int and type(shape[axis]) is int and whole != shape[axis]:
-        wanted = f"sizes whose sum is {shape[axis]}, the length of axis {axis}"
-        raise ContradictionError(wanted, listed(tuple(sizes)))
+        expected = f"sizes whose sum is {shape[axis]}, the length of axis {axis}"
+        raise ContradictionError(expected, listed(tuple(sizes)))
     return [TensorType(kind.dtype, (*shape[:axis], s, *shape[axis + 1 :])) for s in sizes]
 
 
@@ -169,8 +169,8 @@ def _pad_shape(call: OpCall) -> Shape:
     for n, axis in enumerate(axes):
         result[axis] = dims.add(result[axis], dims.add(pads[n], pads[n + len(axes)]))
         if type(result[axis]) is int and result[axis] < 0:  # type: ignore[operator]
-            wanted = f"pads that cut at most {shape[axis]} from axis {axis}"
-            raise ContradictionError(wanted, listed((pads[n], pads[n + len(axes)])))
+            expected = f"pads that cut at most {shape[axis]} from axis {axis}"
+            raise ContradictionError(expected, listed((pads[n], pads[n + len(axes)])))
     return tuple(result)
 
 
@@ -211,18 +211,18 @@ def _square_matrices(call: OpCall) -> Shape:
 def _concat_dims(call: OpCall) -> Shape:
     broadcast: list[Dim] = []
     for n in range(len(call.types)):
-        found = call.dims_if_known(n)
-        if found is None:
+        dims = call.dims_if_known(n)
+        if dims is None:
             shape = call.shape(n)
             if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] > MOST_DIMS:
                 raise UnknownError
-            found = (None,) * shape[0]
-        broadcast += found
+            dims = (None,) * shape[0]
+        broadcast += dims
     return tuple(broadcast)
 
 
 def _slice_dims(call: OpCall) -> Shape:
-    found = call.dims(0)
+    dims = call.dims(0)
     if len(call.shape(0)) != 1:
         raise UnknownError
     starts, ends = call.given("starts", 1), call.given("ends", 2)
@@ -232,7 +232,7 @@ def _slice_dims(call: OpCall) -> Shape:
     if len(steps) != 1 or steps[0] == 0:
         raise UnknownError
     start, end, step = starts[0], ends[0], steps[0]
-    return found[start:end:step]
+    return dims[start:end:step]
 
 
 def _fold_slice(call: OpCall) -> Array:

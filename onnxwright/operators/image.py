@@ -16,8 +16,8 @@ def _resize_shape(call: OpCall) -> Shape:
         raise UnknownError
     if call.attr("keep_aspect_ratio_policy", "stretch") not in ("stretch", b"stretch"):
         raise UnknownError
-    given = call.attr("axes", None)
-    axes = [axis_in(a, len(shape)) for a in given] if given else list(range(len(shape)))
+    axes_given = call.attr("axes", None)
+    axes = [axis_in(a, len(shape)) for a in axes_given] if axes_given else list(range(len(shape)))
     result = list(shape)
     if call.has(3):
         sizes = call.dims(3)

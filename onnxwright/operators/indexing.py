@@ -47,10 +47,10 @@ def _check_elements(call: OpCall, data: Shape, indices: Shape) -> None:
 
 def _check_indices(call: OpCall, size: Dim) -> None:
     """Check that indices that are known lie in an axis of `size`."""
-    known = call.known[1]
-    if type(size) is not int or known is None or not known.size or known.dtype.kind != "i":
+    indices = call.known[1]
+    if type(size) is not int or indices is None or not indices.size or indices.dtype.kind != "i":
         return
-    low, high = int(known.min()), int(known.max())
+    low, high = int(indices.min()), int(indices.max())
     if low < -size or high >= size:
         raise ContradictionError(
             f"indices from {-size} to {size - 1}" if size else "no index into an empty axis",
@@ -97,10 +97,10 @@ def _one_hot_shape(call: OpCall) -> Shape:
 
 
 def _gather_dims(call: OpCall) -> Shape:
-    found = call.dims(0)
+    dims = call.dims(0)
     if len(call.shape(0)) != 1:
         raise UnknownError
-    return tuple(_index(found, n) for n in call.numbers(1))
+    return tuple(_index(dims, n) for n in call.numbers(1))
 
 
 def _index(found: Shape, index: int) -> Dim:

@@ -64,10 +64,14 @@ def _einsum_shape(call: OpCall) -> Shape:
         if len(term) != len(shape):
             raise ContradictionError(f"{len(term)} axes for {term!r}", listed(shape))
         for letter, size in zip(term, shape):
-            known = sizes.get(letter, 1)
-            wanted = f"axes {letter!r} of one size"
+            letter_size = sizes.get(letter, 1)
+            expected = f"axes {letter!r} of one size"
             sizes[letter] = (
-                size if known == 1 else known if size == 1 else same(known, size, wanted + " ({})")
+                size
+                if letter_size == 1
+                else letter_size
+                if size == 1
+                else same(letter_size, size, expected + " ({})")
             )
     if not arrow:
         right = "".join(sorted(x for x in sizes if left.count(x) == 1))

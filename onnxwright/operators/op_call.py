@@ -109,24 +109,24 @@ class OpCall:
 
     def dims(self, n: int) -> Shape:
         """Input `n` as a shape."""
-        found = self.dims_if_known(n)
-        if found is None:
+        dims_of_input = self.dims_if_known(n)
+        if dims_of_input is None:
             raise UnknownError
-        return found
+        return dims_of_input
 
     def dims_if_known(self, n: int) -> Shape | None:
         """Input `n` as a shape, or None."""
         if n >= len(self.values):
             return None
-        found = self.values[n]
-        return found if found is not None else array_dims(self.known[n])
+        stored = self.values[n]
+        return stored if stored is not None else array_dims(self.known[n])
 
     def numbers(self, n: int) -> tuple[int, ...]:
         """Input `n` as numbers."""
-        found = self.dims(n)
-        if any(type(d) is not int for d in found):
+        entries = self.dims(n)
+        if any(type(d) is not int for d in entries):
             raise UnknownError
-        return found  # type: ignore[return-value]
+        return entries  # type: ignore[return-value]
 
     # -- attributes --------------------------------------------------------------------------------
 
@@ -152,9 +152,9 @@ class OpCall:
 
 def shape_operand(call: OpCall, n: int) -> Shape:
     """Input `n` as a shape: its dimensions where they are known, else as many unknown ones."""
-    found = call.dims_if_known(n)
-    if found is not None:
-        return found
+    dims = call.dims_if_known(n)
+    if dims is not None:
+        return dims
     shape = call.shape(n)
     length = shape[0] if len(shape) == 1 else None
     if type(length) is not int or length > MOST_DIMS:

@@ -176,8 +176,8 @@ class OperatorFacts:
         rows = missing.get(self.name)
         if rows is None:
             return _NONE_MISSING
-        known = [v for v in rows if version is None or v <= version]
-        return rows[known[-1]] if known else _NONE_MISSING
+        entries = [v for v in rows if version is None or v <= version]
+        return rows[entries[-1]] if entries else _NONE_MISSING
 
     def has_kernel(
         self, dtype: DType, target: str = "onnxruntime", version: int | None = None

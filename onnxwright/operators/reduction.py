@@ -66,13 +66,13 @@ def _top_k_types(call: OpCall) -> list[OnnxType | None]:
 
 def _reduce_dims(function: Callable[[Shape], Dim]) -> DimsRule:
     def rule(call: OpCall) -> Shape:
-        found = call.dims(0)
+        dims = call.dims(0)
         axes = call.given("axes", 1)
         if not axes and call.attr("noop_with_empty_axes", 0):
-            return found
+            return dims
         if not call.shape(0):
-            return found
-        return (function(found),)
+            return dims
+        return (function(dims),)
 
     return rule
 

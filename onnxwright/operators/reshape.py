@@ -51,9 +51,9 @@ def _reshape_shape(call: OpCall) -> Shape:
         elif type(dim) is int and dim < 0:
             raise ContradictionError("sizes, 0 or -1", listed(to))
         else:
-            known = dim if dim is None or dims.at_least(dim, 0) else None
-            result[n] = known
-            divisor.append(known)
+            dim_or_none = dim if dim is None or dims.at_least(dim, 0) else None
+            result[n] = dim_or_none
+            divisor.append(dim_or_none)
     whole = None if rest is None else dims.product(rest)
     part = dims.product(divisor)
     if open_at is not None:

@@ -65,8 +65,8 @@ def _range_shape(call: OpCall) -> Shape:
         if delta == 0:
             raise ContradictionError("a step that is not 0", delta)
         return (len(range(start, limit, delta)),)
-    found = [call.dims_if_known(n) for n in range(3)]
-    numbers = [f[0] for f in found if f is not None and len(f) == 1]
+    limits = [call.dims_if_known(n) for n in range(3)]
+    numbers = [f[0] for f in limits if f is not None and len(f) == 1]
     if len(numbers) != 3:
         return (None,)
     low, high, step = numbers

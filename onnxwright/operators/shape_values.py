@@ -41,13 +41,13 @@ def values_of(call: OpCall, types: Sequence[OnnxType | None]) -> list[Shape | No
     if rule is None or not all(map(is_shape_like, types)):
         return None
     try:
-        found = rule(call)
+        shapes = rule(call)
     except UnknownError:
         return None
-    if len(found) > MOST_DIMS:
+    if len(shapes) > MOST_DIMS:
         return None
-    cut = _cut(found, types)
-    if cut is None or (len(cut) == 1 and found and all(d is None for d in found)):
+    cut = _cut(shapes, types)
+    if cut is None or (len(cut) == 1 and shapes and all(d is None for d in shapes)):
         return None
     return cut
 
@@ -84,12 +84,12 @@ def decided(call: OpCall, types: Sequence[OnnxType | None]) -> Array | None:
     if function is None or type(kind) is not TensorType or kind.shape is None:
         return None
     try:
-        found = [function(a, b) for a, b in pairs(call)]
+        truths = [function(a, b) for a, b in pairs(call)]
     except UnknownError:
         return None
-    if any(x is None for x in found) or len(kind.shape) > 1:
+    if any(x is None for x in truths) or len(kind.shape) > 1:
         return None
-    array = np.array(found, dtype=np.bool_)
+    array = np.array(truths, dtype=np.bool_)
     return array.reshape(()) if not kind.shape else array
 
 

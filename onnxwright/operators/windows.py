@@ -47,12 +47,12 @@ class Windows:
 
 def attribute_list(call: OpCall, name: str, default: int, count: int) -> list[int]:
     """An attribute of one number for each axis, or its default."""
-    given = call.attr(name, None)
-    if not given:
+    numbers = call.attr(name, None)
+    if not numbers:
         return [default] * count
-    if len(given) != count:
-        raise ContradictionError(f"{count} numbers in `{name}`", list(given))
-    return list(given)
+    if len(numbers) != count:
+        raise ContradictionError(f"{count} numbers in `{name}`", list(numbers))
+    return list(numbers)
 
 
 __all__ = ["Windows", "attribute_list"]

@@ -184,25 +184,25 @@ def to_one_element(value: Any) -> object:
     Source:
         ONNX ConstantOfShape: `value` is a one-element tensor.
     """
-    made = _to_tensor(value)
+    tensor = _to_tensor(value)
     is_number = isinstance(value, (bool, int, float, np.generic))
-    return np.reshape(np.asarray(made), (1,)) if is_number else made
+    return np.reshape(np.asarray(tensor), (1,)) if is_number else tensor
 
 
 def _to_element_type(lowest: int) -> Callable[[Any], object]:
     def to_element_type(value: Any) -> object:
-        made = _to_int(value)
-        if is_reference(made) or made in _ELEMENTS or made == lowest == 0:
-            return made
+        number = _to_int(value)
+        if is_reference(number) or number in _ELEMENTS or number == lowest == 0:
+            return number
         raise OutOfRangeError("an element type is one of the numbers of `onnx.TensorProto`")
 
     return to_element_type
 
 
 def _to_output_count(value: Any) -> object:
-    made = _to_int(value)
-    if is_reference(made) or (isinstance(made, int) and 1 <= made <= MOST_OUTPUTS):
-        return made
+    number = _to_int(value)
+    if is_reference(number) or (isinstance(number, int) and 1 <= number <= MOST_OUTPUTS):
+        return number
     raise OutOfRangeError(f"a node has from 1 to {MOST_OUTPUTS:,} outputs")
 
 

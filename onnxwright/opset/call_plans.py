@@ -96,8 +96,10 @@ def normal_form(
             isinstance(value, (list, tuple)) and any(is_tensor_value(v) for v in value)
         ):
             fail(TensorAsAttribute(op=op, name=attr.name, kind=kind, signature=shown))
-        given = describe(value)
-        fail(WrongAttributeType(op=op, name=attr.name, kind=kind, given=given, signature=shown))
+        description = describe(value)
+        fail(
+            WrongAttributeType(op=op, name=attr.name, kind=kind, given=description, signature=shown)
+        )
     except OutOfRangeError as error:
         limit = str(error) or "an int attribute has 64 bits, a float attribute 32"
         fail(AttributeOutOfRange(op=op, name=attr.name, given=describe(value), limit=limit))

@@ -30,17 +30,17 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
         >>> did_you_mean("batch_normalization", ["BatchNormalization"])
         'BatchNormalization'
     """
-    known = list(names)
+    candidates = list(names)
 
     def plain(text: str) -> str:
         return text.replace("_", "").lower()
 
-    for candidate in known:
+    for candidate in candidates:
         if plain(candidate) == plain(name):
             return candidate
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.7)
     if not close:
-        folded = {plain(candidate): candidate for candidate in known}
+        folded = {plain(candidate): candidate for candidate in candidates}
         close = [folded[c] for c in difflib.get_close_matches(plain(name), folded, 1, 0.75)]
     return close[0] if close else None
 

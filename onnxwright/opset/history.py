@@ -34,13 +34,13 @@ def load_schema(domain: str, name: str, version: int) -> OpSchema:
 @functools.cache
 def _history() -> dict[str, dict[str, tuple[tuple[int, bool], ...]]]:
     """Domain -> name -> (since_version, deprecated), oldest first."""
-    found: dict[str, dict[str, list[tuple[int, bool]]]] = {}
+    versions_of: dict[str, dict[str, list[tuple[int, bool]]]] = {}
     for schema in _defs().get_all_schemas_with_history():
-        versions = found.setdefault(schema.domain, {}).setdefault(schema.name, [])
+        versions = versions_of.setdefault(schema.domain, {}).setdefault(schema.name, [])
         versions.append((schema.since_version, schema.deprecated))
     return {
         domain: {name: tuple(sorted(ops[name])) for name in sorted(ops)}
-        for domain, ops in sorted(found.items())
+        for domain, ops in sorted(versions_of.items())
     }
 
 
@@ -102,9 +102,9 @@ def newest(domain: str = "") -> int:
         (True, 1)
     """
     domain = normalize_domain(domain)
-    known = _defs().onnx_opset_version() if domain == "" else 1
+    newest_version = _defs().onnx_opset_version() if domain == "" else 1
     ops = _history().get(domain, {})
-    return max([known, *(since for versions in ops.values() for since, _ in versions)])
+    return max([newest_version, *(since for versions in ops.values() for since, _ in versions)])
 
 
 def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:

@@ -237,13 +237,13 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         outputs = name = None
         positional = len(inputs)
         for key, value in kwargs.items():
-            known = plan.attributes.get(key)
-            if known is not None:
+            attribute = plan.attributes.get(key)
+            if attribute is not None:
                 if value is None:
                     continue
                 if key in attributes:
                     fail_twice(self.name, self.signature, key)
-                attributes[key] = normal_form(self.name, self.signature, known, value)
+                attributes[key] = normal_form(self.name, self.signature, attribute, value)
             elif key in plan.index:
                 inputs = self._place(plan, inputs, key, value, positional)
             elif key == "_outputs":

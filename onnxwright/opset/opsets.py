@@ -61,12 +61,12 @@ class Opset:
             fail(BadOpset(domain=repr(domain), version=repr(version)))
         key = (cls, registry.normalize_domain(domain), number)
         check_text(domain, "the domain")
-        found: Any = _INTERNED.get(key)
-        if found is None:
-            made = super().__new__(cls)
-            made.__dict__.update(domain=key[1], version=number)
-            found = _INTERNED.setdefault(key, made)
-        opset: DynamicOpset = found
+        interned: Any = _INTERNED.get(key)
+        if interned is None:
+            interned = super().__new__(cls)
+            interned.__dict__.update(domain=key[1], version=number)
+            interned = _INTERNED.setdefault(key, interned)
+        opset: DynamicOpset = interned
         return opset
 
     if not TYPE_CHECKING:  # checkers know the operators from the stub, or have a `DynamicOpset`
@@ -136,12 +136,12 @@ class Opset:
         newest = registry.newest(self.domain)
         if self.version > newest:
             name_of = Opset(self.domain, newest)
-            known = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
-            fail(UnknownOpsetVersion(opset=repr(self), known=known))
-        found = registry.signature(self.domain, name, self.version)
-        if found is None or found.deprecated:
+            advice = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
+            fail(UnknownOpsetVersion(opset=repr(self), known=advice))
+        signature = registry.signature(self.domain, name, self.version)
+        if signature is None or signature.deprecated:
             self._fail_unknown(name)
-        return found
+        return signature
 
     def _fail_unknown(self, name: str) -> NoReturn:
         history = registry.versions_of(self.domain, name)

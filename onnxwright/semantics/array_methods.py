@@ -34,8 +34,8 @@ class ArrayMethods:
         raise AssertionError(f"{type(self).__name__} does not say which backend it belongs to")
 
     def _numpy(self, name: str, *args: object, **kwargs: object) -> Any:
-        made = call_method(self._backend(), name, self, args, kwargs)
-        return as_views(made, self) if METHODS[name].is_view else made
+        result = call_method(self._backend(), name, self, args, kwargs)
+        return as_views(result, self) if METHODS[name].is_view else result
 
     # -- reductions --------------------------------------------------------------------------------
 
@@ -179,10 +179,10 @@ class ArrayMethods:
     ) -> Any:
         if function in _ASKED and len(args) == 1 and not kwargs:
             return getattr(args[0], _ASKED[function])
-        made = call_function(self._backend(), function, args, kwargs)
+        result = call_function(self._backend(), function, args, kwargs)
         if FUNCTIONS[function].is_view and args and is_value(args[0]):
-            return as_views(made, args[0])
-        return made
+            return as_views(result, args[0])
+        return result
 
 
 __all__ = ["ArrayMethods"]

@@ -102,8 +102,8 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
     whole = emit1(b, "Shape", (x,))
     tail = _slice(b, whole, count, _FAR)
     joined = _reshape(b, x, concat(b, [unsqueeze(b, size, (0,)), tail], 0))
-    made = emit1(b, "ScatterND", (joined, rows, updates), "assigning to a part of a tensor")
-    return _reshape(b, made, whole)
+    scattered = emit1(b, "ScatterND", (joined, rows, updates), "assigning to a part of a tensor")
+    return _reshape(b, scattered, whole)
 
 
 def _written(b: Backend[V], x: V, value: object) -> V:
@@ -153,22 +153,22 @@ def _known_places(
     shape = shape_of(b, x)
     if shape is None:
         return None
-    known = [d for d in shape[:count] if isinstance(d, int)]
+    static_dims = [d for d in shape[:count] if isinstance(d, int)]
     static = _static_index(b, items)
-    if len(known) != count or static is None:
+    if len(static_dims) != count or static is None:
         return None
     chosen = tuple(static[: _before_ellipsis(index, items)])
     after = tuple(static[len(chosen) :])
     index_of = (*chosen, ..., *after)
-    coordinates = np.indices(known)
+    coordinates = np.indices(static_dims)
     try:
-        found = np.stack([c[index_of] for c in coordinates], axis=-1)
+        index_array = np.stack([c[index_of] for c in coordinates], axis=-1)
     except (IndexError, ValueError):
         subscript(b, x, index)  # which says what is wrong
         return None
-    if found.size > PLACES_LIMIT:
+    if index_array.size > PLACES_LIMIT:
         return None
-    return b.constant(found.astype(np.int64)), found.shape[:-1]
+    return b.constant(index_array.astype(np.int64)), index_array.shape[:-1]
 
 
 def _before_ellipsis(index: object, items: list[Item[V]]) -> int:
@@ -181,22 +181,22 @@ def _before_ellipsis(index: object, items: list[Item[V]]) -> int:
 
 def _static_index(b: Backend[V], items: list[Item[V]]) -> list[Any] | None:
     """The index as numpy takes it, where all of it is known."""
-    found: list[Any] = []
+    indices: list[Any] = []
     for item in items:
         if isinstance(item, NewAxisItem):
-            found.append(None)
+            indices.append(None)
         elif isinstance(item, SliceItem):
             parts = (item.start, item.stop, item.step)
             if any(is_value(p) for p in parts):
                 return None
-            found.append(slice(*parts))
+            indices.append(slice(*parts))
         elif isinstance(item, IntItem) and not is_value(item.at):
-            found.append(item.at)
+            indices.append(item.at)
         elif isinstance(item, (ArrayItem, MaskItem)) and b.constant_value(item.at) is not None:
-            found.append(b.constant_value(item.at))
+            indices.append(b.constant_value(item.at))
         else:
             return None
-    return found
+    return indices
 
 
 def _computed_places(b: Backend[V], x: V, index: object, count: int) -> tuple[V, V | None]:
@@ -231,13 +231,13 @@ def _slice(b: Backend[V], vector: V, start: int, stop: int) -> V:
 def _whole(b: Backend[V], x: V, value: V) -> V:
     """`x[...] = value`: the value in the shape of `x`."""
     sizes, have, known = emit1(b, "Shape", (x,)), shape_of(b, value), shape_of(b, x)
-    made = _spread(b, value, sizes, known)
+    spread = _spread(b, value, sizes, known)
     if have is not None and known is not None and len(have) <= len(known):
         pairs = zip(reversed(have), reversed(known), strict=False)
         if all(d == 1 or (d is not None and d == e) for d, e in pairs):
-            return made
+            return spread
     # Expand would make more than the sizes of `x` from a value that has more: Reshape does not.
-    return _reshape(b, made, sizes)
+    return _reshape(b, spread, sizes)
 
 
 # -- what is written -------------------------------------------------------------------------------

@@ -66,9 +66,9 @@ def call(
 
 def _name_node(op: Op, results: Sequence[Any], name: str) -> None:
     """`_name=`: the name of the node that was made, if the call made one."""
-    made = results[0].value.producer() if isinstance(results[0], GraphValue) else None
-    if made is not None and made.op_type == op.name and not made.name:
-        made.name = name
+    producer = results[0].value.producer() if isinstance(results[0], GraphValue) else None
+    if producer is not None and producer.op_type == op.name and not producer.name:
+        producer.name = name
 
 
 def _present(bound: BoundCall) -> list[bool]:
@@ -126,16 +126,16 @@ def _strong_by_variable(
     b: Backend[V], bound: BoundCall, params: Sequence[InputParam]
 ) -> dict[str, V]:
     """For each type variable, the first input with a type of its own."""
-    found: dict[str, V] = {}
+    dtypes: dict[str, V] = {}
     for x, param in zip(bound.inputs, params, strict=True):
         if x is None or not param.homogeneous:
             continue
-        known = found.get(param.type_str)
-        if known is not None and dtype_of(b, known) is not None:
+        dtype = dtypes.get(param.type_str)
+        if dtype is not None and dtype_of(b, dtype) is not None:
             continue
         if is_value(x):
             if b.weak_kind(x) is None:
-                found[param.type_str] = x
+                dtypes[param.type_str] = x
         elif (
             getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param)
         ) or _is_sequence(x, param):
@@ -143,8 +143,8 @@ def _strong_by_variable(
         elif not is_number_like(x) and not isinstance(x, Promotable):
             value = as_value(b, x)
             if b.weak_kind(value) is None:
-                found[param.type_str] = value
-    return found
+                dtypes[param.type_str] = value
+    return dtypes
 
 
 def _has_typed(
@@ -234,12 +234,12 @@ def _check_types(
             )
         if not param.homogeneous:
             continue
-        known = bound.setdefault(param.type_str, (dtype, param.name))
-        if known[0] is not dtype:
+        bound_type = bound.setdefault(param.type_str, (dtype, param.name))
+        if bound_type[0] is not dtype:
             fail(
                 messages.MixedTypes(
                     operation=f"op.{signature.name}",
-                    left=known[0].name,
+                    left=bound_type[0].name,
                     right=dtype.name,
                     span=b.here(),
                 )

@@ -59,9 +59,9 @@ def _ne(b: Backend[V], x: V, y: V) -> V:
 def _equal_text(b: Backend[V], x: V, y: V) -> V:
     """Equality with one known text before Equal took strings (version 19): a LabelEncoder."""
     for tensor, other in ((x, y), (y, x)):
-        known = b.constant_value(other)
-        if known is not None and known.size == 1:
-            text = str(known.reshape(()).item())
+        text_array = b.constant_value(other)
+        if text_array is not None and text_array.size == 1:
+            text = str(text_array.reshape(()).item())
             encoder = Opset("ai.onnx.ml", 2).LabelEncoder
             table = {"keys_strings": [text], "values_int64s": [1], "default_int64": 0}
             return cast(b, b.emit(encoder, (tensor,), table, 1)[0], DType.BOOL)

@@ -88,8 +88,8 @@ def _floordiv(b: Backend[V], x: V, y: V) -> V:
     if b.opset.version < 11:
         return emit1(b, "Floor", (emit1(b, "Sub", (whole, cast(b, less, dtype))),))
     exact = emit1(b, "Round", (emit1(b, "Sub", (whole, cast(b, less, dtype))),))
-    known = b.constant_value(y)
-    if known is not None and np.all(known != 0):
+    divisor = b.constant_value(y)
+    if divisor is not None and np.all(divisor != 0):
         return exact
     by_zero = emit1(b, "Equal", (y, zero))
     return emit1(b, "Where", (by_zero, emit1(b, "Floor", (emit1(b, "Div", (x, y)),)), exact))
@@ -98,9 +98,9 @@ def _floordiv(b: Backend[V], x: V, y: V) -> V:
 def _signs_differ(b: Backend[V], x: V, y: V, rest: V, zero: V) -> V:
     """Where x and y have different signs and the remainder is not zero."""
     inexact = emit1(b, "Not", (emit1(b, "Equal", (rest, zero)),))
-    known = b.constant_value(y)
+    divisor = b.constant_value(y)
     negative = emit1(b, "Less", (x, zero))
-    if known is None or np.any(known < 0):
+    if divisor is None or np.any(divisor < 0):
         negative = emit1(b, "Xor", (negative, emit1(b, "Less", (y, zero))))
     return emit1(b, "And", (inexact, negative))
 
@@ -126,19 +126,23 @@ def _pow(b: Backend[V], x: V, y: V) -> V:
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
         fail_undefined(b, "**", x)
-    known = b.constant_value(y)
+    exponent = b.constant_value(y)
     if dtype is not None and dtype.is_integer:
-        if known is not None and np.any(known < 0):
+        if exponent is not None and np.any(exponent < 0):
             warn(
-                messages.NegativePower(dtype=dtype.name, exponent=str(known), span=b.here()),
+                messages.NegativePower(dtype=dtype.name, exponent=str(exponent), span=b.here()),
                 stacklevel=4,
             )
-        if known is not None and known.size == 1 and int(known.reshape(())) in (1, 2, 3, 4):
+        if (
+            exponent is not None
+            and exponent.size == 1
+            and int(exponent.reshape(())) in (1, 2, 3, 4)
+        ):
             # Products are exact and wrap around as numpy's; runtimes take Pow by way of doubles.
             product = x
-            for _ in range(int(known.reshape(())) - 1):
+            for _ in range(int(exponent.reshape(())) - 1):
                 product = emit1(b, "Mul", (product, x))
-            return product if known.ndim == 0 else emit1(b, "Pow", (x, y))
+            return product if exponent.ndim == 0 else emit1(b, "Pow", (x, y))
         if dtype not in (DType.INT32, DType.INT64):
             wide = DType.INT64
             power = emit1(b, "Pow", (cast(b, x, wide), cast(b, y, wide)))
@@ -183,9 +187,9 @@ def _shift(direction: str) -> Binary:
         if dtype.is_unsigned:
             return emit1(b, "BitShift", (x, y), symbol, direction=direction)
         # BitShift takes unsigned types only: shift as a product or a floor division.
-        known = b.constant_value(y)
-        if known is not None and np.all((known >= 0) & (known < dtype.bits - 1)):
-            factor = b.constant((np.ones_like(known) << known).astype(dtype.numpy))
+        distance = b.constant_value(y)
+        if distance is not None and np.all((distance >= 0) & (distance < dtype.bits - 1)):
+            factor = b.constant((np.ones_like(distance) << distance).astype(dtype.numpy))
         else:
             factor = _pow(b, b.constant(np.array(2, dtype.numpy)), y)
         return emit1(b, "Mul", (x, factor)) if direction == "LEFT" else _floordiv(b, x, factor)

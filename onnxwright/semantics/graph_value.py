@@ -113,8 +113,8 @@ class GraphValue(ValueOperators, SymbolicValue):
 
         None where nothing is known; single dimensions may be None too.
         """
-        found = self.backend.dims_of(self)
-        return found[0] if found is not None and self.rank == 0 else found
+        dims_of_value = self.backend.dims_of(self)
+        return dims_of_value[0] if dims_of_value is not None and self.rank == 0 else dims_of_value
 
 
 __all__ = ["GraphValue"]

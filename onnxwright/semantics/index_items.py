@@ -148,9 +148,9 @@ def _tensor_item(b: Backend[V], part: V) -> Item[V]:
         fail(messages.BadIndex(what=f"a {dtype.name} tensor", advice=advice, span=b.here()))
     if dtype not in (None, DType.INT32, DType.INT64):
         part = cast(b, part, DType.INT64)
-    known = b.constant_value(part)
+    index_array = b.constant_value(part)
     if rank == 0:
-        return IntItem(int(known) if known is not None else part)
+        return IntItem(int(index_array) if index_array is not None else part)
     return ArrayItem(part, rank)
 
 

@@ -210,9 +210,9 @@ def _default(b: Backend[V], bound: int | V | None, step: int | V, ends: tuple[in
 
 
 def _bounds(b: Backend[V], numbers: list[int | V]) -> V:
-    known = [n for n in numbers if isinstance(n, int)]
-    if len(known) == len(numbers):
-        return int_constant(b, known)
+    static_numbers = [n for n in numbers if isinstance(n, int)]
+    if len(static_numbers) == len(numbers):
+        return int_constant(b, static_numbers)
     return concat(b, [vector(b, n) for n in numbers], axis=0)
 
 
@@ -241,16 +241,16 @@ def _attribute_slice(
 
 
 def _apply_ints(b: Backend[V], x: V, items: list[Item[V]], axes: list[int]) -> V:
-    found = [(axis, i.at) for i, axis in zip(items, axes, strict=True) if isinstance(i, IntItem)]
-    if not found:
+    integers = [(axis, i.at) for i, axis in zip(items, axes, strict=True) if isinstance(i, IntItem)]
+    if not integers:
         return x
-    leading = [axis for axis, _ in found] == list(range(len(found)))
-    known = [at for _, at in found if isinstance(at, int)]
-    if len(found) > 1 and leading and len(known) == len(found) and b.opset.version >= 11:
-        return emit1(b, "GatherND", (x, int_constant(b, known)))
+    leading = [axis for axis, _ in integers] == list(range(len(integers)))
+    places = [at for _, at in integers if isinstance(at, int)]
+    if len(integers) > 1 and leading and len(places) == len(integers) and b.opset.version >= 11:
+        return emit1(b, "GatherND", (x, int_constant(b, places)))
     # From the last axis to the first, so that the axes before keep their numbers; axes that
     # count from the end go the other way.
-    ordered = sorted(found, key=lambda pair: pair[0], reverse=True)
+    ordered = sorted(integers, key=lambda pair: pair[0], reverse=True)
     negative = [pair for pair in reversed(ordered) if pair[0] < 0]
     for axis, at in [pair for pair in ordered if pair[0] >= 0] + negative:
         x = _gather_int(b, x, at, axis)

@@ -86,8 +86,8 @@ def plain_kind(x: object) -> str:
             return ""
         if "str" in kinds:
             return "str" if all(k in ("str", "") for k in kinds) else "mixed"
-        known = [k for k in kinds if k in _KIND_ORDER]
-        return max(known, key=_KIND_ORDER.index) if known else ""
+        known_kinds = [k for k in kinds if k in _KIND_ORDER]
+        return max(known_kinds, key=_KIND_ORDER.index) if known_kinds else ""
     return kind_of(x) or "mixed"
 
 
@@ -276,9 +276,9 @@ def _stack(b: Backend[V], items: Sequence[object], like: V | None, dtype: DType 
                 dtype = DType.from_numpy(own[0].dtype)
     if like is None and dtype is None:
         kinds = [b.weak_kind(i) if is_value(i) else plain_kind(i) for i in items]
-        known = [k for k in kinds if k in _KIND_ORDER]
-        if known:
-            dtype = DEFAULT_DTYPE[max(known, key=_KIND_ORDER.index)]
+        known_kinds = [k for k in kinds if k in _KIND_ORDER]
+        if known_kinds:
+            dtype = DEFAULT_DTYPE[max(known_kinds, key=_KIND_ORDER.index)]
     pieces = []
     for item in items:
         value = as_value(b, item, like=like, dtype=dtype)
@@ -292,10 +292,10 @@ def _stack(b: Backend[V], items: Sequence[object], like: V | None, dtype: DType 
 
 def _check_rows(b: Backend[V], pieces: Sequence[V]) -> None:
     """Refuse items of a list whose shapes are known to differ."""
-    known = [s for s in (shape_of(b, piece) for piece in pieces) if s is not None]
-    columns = zip(*known, strict=False)
+    shapes = [s for s in (shape_of(b, piece) for piece in pieces) if s is not None]
+    columns = zip(*shapes, strict=False)
     differ = any(len({d for d in dims if isinstance(d, int)}) > 1 for dims in columns)
-    if differ or len({len(shape) for shape in known}) > 1:
+    if differ or len({len(shape) for shape in shapes}) > 1:
         fail(messages.RaggedList(span=b.here()))
 
 
@@ -346,9 +346,9 @@ def cast(b: Backend[V], x: V, dtype: DType) -> V:
     """`x` as `dtype`; nothing is emitted where it has that type, a constant is converted."""
     if dtype_of(b, x) is dtype:
         return x
-    known = b.constant_value(x)
-    if known is not None and known.dtype != object and dtype is not DType.STRING:
-        return b.constant(known.astype(dtype.numpy))
+    array = b.constant_value(x)
+    if array is not None and array.dtype != object and dtype is not DType.STRING:
+        return b.constant(array.astype(dtype.numpy))
     return emit1(b, "Cast", (x,), to=int(dtype))
 
 
@@ -364,9 +364,9 @@ def unsqueeze(b: Backend[V], x: V, axes: tuple[int, ...]) -> V:
     """`x` with new axes of size one; axes count in the result."""
     if not axes:
         return x
-    known = b.constant_value(x)
-    if known is not None:
-        return b.constant(np.expand_dims(known, axes))
+    array = b.constant_value(x)
+    if array is not None:
+        return b.constant(np.expand_dims(array, axes))
     if b.opset.version < 13:
         return emit1(b, "Unsqueeze", (x,), axes=list(axes))
     return emit1(b, "Unsqueeze", (x, int_constant(b, list(axes))))
@@ -376,9 +376,9 @@ def squeeze(b: Backend[V], x: V, axes: tuple[int, ...]) -> V:
     """`x` without the given axes of size one."""
     if not axes:
         return x
-    known = b.constant_value(x)
-    if known is not None:
-        return b.constant(np.squeeze(known, axes))
+    array = b.constant_value(x)
+    if array is not None:
+        return b.constant(np.squeeze(array, axes))
     if b.opset.version < 13:
         return emit1(b, "Squeeze", (x,), axes=list(axes))
     return emit1(b, "Squeeze", (x, int_constant(b, list(axes))))
@@ -388,9 +388,9 @@ def concat(b: Backend[V], pieces: Sequence[V], axis: int) -> V:
     """One tensor from several; constants are joined here."""
     if len(pieces) == 1:
         return pieces[0]
-    known = [b.constant_value(p) for p in pieces]
-    if all(k is not None for k in known):
-        return b.constant(np.concatenate([k for k in known if k is not None], axis=axis))
+    arrays = [b.constant_value(p) for p in pieces]
+    if all(k is not None for k in arrays):
+        return b.constant(np.concatenate([k for k in arrays if k is not None], axis=axis))
     return emit1(b, "Concat", pieces, axis=axis)
 
 

@@ -68,15 +68,15 @@ def truth(b: Backend[V], x: V) -> V:
 
 def weak_kinds(b: Backend[V], x: object, y: object) -> tuple[str, str] | None:
     """The Python kinds of both operands if neither is a tensor of its own type."""
-    found = []
+    kinds = []
     for side in (x, y):
         kind = b.weak_kind(side) if is_value(side) else kind_of(side)
         if kind is None and isinstance(side, Promotable):
             kind = side.weak_kind
         if kind not in KINDS:
             return None
-        found.append(kind)
-    return found[0], found[1]
+        kinds.append(kind)
+    return kinds[0], kinds[1]
 
 
 def weak_operand(b: Backend[V], x: object, target: DType) -> V:

@@ -61,17 +61,17 @@ class Ops(OpsBase):
         # Only reached for a name that has not been asked for: calls stay in __dict__.
         if name.startswith("__"):
             raise AttributeError(name)
-        made = self._bound(getattr(self.opset, name))
-        self.__dict__[name] = made
-        return made
+        bound = self._bound(getattr(self.opset, name))
+        self.__dict__[name] = bound
+        return bound
 
     def _bound(self, op: Op) -> Callable[..., Any]:
         backend, signature = self.backend, op.signature
         open_ended = is_open(signature)
 
         def apply(*args: Any, **kwargs: Any) -> Any:
-            wanted = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
-            return calls.call(backend, op, args, kwargs, wanted)
+            output_count = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
+            return calls.call(backend, op, args, kwargs, output_count)
 
         apply.__name__ = apply.__qualname__ = op.name
         return apply

@@ -86,15 +86,17 @@ def per_value(
         >>> per_value({}, "scan_output_axes", 2, None)
         (0, 0)
     """
-    given = attributes.get(name)
-    if given is None:
+    per_value_attribute = attributes.get(name)
+    if per_value_attribute is None:
         return (0,) * count
-    plain = isinstance(given, (list, tuple)) and all(isinstance(v, int) for v in given)
-    if not plain or len(given) != count:
-        what = f"has {len(given)} numbers" if plain else "is not a list of numbers"
+    plain = isinstance(per_value_attribute, (list, tuple)) and all(
+        isinstance(v, int) for v in per_value_attribute
+    )
+    if not plain or len(per_value_attribute) != count:
+        what = f"has {len(per_value_attribute)} numbers" if plain else "is not a list of numbers"
         values = f"{count} value{'s' * (count != 1)}"
         _bad(f"`{name}` {what} for {values}", "give one for each value", span)
-    return tuple(int(v) for v in given)
+    return tuple(int(v) for v in per_value_attribute)
 
 
 def check_axis(name: str, axis: int, rank: int | None, span: Span | None) -> None:

@@ -82,13 +82,13 @@ _known: dict[int, tuple[weakref.ref[CodeType], dict[int, _Uses]]] = {}
 
 def _uses_of_result(code: CodeType, place: int) -> _Uses:
     """What becomes of the result of the call at an instruction."""
-    known = _known.get(id(code))
-    if known is None or known[0]() is not code:
+    cached = _known.get(id(code))
+    if cached is None or cached[0]() is not code:
         key = id(code)
-        known = _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), {})
-    uses = known[1].get(place)
+        cached = _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), {})
+    uses = cached[1].get(place)
     if uses is None:
-        uses = known[1][place] = _read_uses(code, place)
+        uses = cached[1][place] = _read_uses(code, place)
     return uses
 
 
@@ -104,13 +104,13 @@ def _read_uses(code: CodeType, place: int) -> _Uses:
     name = _names(steps[at])[0]
     if sum(name in _stored(step) for step in steps) != 1:
         return _Uses()
-    found = set()
+    uses = set()
     for n, step in enumerate(steps):
         loaded = _loaded(step)
         if name in loaded:
             # Of two names in one instruction, the last is on top of the stack.
-            found.add(_use(steps, n + 1) if loaded[-1] == name else None)
-    use = found.pop() if len(found) == 1 else None
+            uses.add(_use(steps, n + 1) if loaded[-1] == name else None)
+    use = uses.pop() if len(uses) == 1 else None
     if use is None:
         return _Uses()
     return _Uses(later=use.at_once, returned=use.returned)

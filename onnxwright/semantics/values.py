@@ -107,8 +107,8 @@ class ValueOperators(ArrayMethods, BackendValue):
         return fresh(self._backend(), made) if made is self else made
 
     def __getitem__(self, index: object) -> Any:
-        made = indexing.subscript(self._backend(), self, index)
-        return as_views(made, self, index) if is_view_index(index) else made
+        item = indexing.subscript(self._backend(), self, index)
+        return as_views(item, self, index) if is_view_index(index) else item
 
     def __setitem__(self, index: object, value: object) -> None:
         set_item = functools.partial(assign, self._backend())

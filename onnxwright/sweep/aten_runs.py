@@ -48,10 +48,10 @@ class _Play(ABC):
     def convert(self, x: Any) -> Any:
         """An argument as our functions take it."""
         if isinstance(x, torch.Tensor):
-            found = self.held.get(id(x))
-            if found is None:
-                found = self.held[id(x)] = (x, self.outside(x))
-            return found[1]
+            value = self.held.get(id(x))
+            if value is None:
+                value = self.held[id(x)] = (x, self.outside(x))
+            return value[1]
         if isinstance(x, torch.dtype):
             return dtype_of(x)
         if isinstance(x, (list, tuple)):
@@ -96,13 +96,13 @@ class _Play(ABC):
 
     def results(self, wanted: Any) -> list[Any]:
         """Our values for the leaves of a result; `UNKNOWN` for a number that no call gave."""
-        found = []
+        values = []
         for leaf in leaves(wanted):
             if isinstance(leaf, torch.Tensor):
-                found.append(self.convert(leaf))
+                values.append(self.convert(leaf))
             else:
-                found.append(self.numbers.get((type(leaf), repr(leaf)), UNKNOWN))
-        return found
+                values.append(self.numbers.get((type(leaf), repr(leaf)), UNKNOWN))
+        return values
 
 
 class _Unknown:
@@ -300,8 +300,8 @@ def run_built(built: BuiltGraph, feeds: dict[str, np.ndarray[Any, Any]]) -> list
     if built.model.graph.output:
         options = sessions.model_options()
         options.intra_op_num_threads = 1  # samples are small, and starting threads is not
-        given = CompiledModel(built.model, session_options=options)(**feeds)
-        outputs = given if isinstance(given, tuple) else (given,)
+        returned = CompiledModel(built.model, session_options=options)(**feeds)
+        outputs = returned if isinstance(returned, tuple) else (returned,)
     return [_result(r, outputs) for r in built.results]
 
 

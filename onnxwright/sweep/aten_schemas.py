@@ -85,11 +85,11 @@ def problems(entry: AtenFunction) -> Iterator[str]:
             yield from _of_python(entry, name)
             continue
         # The function of `aten::normal_`, which has no overload that returns, is `aten::normal`.
-        found = find_operator(name) or find_operator(_in_place(name))
-        if found is None:
+        operator = find_operator(name) or find_operator(_in_place(name))
+        if operator is None:
             yield f"{name}: torch has no such operator"
         else:
-            schemas[name] = found._schema
+            schemas[name] = operator._schema
     for name, schema in schemas.items():
         others = [s for n, s in schemas.items() if n != name]
         for problem in _of_overload(entry, schema, others):
@@ -139,9 +139,9 @@ def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterato
 
 def _positions(ours: dict[str, inspect.Parameter], theirs: dict[str, Any]) -> Iterator[str]:
     by_position = [n for n, p in ours.items() if p.kind is not p.KEYWORD_ONLY]
-    wanted = [n for n, a in theirs.items() if not a.kwarg_only]
-    if by_position[: len(wanted)] != wanted:
-        yield f"{wanted} are given by position in torch, {by_position} here"
+    positions = [n for n, a in theirs.items() if not a.kwarg_only]
+    if by_position[: len(positions)] != positions:
+        yield f"{positions} are given by position in torch, {by_position} here"
 
 
 def _default(
@@ -231,12 +231,12 @@ def core_operators() -> tuple[str, ...]:
         >>> "aten::add.Tensor" in core_operators()
         True
     """
-    found = []
+    operators = []
     for name in torch._C._dispatch_get_all_op_names():
         target = find_operator(name) if name.startswith("aten::") else None
         if target is not None and torch.Tag.core in target.tags:
-            found.append(name)
-    return tuple(sorted(found))
+            operators.append(name)
+    return tuple(sorted(operators))
 
 
 def no_inference(name: str) -> str:

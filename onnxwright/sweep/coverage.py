@@ -180,10 +180,10 @@ def coverage(
         The coverage.
     """
     table = functions()
-    known = infos()
+    opinfos = infos()
     tested = {test.name for entry in (*table.values(), COMPOSITE) for test in entry.tests}
     core = core_operators()
-    wanted = list(names)
+    operator_names = list(names)
     modes = tuple(report["settings"]["modes"]) if report else ("eager", "graph")
     found = Coverage(
         rows=_rows(report, modes, ops),
@@ -191,10 +191,10 @@ def coverage(
         settings=report["settings"] if report else {},
         core={n: no_inference(n) for n in core if not has_function(n)},
         core_total=len(core),
-        names=[n for n in wanted if not has_function(n)],
-        names_total=len(wanted),
-        opinfos=[n for n in known if n not in tested],
-        opinfos_total=len(known),
+        names=[n for n in operator_names if not has_function(n)],
+        names_total=len(operator_names),
+        opinfos=[n for n in opinfos if n not in tested],
+        opinfos_total=len(opinfos),
     )
     return found
 

@@ -112,18 +112,18 @@ def export_units(
     for entry in dict.fromkeys(functions().values()):
         for test in entry.tests:
             tests.setdefault(test.name, []).append(test)
-    found = []
+    units = []
     for name, info in infos().items():
         if ops is not None and name not in ops and name.split(":")[0] not in ops:
             continue
         supported = info.supported_dtypes("cpu")
         test = _merged(name, tests.get(name, []))
-        found += [
+        units += [
             Unit(EXPORTER, test, dtype)
             for dtype in dtypes or DTYPES
             if getattr(torch, dtype) in supported
         ]
-    return found
+    return units
 
 
 def _merged(name: str, tests: Sequence[OpTest]) -> OpTest:
@@ -201,13 +201,13 @@ def _run(unit: Unit, info: Any, sample: Any, opset_version: int) -> tuple[str, s
         with _Draws() as draws:
             module(*module.inputs)
         # NOTE: under a mode, torch's `pinverse` of complex numbers is another matrix.
-        wanted = leaves(module(*module.inputs))
+        expected = leaves(module(*module.inputs))
     except Exception as error:  # noqa: BLE001 - whatever torch raises, it refuses the sample
         return "refused", _first_line(error)
     test = unit.test
     if draws.any:
         test = OpTest(test.name, compare="shape")
-    status, why = _judge(module, wanted, test, unit.dtype, opset_version)
+    status, why = _judge(module, expected, test, unit.dtype, opset_version)
     return _with_known(status, why, unit, sample)
 
 
@@ -229,9 +229,9 @@ def _judge(
 
 def _with_known(status: str, why: str, unit: Unit, sample: Any) -> tuple[str, str]:
     """An outcome in the light of what is known to fail, of the table's and of the export's."""
-    for known in KNOWN.get(unit.test.name, ()):
-        if known.about(unit.dtype, EXPORT, sample):
-            return _expected(status, why, known)
+    for limitations in KNOWN.get(unit.test.name, ()):
+        if limitations.about(unit.dtype, EXPORT, sample):
+            return _expected(status, why, limitations)
     if status == "failed":
         every: list[XFail] = [*unit.test.xfail]
         for entry in every:

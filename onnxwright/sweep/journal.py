@@ -52,20 +52,20 @@ def merge(paths: Sequence[Path]) -> tuple[Settings, dict[str, Any], list[UnitRes
         ValueError: they are of sweeps with other settings or versions, or not journals.
     """
     head = _read_head(paths[0])
-    found: dict[str, UnitResult] = {}
+    results: dict[str, UnitResult] = {}
     for path in paths:
-        found.update((result.key, result) for result in _read_journal(path, head))
+        results.update((result.key, result) for result in _read_journal(path, head))
     settings = Settings(tuple(head["modes"]), head["limit"], head["opset"])
-    return settings, head, list(found.values())
+    return settings, head, list(results.values())
 
 
 def _read_head(path: Path) -> dict[str, Any]:
     try:
         head = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
-        known = {"modes", "limit", "opset"} <= set(head)
+        is_complete = {"modes", "limit", "opset"} <= set(head)
     except (ValueError, TypeError):
-        known = False
-    if not known:
+        is_complete = False
+    if not is_complete:
         raise ValueError(f"{path} is not the journal of a sweep")
     return dict(head)
 

@@ -214,17 +214,17 @@ def _wrong(report: Report) -> str:
 
 
 def _reasons(report: Report) -> str:
-    found: Counter[tuple[str, str, str]] = Counter()
+    reasons: Counter[tuple[str, str, str]] = Counter()
     where: dict[tuple[str, str, str], dict[str, None]] = {}
     for o in report.outcomes:
         if o.why and not o.is_wrong:
             key = (o.test, o.status, o.why)
-            found[key] += 1
+            reasons[key] += 1
             where.setdefault(key, {})[f"{o.dtype} {o.mode}"] = None
     rows = [
         f"<tr><td>{escape(test)}</td><td>{status}</td><td class=n>{n}</td>"
         f"<td>{escape(', '.join(where[test, status, why]))}</td><td>{escape(why)}</td></tr>"
-        for (test, status, why), n in found.items()
+        for (test, status, why), n in reasons.items()
     ]
     return (
         "<h2>Expected failures, skipped and refused samples</h2><table><thead><tr><th>OpInfo</th>"

@@ -31,10 +31,10 @@ def measure(unit: Unit, settings: Settings, sample: int | None = None) -> UnitRe
     """
     begun = time.perf_counter()
     if EXPORT in settings.modes:
-        found = run_export(unit, settings.limit, settings.opset_version, sample)
+        result = run_export(unit, settings.limit, settings.opset_version, sample)
     else:
-        found = run_unit(unit, settings.modes, settings.limit, settings.opset_version, sample)
-    outcomes = tuple(found)
+        result = run_unit(unit, settings.modes, settings.limit, settings.opset_version, sample)
+    outcomes = tuple(result)
     return _result(unit, outcomes, time.perf_counter() - begun)
 
 
@@ -164,19 +164,19 @@ def sweep(
     Returns:
         The results, in the order of `todo`.
     """
-    wanted = {unit.key: n for n, unit in enumerate(todo)}
-    found = [r for r in (journal.done if journal else []) if r.key in wanted]
+    order = {unit.key: n for n, unit in enumerate(todo)}
+    results = [r for r in (journal.done if journal else []) if r.key in order]
     report = each or (lambda _: None)
-    for result in found:
+    for result in results:
         report(result)
-    had = {r.key for r in found}
+    had = {r.key for r in results}
     rest = [unit for unit in todo if unit.key not in had]
     for result in run_units(rest, settings, cluster):
         if journal is not None:
             journal.add(result)
-        found.append(result)
+        results.append(result)
         report(result)
-    return sorted(found, key=lambda r: wanted[r.key])
+    return sorted(results, key=lambda r: order[r.key])
 
 
 def processors() -> int:

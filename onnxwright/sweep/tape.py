@@ -95,13 +95,13 @@ def _as_recorded(calls: list[Call], result: Any) -> Any:
 
     Torch's functions that create tensors return such copies.
     """
-    made = {_memory(t): t for call in calls for t in _tensors(call.result)}
+    by_memory = {_memory(t): t for call in calls for t in _tensors(call.result)}
     seen = {id(t) for call in calls for t in _tensors((call.args, call.kwargs, call.result))}
 
     def recorded(x: Any) -> Any:
         if not isinstance(x, torch.Tensor) or id(x) in seen:
             return x
-        return made.get(_memory(x), x)
+        return by_memory.get(_memory(x), x)
 
     return pytree.tree_map(recorded, result)
 

@@ -117,11 +117,11 @@ def infos() -> dict[str, Any]:
     Returns:
         The OpInfos.
     """
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for info in op_db:
         variant = info.variant_test_name
-        found[f"{info.name}:{variant}" if variant else info.name] = info
-    return found
+        by_name[f"{info.name}:{variant}" if variant else info.name] = info
+    return by_name
 
 
 # Stands for the functions of OpInfos that run several operators.
@@ -142,21 +142,21 @@ def units(ops: Sequence[str] | None = None, dtypes: Sequence[str] | None = None)
     Raises:
         KeyError: a test names an OpInfo that torch does not have.
     """
-    known = infos()
-    found: list[Unit] = []
+    opinfos = infos()
+    listed: list[Unit] = []
     for entry in (*dict.fromkeys(functions().values()), COMPOSITE):
         seen: Counter[str] = Counter()
         for test in entry.tests:
             seen[test.name] += 1
             if ops is not None and not _asked(entry, test, ops):
                 continue
-            supported = known[test.name].supported_dtypes("cpu")
-            found.extend(
+            supported = opinfos[test.name].supported_dtypes("cpu")
+            listed.extend(
                 Unit(entry, test, dtype, seen[test.name])
                 for dtype in dtypes or DTYPES
                 if getattr(torch, dtype) in supported
             )
-    return found
+    return listed
 
 
 def _asked(entry: AtenFunction, test: OpTest, ops: Sequence[str]) -> bool:
@@ -283,13 +283,13 @@ def record_sample(info: Any, sample: Any) -> Recorded:
         if isinstance(t, torch.Tensor) and t.layout is torch.strided
     ]
     calls, result = record(lambda: info.op(sample.input, *sample.args, **sample.kwargs))
-    wanted = leaves(result)
+    expected = leaves(result)
     changed = [(t, copy) for t, version, copy in before if t._version != version]
     if changed:
-        wanted = [t.clone() if isinstance(t, torch.Tensor) else t for t in wanted]
+        expected = [t.clone() if isinstance(t, torch.Tensor) else t for t in expected]
         for tensor, copy in changed:
             tensor.resize_(copy.shape).copy_(copy)
-    return Recorded(calls, result, wanted)
+    return Recorded(calls, result, expected)
 
 
 def _run_sample(

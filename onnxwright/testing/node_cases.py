@@ -105,12 +105,12 @@ def cases_of(name: str, domain: str = "") -> list[Any]:
         >>> [case.name for case in cases_of("Abs")]
         ['test_abs']
     """
-    found = []
+    cases = []
     for case in _cases_with(name):
         nodes = [] if case.model is None else list(case.model.graph.node)
         if len(nodes) == 1 and (nodes[0].op_type, _plain(nodes[0].domain)) == (name, domain):
-            found.append(case)
-    return found
+            cases.append(case)
+    return cases
 
 
 def judge(script: ScriptFunction[..., Any], case: Any) -> CaseResult:
@@ -148,8 +148,8 @@ def counts(results: Sequence[CaseResult]) -> dict[str, int]:
     Returns:
         The three numbers.
     """
-    found = Counter(result.verdict for result in results)
-    return {verdict: found[verdict] for verdict in (RIGHT, WRONG, SKIPPED)}
+    verdicts = Counter(result.verdict for result in results)
+    return {verdict: verdicts[verdict] for verdict in (RIGHT, WRONG, SKIPPED)}
 
 
 class _Unfit(Exception):  # noqa: N818 - a reason to skip a test, no failure
@@ -167,13 +167,13 @@ def _tried(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = run(*args, **attributes)
+            result = run(*args, **attributes)
     except OnnxwrightError as error:
         first = str(error).split("\n", 1)[0]
         if isinstance(error.diagnostics[0], NoKernel) or _NO_KERNEL in str(error):
             raise _Unfit(first) from error
         return first
-    results = made if isinstance(made, tuple) else (made,)
+    results = result if isinstance(result, tuple) else (result,)
     if len(results) < len(outputs):
         return f"{_counted(len(results), 'result')}, the test has {len(outputs)}"
     op_type = case.model.graph.node[0].op_type

@@ -50,9 +50,9 @@ def draw_permutation(rng: np.random.Generator, rank: int) -> tuple[int, ...]:
     """A permutation of axes, three in four of them not their own inverse (from three axes on)."""
     plain = rank < 3 or rng.integers(4) == 0
     while True:
-        made = tuple(int(n) for n in rng.permutation(rank))
-        if plain or any(made[made[n]] != n for n in range(rank)):
-            return made
+        perm = tuple(int(n) for n in rng.permutation(rank))
+        if plain or any(perm[perm[n]] != n for n in range(rank)):
+            return perm
 
 
 def draw_axes(rng: np.random.Generator, rank: int) -> list[int]:

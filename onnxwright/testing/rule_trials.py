@@ -106,7 +106,7 @@ class Trial:
     def drawn(self) -> dict[str, str]:
         """What was drawn for the model, as text."""
         shapes = [a.shape for a in self.feeds.values()]
-        found = {
+        facts = {
             "element types": ", ".join(dict.fromkeys(a.dtype.name for a in self.feeds.values())),
             "ranks": ", ".join(dict.fromkeys(str(len(s)) for s in shapes)),
             "sizes": ", ".join(dict.fromkeys(str(list(s)) for s in shapes)),
@@ -114,16 +114,16 @@ class Trial:
             "dimensions declared": _DECLARED[self.how],
         }
         if self.before:
-            found["operators before"] = ", ".join(self.before)
+            facts["operators before"] = ", ".join(self.before)
         captured = {v.name for n in self.pattern.nodes for v in n.attributes.values()
                     if isinstance(v, AttributeVariable)}  # fmt: skip
         for name in sorted(captured):
-            found[f"attribute `{name}`"] = str(self.attributes.get(name, "default"))
+            facts[f"attribute `{name}`"] = str(self.attributes.get(name, "default"))
         for node in self.pattern.nodes:
             if node.rest is not None:
-                given = self.attributes.get(node.rest.name) or {}
-                found[f"attributes `**{node.rest.name}`"] = str(given or "defaults")
-        return found
+                drawn_attributes = self.attributes.get(node.rest.name) or {}
+                facts[f"attributes `**{node.rest.name}`"] = str(drawn_attributes or "defaults")
+        return facts
 
     def _compare(self, a: Any, b: Any, shown: str, model: Any, new: Any) -> None:
         about = (
@@ -250,16 +250,16 @@ class Trial:
         self, variable: str, named: Mapping[str, Any], signature: OpSignature | None
     ) -> dict[str, Any]:
         if variable not in self.attributes:
-            made = self.given.get(variable)
-            if made is None and variable not in self.given and signature is not None:
+            rest = self.given.get(variable)
+            if rest is None and variable not in self.given and signature is not None:
                 params = [p for p in signature.attributes.values() if p.name not in named]
                 drawn = {
                     p.name: draw_attribute(self.rng, p, len(self.shape))
                     for p in params
                     if p.required or self.rng.integers(2)
                 }
-                made = {n: v for n, v in drawn.items() if v is not None}
-            self.attributes[variable] = made or {}
+                rest = {n: v for n, v in drawn.items() if v is not None}
+            self.attributes[variable] = rest or {}
         return dict(self.attributes[variable])
 
     def _input(self, value: Any, node: PatternNode, n: int) -> str:
@@ -304,9 +304,9 @@ class Trial:
         return name
 
     def _rest(self, value: Rest) -> list[np.ndarray[Any, Any]]:
-        given = self.given.get(value.name)
-        if given is not None:
-            return [np.asarray(a) for a in given]
+        rest_values = self.given.get(value.name)
+        if rest_values is not None:
+            return [np.asarray(a) for a in rest_values]
         return [self._drawn(value, None, 0) for _ in range(int(self.rng.integers(1, 4)))]
 
     def _param(self, node: PatternNode | None, n: int) -> InputParam | None:

@@ -56,13 +56,13 @@ def unchanged(
     body = bodies.get("body")
     if op.name != "Loop" or not isinstance(body, ir.Graph):
         return results
-    made = list(results)
+    kinds = list(results)
     carried = zip(inputs[2:], body.inputs[2:], body.outputs[1:], strict=False)
     for n, (first, before, after) in enumerate(carried):
         kind = None if first is None else first.kind
         same = all(from_type_proto(ir.to_proto(v).type) == kind for v in (before, after))
-        if n < len(made) and same and adapters.complete(kind):
-            b.recorder.set_type(made[n].value, kind)
-            adapters.set_type(made[n].value, kind)
-            made[n] = b.wrap(made[n].value, kind)
-    return tuple(made)
+        if n < len(kinds) and same and adapters.complete(kind):
+            b.recorder.set_type(kinds[n].value, kind)
+            adapters.set_type(kinds[n].value, kind)
+            kinds[n] = b.wrap(kinds[n].value, kind)
+    return tuple(kinds)

@@ -36,14 +36,14 @@ class CallTypes:
 
     def _size(self, function: ir.Function, functions: Mapping[Any, ir.Function]) -> int:
         key = function.identifier()
-        found = self._sizes.get(key)
-        if found is None:
-            found = 0
+        size = self._sizes.get(key)
+        if size is None:
+            size = 0
             for node in all_nodes(function):
                 callee = functions.get(node.op_identifier())
-                found += 1 if callee is None else self._size(callee, functions)
-            self._sizes[key] = found
-        return found
+                size += 1 if callee is None else self._size(callee, functions)
+            self._sizes[key] = size
+        return size
 
 
 __all__ = ["MOST_INLINED", "CallTypes"]

@@ -207,7 +207,7 @@ def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
         name=facts.name,
         doc_string=facts.doc_string,
     )
-    made = ir.Model(
+    model = ir.Model(
         graph,
         ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.known_types()),
         producer_name=facts.producer_name,
@@ -217,8 +217,8 @@ def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
         metadata_props=dict(facts.metadata),
     )
     if facts.opened is not None:
-        _as_opened(b, made, facts.opened)
-    return made
+        _as_opened(b, model, facts.opened)
+    return model
 
 
 def _as_opened(b: GraphBackend, made: ir.Model, opened: ir.Model) -> None:

@@ -104,10 +104,10 @@ class _Body:
     def call(self, name: str, body: Any, given: Sequence[Any], names: str) -> list[Any]:
         """What a body returns, as a list."""
         self.check(name, body, len(given), names)
-        found = body(*given)
-        if isinstance(found, (tuple, list)):
-            return list(found)
-        return [] if found is None else [found]
+        result = body(*given)
+        if isinstance(result, (tuple, list)):
+            return list(result)
+        return [] if result is None else [result]
 
     def check(self, attribute: str, body: Any, count: int, names: str) -> None:
         try:

@@ -246,10 +246,10 @@ class Replay:
             call = b.op_call(op, inputs, attributes, len(node.outputs))
             if call is None:
                 return written, ()
-            found = b.output_types(op, call, inputs, b.checked_attributes(op, attributes)) or []
+            types = b.output_types(op, call, inputs, b.checked_attributes(op, attributes)) or []
         except (OnnxwrightError, UnknownError, AttributeError, ValueError):
             return written, ()
-        kinds = [meet(a, k, trusted=False) for a, k in zip(found, written, strict=True)]
+        kinds = [meet(a, k, trusted=False) for a, k in zip(types, written, strict=True)]
         dims = values_of(call, kinds) if node.domain == "" else None
         return kinds, dims or ()
 
@@ -332,8 +332,8 @@ class Replay:
         kinds = tuple(None if v is None else v.kind for v in inputs)
         attributes = self.attributes_of(node, {})
         key = (callee.identifier(), kinds, repr(sorted(attributes.items(), key=str)))
-        found = self.seen.types.get(key)
-        if found is None:
+        types = self.seen.types.get(key)
+        if types is None:
             aside = self.b.aside()
             values = [
                 None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
@@ -347,38 +347,38 @@ class Replay:
             )  # fmt: skip
             try:
                 results = replay.inline(callee, values, attributes)
-                found = [None if r is None else r.kind for r in results]
+                types = [None if r is None else r.kind for r in results]
             except (OnnxwrightError, UnknownError, KeyError):
-                found = [None] * len(callee.outputs)
-            self.seen.types[key] = found
-        return found
+                types = [None] * len(callee.outputs)
+            self.seen.types[key] = types
+        return types
 
     # -- attributes and bodies -----------------------------------------------------------------
 
     def attributes_of(self, node: ir.Node, env: Env) -> dict[str, object]:
         """The attributes of a node as a call takes them; bodies of control flow are callables."""
-        found: dict[str, object] = {}
+        attributes: dict[str, object] = {}
         for attr in node.attributes.values():
             if attr.is_ref():
                 name = attr.ref_attr_name or ""
                 value = self.attributes.get(name)
                 if value is not None:
-                    found[attr.name] = value
+                    attributes[attr.name] = value
                 elif self.references:
-                    found[attr.name] = adapters.reference(attr)
+                    attributes[attr.name] = adapters.reference(attr)
             elif attr.type is ir.AttributeType.GRAPH:
                 if facts(node.op_type, node.domain).has_bodies:
-                    found[attr.name] = self.body(attr.as_graph(), env)
+                    attributes[attr.name] = self.body(attr.as_graph(), env)
                 else:
-                    found[attr.name] = self._graph(attr.as_graph(), env)
+                    attributes[attr.name] = self._graph(attr.as_graph(), env)
             elif attr.type is ir.AttributeType.GRAPHS:
                 graphs = [self._graph(graph, env) for graph in attr.as_graphs()]
-                found[attr.name] = ir.Attr(attr.name, ir.AttributeType.GRAPHS, graphs)
+                attributes[attr.name] = ir.Attr(attr.name, ir.AttributeType.GRAPHS, graphs)
             elif attr.type in (ir.AttributeType.TYPE_PROTO, ir.AttributeType.SPARSE_TENSOR):
-                found[attr.name] = attr
+                attributes[attr.name] = attr
             else:
-                found[attr.name] = attr.value
-        return found
+                attributes[attr.name] = attr.value
+        return attributes
 
     def _graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
         """A graph that an operator of another domain has, its nodes made anew."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import onnx_ir as ir
 
 from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
+from onnxwright.operators.pads import sides_of_pad, with_pads
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.graph_backend import GraphBackend
 
@@ -44,21 +45,21 @@ class Site(NamedTuple):
 
 def part_of_shape(s: Site) -> GraphValue | None:
     """A slice of a shape."""
-    found = _shape_node(s.b, s.inputs[0])
+    shape = _shape_node(s.b, s.inputs[0])
     starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
-    if found is None or starts is None or ends is None or len(starts) != 1:
+    if shape is None or starts is None or ends is None or len(starts) != 1:
         return None
-    node, low, high = found
+    node, low, high = shape
     first, last, _ = slice(starts[0], ends[0]).indices(high - low)
     return _part(s.b, node, low + first, low + last) if first < last else None
 
 
 def gathered_shape(s: Site) -> GraphValue | None:
     """Consecutive dimensions taken from a shape as a vector."""
-    found = _shape_node(s.b, s.inputs[0])
-    if found is None or len(s.call.shape(1)) != 1:
+    shape = _shape_node(s.b, s.inputs[0])
+    if shape is None or len(s.call.shape(1)) != 1:
         return None
-    node, low, high = found
+    node, low, high = shape
     places = [axis_in(n, high - low) for n in s.call.numbers(1)]
     if not places or places != list(range(places[0], places[0] + len(places))):
         return None
@@ -73,10 +74,10 @@ def one_of_shape(s: Site, axes: tuple[int, ...]) -> GraphValue | None:
     if "axis" in gather.attributes and gather.attributes["axis"].as_int() != 0:
         return None
     index = s.b.constant_value(s.b.value_of(gather.inputs[1]))
-    found = _shape_node(s.b, s.b.value_of(gather.inputs[0]))
-    if found is None or index is None or index.size != 1:
+    shape = _shape_node(s.b, s.b.value_of(gather.inputs[0]))
+    if shape is None or index is None or index.size != 1:
         return None
-    node, low, high = found
+    node, low, high = shape
     try:
         place = low + axis_in(int(index.item()), high - low)
     except UnknownError:
@@ -87,19 +88,12 @@ def one_of_shape(s: Site, axes: tuple[int, ...]) -> GraphValue | None:
 def padded_convolution(s: Site) -> GraphValue | None:
     """A convolution of what was padded with zeros: the convolution pads."""
     pad = s.b.made_by(s.inputs[0], "Pad")
-    rank = len(s.call.shape(0))
-    if pad is None or s.call.attributes.get("auto_pad", "NOTSET") != "NOTSET":
+    sides = None if pad is None else _zeros_around(s, pad, len(s.call.shape(0)))
+    attributes = None if sides is None else with_pads(s.call.attributes, sides)
+    if pad is None or attributes is None:
         return None
-    added = _zeros_around(s, pad, rank)
-    if added is None or any(added[:2]) or any(added[rank : rank + 2]) or min(added) < 0:
-        return None
-    given = s.call.attributes.get("pads") or [0] * (2 * rank - 4)
-    if not isinstance(given, (list, tuple)):
-        return None
-    space = [*added[2:rank], *added[rank + 2 :]]
-    pads = [a + int(b) for a, b in zip(given, space, strict=True)]
     source = s.b.value_of(pad.inputs[0])
-    return s.b.standard(s.call.name, [source, *s.inputs[1:]], {**s.call.attributes, "pads": pads})
+    return s.b.standard(s.call.name, [source, *s.inputs[1:]], attributes)
 
 
 def _zeros_around(s: Site, pad: ir.Node, rank: int) -> list[int] | None:
@@ -114,12 +108,7 @@ def _zeros_around(s: Site, pad: ir.Node, rank: int) -> list[int] | None:
     pads, value, axes = [*constants, None, None][:3]
     if pads is None or (value is not None and value.any()):
         return None
-    places = list(range(rank)) if axes is None else [axis_in(int(a), rank) for a in axes]
-    added = [0] * (2 * rank)
-    for n, axis in enumerate(places):
-        added[axis] += int(pads[n])
-        added[rank + axis] += int(pads[len(places) + n])
-    return added
+    return sides_of_pad(pads.tolist(), None if axes is None else axes.tolist(), rank)
 
 
 __all__ = ["gathered_shape", "one_of_shape", "padded_convolution", "part_of_shape"]

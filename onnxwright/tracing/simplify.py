@@ -252,10 +252,10 @@ def _transpose(s: Site) -> GraphValue | None:
 
 
 def _perm(perm: Any, rank: int) -> list[int]:
-    made = list(range(rank))[::-1] if perm is None else list(perm)
-    if sorted(made) != list(range(rank)):
+    axes = list(range(rank))[::-1] if perm is None else list(perm)
+    if sorted(axes) != list(range(rank)):
         raise UnknownError
-    return made
+    return axes
 
 
 def _slice(s: Site) -> GraphValue | None:
@@ -352,10 +352,10 @@ def _split(s: Site) -> GraphValue | None:
 
 
 def _sequence_at(s: Site) -> GraphValue | None:
-    made = s.b.made_by(s.inputs[0], "SequenceConstruct")
-    if made is None or s.call.known[1] is None:
+    sequence = s.b.made_by(s.inputs[0], "SequenceConstruct")
+    if sequence is None or s.call.known[1] is None:
         return None
-    return s.b.value_of(made.inputs[axis_in(int(s.call.known[1].item()), len(made.inputs))])
+    return s.b.value_of(sequence.inputs[axis_in(int(s.call.known[1].item()), len(sequence.inputs))])
 
 
 _RULES: Mapping[str, Rule] = {

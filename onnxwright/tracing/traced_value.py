@@ -33,8 +33,8 @@ class TracedValue(GraphValue):
     @property
     def constant(self) -> np.ndarray[Any, Any] | None:
         """The array it is known to hold; that of a weight too, by which nothing is simplified."""
-        found = self.backend.constant_value(self)
-        return found if found is not None else self.backend.weight_value(self)  # type: ignore[no-any-return]
+        array = self.backend.constant_value(self)
+        return array if array is not None else self.backend.weight_value(self)  # type: ignore[no-any-return]
 
     def _known(self, what: str) -> Any:
         array = self.constant

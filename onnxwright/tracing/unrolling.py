@@ -100,10 +100,10 @@ def known_scan(
     graph, scanned = body.as_graph(), count.as_int()
     if any(v is None for v in inputs) or len(graph.inputs) != len(inputs):
         return None
-    made = len(graph.outputs) - (len(inputs) - scanned)
+    collected = len(graph.outputs) - (len(inputs) - scanned)
     inner, outer = (
         _axes(node, name, n)
-        for name, n in (("scan_input_axes", scanned), ("scan_output_axes", made))
+        for name, n in (("scan_input_axes", scanned), ("scan_output_axes", collected))
     )
     for value, axis in zip(inputs[len(inputs) - scanned :], inner, strict=True):
         shape = None if value is None else value.shape
@@ -192,11 +192,11 @@ def scanned_once(
         _with_axis(b, "Squeeze", v, a) for v, a in zip(values[states:], inner_axes, strict=True)
     ]
     inner = {**env, **dict(zip(graph.inputs, [*values[:states], *slices], strict=True))}
-    made = replay.run(graph, list(graph.outputs), inner)
+    results = replay.run(graph, list(graph.outputs), inner)
     rows = [
-        _with_axis(b, "Unsqueeze", v, a) for v, a in zip(made[states:], outer_axes, strict=True)
+        _with_axis(b, "Unsqueeze", v, a) for v, a in zip(results[states:], outer_axes, strict=True)
     ]
-    return [*made[:states], *rows]
+    return [*results[:states], *rows]
 
 
 def _with_axis(b: GraphBackend, name: str, value: Any, axis: int) -> Any:
@@ -256,7 +256,7 @@ def _is_free(node: ir.Node) -> bool:
 def _free_values(graph: ir.Graph) -> list[ir.Value]:
     """The values from around that a body reads."""
     made = {*graph.inputs, *graph.initializers.values()}
-    found: dict[ir.Value, None] = {}
+    values: dict[ir.Value, None] = {}
     inside = [graph]
     while inside:
         one = inside.pop()
@@ -265,11 +265,11 @@ def _free_values(graph: ir.Graph) -> list[ir.Value]:
             made.update(node.outputs)
             inside += subgraphs(node)
     for node in all_nodes(graph):
-        found.update(dict.fromkeys(v for v in node.inputs if v is not None and v not in made))
+        values.update(dict.fromkeys(v for v in node.inputs if v is not None and v not in made))
         for inner in subgraphs(node):
-            found.update(dict.fromkeys(v for v in inner.outputs if v not in made))
-    found.update(dict.fromkeys(v for v in graph.outputs if v not in made))
-    return list(found)
+            values.update(dict.fromkeys(v for v in inner.outputs if v not in made))
+    values.update(dict.fromkeys(v for v in graph.outputs if v not in made))
+    return list(values)
 
 
 def _left(aside: GraphBackend, values: Sequence[GraphValue]) -> tuple[int, int]:

@@ -262,10 +262,12 @@ class _Reader:
         if origin is typing.Annotated:
             return self.read_annotated(ann, args)
         if origin is Union or origin is types.UnionType:
-            given = [arg for arg in args if arg is not type(None)]
-            if not given:
+            members = [arg for arg in args if arg is not type(None)]
+            if not members:
                 self.bad(ann)
-            return self.union([self.read(arg) for arg in given], optional=len(given) < len(args))
+            return self.union(
+                [self.read(arg) for arg in members], optional=len(members) < len(args)
+            )
         if origin is typing.Literal:
             return self.read_literal(ann, args)
         if origin is typing.Final or origin is typing.ClassVar:

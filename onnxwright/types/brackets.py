@@ -73,17 +73,17 @@ class TensorMeta(type):
             return cls
         # NOTE: 1 == True and 1 == 1.0, but only ints get this far.
         cache: dict[ShapeTuple, TensorMeta] = cls.__dict__.get("_by_shape") or {}
-        made = cache.get(shape)
-        if made is None:
+        annotated = cache.get(shape)
+        if annotated is None:
             inside = ", ".join(repr(d) for d in shape) if shape else "()"
-            made = TensorMeta(
+            annotated = TensorMeta(
                 f"{cls.__name__}[{inside}]",
                 (cls,),
                 {"shape": shape, "_takes_shape": False, "__module__": cls.__module__},
             )
-            cache[shape] = made
+            cache[shape] = annotated
             type.__setattr__(cls, "_by_shape", cache)
-        return made
+        return annotated
 
     def __repr__(cls) -> str:
         return cls.__name__

@@ -33,10 +33,10 @@ def cached_by_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]
     @functools.wraps(function)
     def cached(code: CodeType) -> T:
         key = id(code)
-        found = known.get(key)
-        if found is None or found[0]() is not code:
-            found = known[key] = (ref(code, lambda _: known.pop(key, None)), function(code))
-        return found[1]
+        value = known.get(key)
+        if value is None or value[0]() is not code:
+            value = known[key] = (ref(code, lambda _: known.pop(key, None)), function(code))
+        return value[1]
 
     return cached
 

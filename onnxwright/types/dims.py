@@ -326,8 +326,8 @@ def solve(dim: Dim, number: int) -> dict[str, int] | None:
     ((atom, power),), factor = rest[0]
     if power != 1 or atom.kind != "name" or (number - offset) % factor:
         return None
-    found = (number - offset) // factor
-    return {atom.args[0]: found} if found >= 0 else None
+    size = (number - offset) // factor
+    return {atom.args[0]: size} if size >= 0 else None
 
 
 __all__ = [

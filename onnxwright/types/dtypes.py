@@ -73,12 +73,12 @@ class DType(enum.IntEnum):
     @property
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype; strings are `object`, the small types are those of `ml_dtypes`."""
-        known = _NUMPY.get(self)
-        if known is None:
+        numpy_type = _NUMPY.get(self)
+        if numpy_type is None:
             import ml_dtypes
 
-            known = _NUMPY[self] = np.dtype(getattr(ml_dtypes, _TABLE[self].numpy_name))
-        return known
+            numpy_type = _NUMPY[self] = np.dtype(getattr(ml_dtypes, _TABLE[self].numpy_name))
+        return numpy_type
 
     @property
     def bits(self) -> int:
@@ -177,10 +177,10 @@ class DType(enum.IntEnum):
             <DType.INT64: 7>
         """
         inner = name[7:-1] if name.startswith("tensor(") and name.endswith(")") else name
-        found = _BY_ONNX_NAME.get(inner)
-        if found is None:
+        dtype = _BY_ONNX_NAME.get(inner)
+        if dtype is None:
             fail(NoOnnxElementType(dtype=name))
-        return found
+        return dtype
 
 
 _TABLE: dict[DType, _Facts] = {

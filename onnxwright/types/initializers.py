@@ -58,8 +58,8 @@ class External:
         mode: Any = "r"
         if 0 in self.shape:
             return np.zeros(self.shape, kind.numpy)
-        made: Array = np.memmap(path, kind.numpy, mode, self.offset or 0, self.shape)
-        return made
+        memory_map: Array = np.memmap(path, kind.numpy, mode, self.offset or 0, self.shape)
+        return memory_map
 
 
 def unpack_bits(raw: Array, bits: int, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -67,8 +67,8 @@ def unpack_bits(raw: Array, bits: int, shape: tuple[int, ...], dtype: Any) -> Ar
     per = 8 // bits
     parts = [(raw >> (bits * n)) & ((1 << bits) - 1) for n in range(per)]
     flat = np.stack(parts, axis=-1).reshape(-1)[: int(np.prod(shape))]
-    made: Array = flat.astype(np.uint8).view(dtype).reshape(shape)
-    return made
+    unpacked: Array = flat.astype(np.uint8).view(dtype).reshape(shape)
+    return unpacked
 
 
 def _inside(folder: Path, location: str) -> Path:
@@ -137,12 +137,12 @@ def initializer(
     """
     outside = array if isinstance(array, External) else None
     held = outside.array() if outside is not None else np.asarray(array)
-    made = held.view(Initializer)
-    made.onnx_name = name
-    made.doc_string = doc_string
-    made.external = outside
-    made.sparse = sparse
-    return made
+    view = held.view(Initializer)
+    view.onnx_name = name
+    view.doc_string = doc_string
+    view.external = outside
+    view.sparse = sparse
+    return view
 
 
 __all__ = ["External", "Initializer", "initializer", "unpack_bits"]

@@ -414,15 +414,15 @@ def _substitute_atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
 
 def names(p: Poly) -> dict[str, None]:
     """The names in a polynomial, in order of appearance."""
-    found: dict[str, None] = {}
+    variables: dict[str, None] = {}
     for monomial, _ in p:
         for atom, _ in monomial:
             if atom.kind == "name":
-                found[atom.args[0]] = None
+                variables[atom.args[0]] = None
             else:
                 for inner in atom.args:
-                    found.update(names(inner))
-    return found
+                    variables.update(names(inner))
+    return variables
 
 
 __all__ = [

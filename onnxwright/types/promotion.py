@@ -136,11 +136,11 @@ def result_type(operands: Iterable[Operand]) -> DType:
         >>> result_type([(DType.FLOAT16, "tensor"), (DType.DOUBLE, "zerodim")]).name
         'FLOAT16'
     """
-    found: dict[str, DType | None] = {"tensor": None, "zerodim": None, "number": None}
+    dtypes: dict[str, DType | None] = {"tensor": None, "zerodim": None, "number": None}
     for dtype, strength in operands:
-        before = found[strength]
-        found[strength] = dtype if before is None else promote_types(before, dtype)
-    result = _combine(found["tensor"], _combine(found["zerodim"], found["number"]))
+        before = dtypes[strength]
+        dtypes[strength] = dtype if before is None else promote_types(before, dtype)
+    result = _combine(dtypes["tensor"], _combine(dtypes["zerodim"], dtypes["number"]))
     if result is None:
         raise ValueError("no operand has a type")
     return result

@@ -82,10 +82,10 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
         >>> broadcast(("min(64, N)",), ("N",))
         ('N',)
     """
-    known = tuple(s for s in shapes if s is not None)
-    if len(known) != len(shapes):
+    known_shapes = tuple(s for s in shapes if s is not None)
+    if len(known_shapes) != len(shapes):
         return None
-    result, fine = _broadcast(known)
+    result, fine = _broadcast(known_shapes)
     return result if fine else None
 
 

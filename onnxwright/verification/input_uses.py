@@ -124,14 +124,14 @@ class Graph:
 
     def with_known_sizes(self, name: str, shape: Sequence[Any]) -> tuple[Any, ...]:
         """A shape with the sizes that the weights beside an input ask for; names are noted."""
-        made = list(shape)
+        dims = list(shape)
         for node, place in self.readers.get(name, ()):
-            for axis, size in self._asked(node, place, len(made)):
-                if not isinstance(made[axis], int):
-                    if isinstance(made[axis], str):
-                        self.sizes.setdefault(made[axis], size)
-                    made[axis] = size
-        return tuple(made)
+            for axis, size in self._asked(node, place, len(dims)):
+                if not isinstance(dims[axis], int):
+                    if isinstance(dims[axis], str):
+                        self.sizes.setdefault(dims[axis], size)
+                    dims[axis] = size
+        return tuple(dims)
 
     def _asked(self, node: onnx.NodeProto, place: int, rank: int) -> Iterator[tuple[int, int]]:
         """The axes of an input whose sizes a node's weight says, and these."""
@@ -165,7 +165,7 @@ def limits_of(graph: Graph, name: str, size: Callable[[Any], int]) -> Limits:
     Returns:
         The limits.
     """
-    found = Limits()
+    limits = Limits()
     waiting, seen = [(name, 0.0)], {name}
     while waiting:
         value, shift = waiting.pop()
@@ -175,7 +175,7 @@ def limits_of(graph: Graph, name: str, size: Callable[[Any], int]) -> Limits:
                 return asked
             if asked is not None:
                 low, high, whole = asked
-                found = found.within(low - shift, high - shift, whole=whole)
+                limits = limits.within(low - shift, high - shift, whole=whole)
             offset = _offset(graph, node, place)
             if offset is None and place not in _MOVES.get(node.op_type, ()):
                 continue
@@ -183,7 +183,7 @@ def limits_of(graph: Graph, name: str, size: Callable[[Any], int]) -> Limits:
                 if result not in seen:
                     seen.add(result)
                     waiting.append((result, shift + (offset or 0.0)))
-    return found
+    return limits
 
 
 def _offset(graph: Graph, node: onnx.NodeProto, place: int) -> float | None:
@@ -224,8 +224,8 @@ def _asked_of(
     if kind in ("LSTM", "GRU", "RNN") and place == 4:
         shape = graph.shapes.get(node.input[0])
         return (1.0, float(size(shape[0])), True) if shape else (1.0, 1.0, True)
-    given = _NUMBERS.get((kind, place))
-    return None if given is None else (*given, False)
+    limits = _NUMBERS.get((kind, place))
+    return None if limits is None else (*limits, False)
 
 
 def _indexed(
@@ -262,10 +262,10 @@ def _indexed(
 
 
 def _number(graph: Graph, name: str) -> float | None:
-    found = graph.constants.get(name)
-    if found is None or found.size != 1 or found.dtype.kind not in "iuf":
+    array = graph.constants.get(name)
+    if array is None or array.size != 1 or array.dtype.kind not in "iuf":
         return None
-    return float(found.reshape(-1)[0])
+    return float(array.reshape(-1)[0])
 
 
 def attribute_of(node: onnx.NodeProto, name: str, default: Any) -> Any:
@@ -284,22 +284,22 @@ def _dim(d: Any) -> Any:
 
 def _light(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of a model without the numbers of its large weights."""
-    made = onnx.ModelProto(ir_version=model.ir_version)
-    made.opset_import.extend(model.opset_import)
-    made.functions.extend(model.functions)
+    light = onnx.ModelProto(ir_version=model.ir_version)
+    light.opset_import.extend(model.opset_import)
+    light.functions.extend(model.functions)
     graph = model.graph
-    made.graph.name = graph.name or "graph"
-    made.graph.node.extend(graph.node)
+    light.graph.name = graph.name or "graph"
+    light.graph.node.extend(graph.node)
     for part in ("input", "output", "value_info"):
-        getattr(made.graph, part).extend(getattr(graph, part))
+        getattr(light.graph, part).extend(getattr(graph, part))
     for tensor in graph.initializer:
         if math.prod(tensor.dims) <= _FEW:
-            made.graph.initializer.append(tensor)
+            light.graph.initializer.append(tensor)
         else:
-            made.graph.initializer.add(
+            light.graph.initializer.add(
                 name=tensor.name, dims=tensor.dims, data_type=tensor.data_type
             )
-    return made
+    return light
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

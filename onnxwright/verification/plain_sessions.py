@@ -61,8 +61,8 @@ class PlainSession:
         Returns:
             The outputs in the order of the model.
         """
-        made: list[Any] = self._session.run(None, dict(feeds))
-        return made
+        outputs: list[Any] = self._session.run(None, dict(feeds))
+        return outputs
 
 
 def _is_computed(model: Any) -> bool:

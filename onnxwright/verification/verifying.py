@@ -170,8 +170,8 @@ def _working(
     a: Any, some: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, Mapping[str, Any], list[Any]]]:
     """Runs with their outputs, without those in which the model does not run."""
-    found = _outputs(a, [given for _, given in some])
-    return [(*run, got) for run, got in zip(some, found, strict=True) if got is not None]
+    outputs = _outputs(a, [given for _, given in some])
+    return [(*run, got) for run, got in zip(some, outputs, strict=True) if got is not None]
 
 
 def _rng(seed: int) -> np.random.Generator:
@@ -235,13 +235,13 @@ def _outputs(model: Any, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any] |
         raise
     except Exception:  # noqa: BLE001 - the runtime raises many kinds
         return [None] * len(feeds)
-    found: list[list[Any] | None] = []
+    outputs: list[list[Any] | None] = []
     for given in feeds:
         try:
-            found.append(session.run(given))
+            outputs.append(session.run(given))
         except Exception:  # noqa: BLE001 - as above
-            found.append(None)
-    return found
+            outputs.append(None)
+    return outputs
 
 
 def _words(a: Any, b: Any, exact: bool) -> str | None:

@@ -76,23 +76,23 @@ def convert_version(
     """
     assert rules.__all__
     source = opened(model)
-    wanted = _wanted(version, domains)
-    made = source.clone()
-    _converted(made, wanted, _assumed(assume))
-    lowered = any(t < source.graph.opset_imports.get(d, t) for d, t in wanted.items())
-    made.ir_version = _ir_version(made, ir_version, lowered=lowered)
-    return returned(made, model, output)
+    targets = _wanted(version, domains)
+    converted = source.clone()
+    _converted(converted, targets, _assumed(assume))
+    lowered = any(t < source.graph.opset_imports.get(d, t) for d, t in targets.items())
+    converted.ir_version = _ir_version(converted, ir_version, lowered=lowered)
+    return returned(converted, model, output)
 
 
 def _assumed(assume: Collection[str]) -> Collection[str]:
-    given = [assume] if isinstance(assume, str) else list(assume)
-    unknown = [name for name in given if name not in ASSUMPTIONS]
+    assumptions = [assume] if isinstance(assume, str) else list(assume)
+    unknown = [name for name in assumptions if name not in ASSUMPTIONS]
     if unknown:
         fail(messages.ModelNotConvertible(
             reason=f"{unknown[0]!r} cannot be assumed",
             advice=f"`assume` may hold {', '.join(map(repr, ASSUMPTIONS))}",
         ))  # fmt: skip
-    return given
+    return assumptions
 
 
 def convert_in_place(model: ir.Model, version: int, assume: Collection[str] = ()) -> None:

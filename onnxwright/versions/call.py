@@ -153,12 +153,12 @@ class Call:
 
     def dtype(self, n: int) -> DType:
         """The element type of input `n`."""
-        found = self.input(n).dtype
-        if found is None:
+        element_type = self.input(n).dtype
+        if element_type is None:
             raise Refused(
                 f"the element type of its input `{self._input_name(n)}` is not known", _TYPES
             )
-        return found
+        return element_type
 
     def shape(self, n: int) -> Shape:
         """The shape of input `n`, whose rank must be known."""
@@ -179,19 +179,19 @@ class Call:
         """
         if not self.has(n):
             return None
-        found = self.constants(n)
-        if found is None:
+        array = self.constants(n)
+        if array is None:
             raise Refused(
                 f"its input `{self._input_name(n)}` is computed when the model runs; the older "
                 "version takes it as an attribute",
                 "make it a constant: fix the shapes it is computed from, and fold constants",
             )
-        return found
+        return array
 
     def ints(self, n: int) -> list[int] | None:
         """Input `n` as a list of numbers, None where it is absent."""
-        found = self.constant(n)
-        return None if found is None else [int(v) for v in found.ravel()]
+        array = self.constant(n)
+        return None if array is None else [int(v) for v in array.ravel()]
 
     # -- attributes --------------------------------------------------------------------------------
 
@@ -249,13 +249,13 @@ class Call:
         while given and given[-1] is None:
             given.pop()
         attrs = self.attributes if attributes is None else attributes
-        made: Any = op.backend.emit(op.opset[name or self.name], given, attrs, self.count)
-        return list(made)
+        results: Any = op.backend.emit(op.opset[name or self.name], given, attrs, self.count)
+        return list(results)
 
     def int64(self, op: Ops, values: int | Sequence[int]) -> GraphValue:
         """A constant of INT64."""
-        made: GraphValue = op.constant(np.array(values, dtype=np.int64))
-        return made
+        constant: GraphValue = op.constant(np.array(values, dtype=np.int64))
+        return constant
 
 
 _TYPES = "run shape inference on the model, or declare the types of its inputs"

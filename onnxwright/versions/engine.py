@@ -125,15 +125,15 @@ class Conversion:
     def _replace_deprecated(self, unit: Holder, version: int) -> None:
         """Replace operators that the imported version deprecates by what took their place."""
         for node in self._own_nodes(unit):
-            found = registry.signature(self.domain, node.op_type, version)
-            if found is None or not found.deprecated:
+            signature = registry.signature(self.domain, node.op_type, version)
+            if signature is None or not signature.deprecated:
                 continue
-            since = found.since_version
+            since = signature.since_version
             before = registry.signature(self.domain, node.op_type, since - 1)
             if before is None or (self.domain, node.op_type, since) not in UP:
                 continue  # written out where it is left in the result
             there = set(all_nodes(unit))
-            self._guarded(node, self._upgrade, before, found, since)
+            self._guarded(node, self._upgrade, before, signature, since)
             for step in range(since, version):
                 changing = self._changes(step, step + 1)
                 for new in list(all_nodes(unit)):
@@ -148,12 +148,12 @@ class Conversion:
         for node in self._own_nodes(unit):
             if node in self._refused:
                 continue
-            found = registry.signature(self.domain, node.op_type, self.target)
-            if found is None:
+            signature = registry.signature(self.domain, node.op_type, self.target)
+            if signature is None:
                 reason = f"version {self.target} of its opset has no such operator"
                 self._refuse(node, Refused(reason, _UNKNOWN))
-            elif found.deprecated:
-                self._guarded(node, self._expand, found, self.target, self.target)
+            elif signature.deprecated:
+                self._guarded(node, self._expand, signature, self.target, self.target)
             elif self._is_constant_without_type(node, unit):
                 reason = f"version {self.target} has constants of floating-point types alone"
                 self._refuse(node, Refused(reason, "inline the function"))
@@ -274,20 +274,20 @@ class Conversion:
                 return
             op = Ops(snippet.backend, Opset(self.domain, source - 1))
             inputs = cast_inputs(op, call, there, types)
-            made = cast_outputs(op, call.same(op, inputs, attributes), there, types)
+            results = cast_outputs(op, call.same(op, inputs, attributes), there, types)
         except Refused:
             if not has_body(call):
                 raise
             self._expand(node, here, source, source - 1)
             return
-        self._put(node, snippet, list(made), list(call.used))
+        self._put(node, snippet, list(results), list(call.used))
 
     def _expand(self, node: ir.Node, here: OpSignature, source: int, target: int) -> None:
         """The function body of an operator, itself converted on."""
         call, snippet = self._call(node, here, source)
-        made = self._put(node, snippet, expand(call), list(call.used))
+        replacement = self._put(node, snippet, expand(call), list(call.used))
         changing = self._changes(source, target)
-        for new in list(all_nodes(made)):
+        for new in list(all_nodes(replacement)):
             if new.op_type in changing and new.domain == self.domain:
                 self._node(new, source, target)
 
@@ -298,7 +298,7 @@ class Conversion:
         call, snippet = self._call(node, here, target)
         opset = Opset(self.domain, target)
         try:
-            found: Any = adapter(Ops(snippet.backend, opset), call)
+            result: Any = adapter(Ops(snippet.backend, opset), call)
         except OnnxwrightError:
             there = registry.signature(self.domain, node.op_type, target)
             if there is None or target > source:
@@ -310,15 +310,15 @@ class Conversion:
             if not types:
                 raise
             call.inputs = cast_inputs(op, call, there, types)
-            found = adapter(op, call)
-            if found is not KEEP and found is not BY_BODY:
-                found = cast_outputs(op, listed(found), there, types)
-        if found is KEEP:
+            result = adapter(op, call)
+            if result is not KEEP and result is not BY_BODY:
+                result = cast_outputs(op, listed(result), there, types)
+        if result is KEEP:
             return False
-        if found is BY_BODY:
+        if result is BY_BODY:
             self._expand(node, here, source, target)
             return True
-        self._put(node, snippet, listed(found), list(call.used))
+        self._put(node, snippet, listed(result), list(call.used))
         return True
 
     def _known_types(self) -> ValueTypes:
@@ -346,8 +346,8 @@ class Conversion:
 
     def _default(self) -> int:
         """The version of the default domain for nodes that replace those of another domain."""
-        found = self._imports.get("") or self.model.graph.opset_imports.get("")
-        return found or _WITHOUT_DEFAULT
+        version = self._imports.get("") or self.model.graph.opset_imports.get("")
+        return version or _WITHOUT_DEFAULT
 
     def _put(
         self,
@@ -357,15 +357,15 @@ class Conversion:
         used: list[bool],
     ) -> list[ir.Node]:
         results += [None] * (len(used) - len(results))
-        wanted = [r if u else None for r, u in zip(results, used)]
-        for n, (result, needed) in enumerate(zip(wanted, used)):
+        used_results = [r if u else None for r, u in zip(results, used)]
+        for n, (result, needed) in enumerate(zip(used_results, used)):
             if needed and result is None:
                 raise Refused(f"its output {n} cannot be computed there")
         self.converted += 1
-        made = snippet.replace(node, wanted)
-        if self.domain and any(not n.domain for n in all_nodes(made)):
+        nodes = snippet.replace(node, used_results)
+        if self.domain and any(not n.domain for n in all_nodes(nodes)):
             self._imports.setdefault("", self._default())
-        return made
+        return nodes
 
     # -- problems ----------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
     Raises:
         Refused: no type gives the same results.
     """
-    found: dict[str, tuple[DType, DType]] = {}
+    types: dict[str, tuple[DType, DType]] = {}
     for n, value in enumerate(call.inputs):
         if value is None or not there.inputs:
             continue
@@ -121,8 +121,8 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
         wider = _wider(call.name, dtype, param)
         if wider is None:
             raise Refused(f"the older version takes no {dtype.name} as `{param.name}`")
-        found[param.type_str] = (dtype, wider)
-    return found
+        types[param.type_str] = (dtype, wider)
+    return types
 
 
 def _allows(kind: Any, param: InputParam) -> bool:

@@ -38,10 +38,10 @@ def expand(call: Call) -> list[GraphValue | None]:
     """
     proto = _body(call)
     outputs = list(proto.output)
-    made = {name for node in proto.node for name in node.output} | set(proto.input)
+    names_inside = {name for node in proto.node for name in node.output} | set(proto.input)
     # The bodies of some operators leave out what the call does not ask for.
     del proto.output[:]
-    proto.output.extend(name for name in outputs if name in made)
+    proto.output.extend(name for name in outputs if name in names_inside)
     try:
         function: Any = ir.from_proto(proto)
     except ValueError as error:
@@ -60,7 +60,7 @@ def expand(call: Call) -> list[GraphValue | None]:
     inputs = [*call.inputs, *([None] * missing)]
     values = {n: v.value if isinstance(v, ir.Attr) else v for n, v in given.items()}
     results = iter(call_function(call.backend, function, inputs, values))
-    return [next(results) if name in made else None for name in outputs][: call.count]
+    return [next(results) if name in names_inside else None for name in outputs][: call.count]
 
 
 def _names(proto: onnx.FunctionProto) -> set[str]:

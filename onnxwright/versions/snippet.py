@@ -73,8 +73,8 @@ class Snippet:
             finals.append(value)
         kept = [v for v in finals if v is not None]
         recorder.remove_dead(recorder.scope.nodes, kept)
-        made = [*self._constants(), *recorder.scope.nodes]
-        _describe(made, node, recorder.names)
+        nodes_of_snippet = [*self._constants(), *recorder.scope.nodes]
+        _describe(nodes_of_snippet, node, recorder.names)
         for value, info in recorder.values.items():
             self._types.set(value, info.type)
             if info.const_value is not None:
@@ -91,14 +91,14 @@ class Snippet:
         for name in (v.name for v in old if v.name):
             recorder.names.release(name)
             recorder.names.unique(name)
-        reused = {g for n in all_nodes(made) for g in subgraphs(n)}
-        ir.convenience.replace_nodes_and_values(graph, node, [], made, old, kept)
+        reused = {g for n in all_nodes(nodes_of_snippet) for g in subgraphs(n)}
+        ir.convenience.replace_nodes_and_values(graph, node, [], nodes_of_snippet, old, kept)
         if any(g not in reused for g in subgraphs(node)):
             detach(node)
         read = [v for v in node.inputs if v is not None]
         graph.remove([node], safe=True)
         _remove_unread_constants(read)
-        return made
+        return nodes_of_snippet
 
     def _constants(self) -> list[ir.Node]:
         """Constants that are read as Constant nodes: right in graphs, bodies and functions."""
@@ -107,14 +107,14 @@ class Snippet:
             backend.pool.name(value)
             attr = ir.Attr("value", ir.AttributeType.TENSOR, backend.pool.as_tensor(value))
             node = ir.Node("", "Constant", [], [attr], num_outputs=1)
-            made = node.outputs[0]
-            made.name, made.type, made.shape = value.name, value.type, value.shape
-            info, array = backend.recorder.info(made), backend.recorder.const_value(value)
+            constant = node.outputs[0]
+            constant.name, constant.type, constant.shape = value.name, value.type, value.shape
+            info, array = backend.recorder.info(constant), backend.recorder.const_value(value)
             info.type = backend.recorder.type_of(value)
             if array is not None and array.dtype.kind == "i" and array.ndim <= 1:
                 info.const_value = array
             for user, n in list(value.uses()):
-                user.replace_input_with(n, made)
+                user.replace_input_with(n, constant)
             nodes.append(node)
         return nodes
 

@@ -28,15 +28,15 @@ Identifier = tuple[str, str, str]
 
 def attribute_values(node: ir.Node) -> dict[str, Any]:
     """The attributes of a node as Python values; graphs and types as onnx_ir attributes."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for attr in node.attributes.values():
         if attr.is_ref():
-            found[attr.name] = adapters.reference(attr)
+            values[attr.name] = adapters.reference(attr)
         elif attr.type in _SIMPLE:
-            found[attr.name] = attr.value
+            values[attr.name] = attr.value
         else:
-            found[attr.name] = attr
-    return found
+            values[attr.name] = attr
+    return values
 
 
 _SIMPLE = frozenset(
@@ -47,14 +47,14 @@ _SIMPLE = frozenset(
 
 def declared_type(value: ir.Value) -> OnnxType | None:
     """The type that a model declares for a value."""
-    made = value.type
-    if made is None:
+    kind = value.type
+    if kind is None:
         tensor = value.const_value
         if tensor is None:
             return None
         return TensorType(DType(int(tensor.dtype)), _shape(tensor.shape))
-    if type(made) is ir.TensorType:
-        return TensorType(_dtype(made.dtype), _shape(value.shape))
+    if type(kind) is ir.TensorType:
+        return TensorType(_dtype(kind.dtype), _shape(value.shape))
     return kind_of(value)
 
 
@@ -211,13 +211,13 @@ class ValueTypes:
             self._nodes(function, function.opset_imports)
         finally:
             self._active.discard(name)
-        made = [self.kind(v) for v in function.outputs]
+        kinds = [self.kind(v) for v in function.outputs]
         if not first:
             for value in values:
                 self.types[value] = _common(before[value], self.types.get(value))
                 self.dims.pop(value, None)
-        self._calls[key] = made
-        return made
+        self._calls[key] = kinds
+        return kinds
 
     def _bodies(self, node: ir.Node, imports: Mapping[str, int]) -> None:
         for attr in node.attributes.values():
@@ -251,14 +251,14 @@ class ValueTypes:
 
     def _control_flow(self, node: ir.Node) -> list[OnnxType | None]:
         bodies = [a.as_graph() for a in node.attributes.values() if a.type is _GRAPH]
-        made = [[self.kind(v) for v in g.outputs] for g in bodies]
+        kinds_of_graphs = [[self.kind(v) for v in g.outputs] for g in bodies]
         if node.op_type == "If":
-            whole = [m for m in made if len(m) == len(node.outputs)]
-            found = whole[0] if whole else []
+            whole = [m for m in kinds_of_graphs if len(m) == len(node.outputs)]
+            kinds = whole[0] if whole else []
             for other in whole[1:]:
-                found = [_common(a, b) for a, b in zip(found, other, strict=True)]
-            return found
-        results = made[0][1:] if node.op_type == "Loop" else made[0]
+                kinds = [_common(a, b) for a, b in zip(kinds, other, strict=True)]
+            return kinds
+        results = kinds_of_graphs[0][1:] if node.op_type == "Loop" else kinds_of_graphs[0]
         return [TensorType(k.dtype) if isinstance(k, TensorType) else k for k in results]
 
 
@@ -278,10 +278,10 @@ def _is_small(d: Dim) -> bool:
 
 
 def _values(function: ir.Function) -> list[ir.Value]:
-    found = list(function.inputs)
+    values = list(function.inputs)
     for node in function.all_nodes():
-        found += node.outputs
-    return found
+        values += node.outputs
+    return values
 
 
 def _merged(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:

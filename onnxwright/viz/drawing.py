@@ -88,9 +88,9 @@ class _Scene:
         key = self.key()
         title = short(title, 90)
         self.titles[key] = (title, css)
-        made = Group(key, len(title) * _CHARACTER + _PAD, _LINE)
-        around.groups.append(made)
-        return made
+        placed = Group(key, len(title) * _CHARACTER + _PAD, _LINE)
+        around.groups.append(placed)
+        return placed
 
 
 def draw(view: View, sources: Sources = None) -> str:

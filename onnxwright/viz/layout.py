@@ -131,17 +131,17 @@ def _whole(root: Group, lines: Sequence[tuple[int, int]], *, many: bool = False)
 
 def _apart(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
     """Groups beside each other, each in bands below each other."""
-    found = Placed(0, 0, {}, {}, [[] for _ in lines])
+    placed = Placed(0, 0, {}, {}, [[] for _ in lines])
     width = height = 0.0
     tops = [*root.groups, *([Group(0, 0, 0, root.boxes)] if root.boxes else [])]
     for group in tops:
-        wide, high = _banded(group, lines, found, width)
+        wide, high = _banded(group, lines, placed, width)
         width, height = width + wide + _GAP, max(height, high)
-    boxes = found.boxes
+    boxes = placed.boxes
     for number, (source, target) in enumerate(lines):
-        if not found.lines[number] and source in boxes and target in boxes:
-            found.lines[number] = _across(boxes[source], boxes[target])
-    return Placed(max(width - _GAP, 0), height, found.boxes, found.groups, found.lines)
+        if not placed.lines[number] and source in boxes and target in boxes:
+            placed.lines[number] = _across(boxes[source], boxes[target])
+    return Placed(max(width - _GAP, 0), height, placed.boxes, placed.groups, placed.lines)
 
 
 def _banded(

@@ -43,11 +43,11 @@ def page_data(view: View, sources: Sources, values: Mapping[str, Any]) -> dict[s
         ['x', 'Relu', 'y']
     """
     facts = {clean(name): facts_of(value) for name, value in values.items()}
-    made = []
+    graphs = []
     for block in view.blocks:
         graph = _Graph(block, sources, facts if block is view.main else {})
-        made.append(graph.data())
-    return {"graphs": made}
+        graphs.append(graph.data())
+    return {"graphs": graphs}
 
 
 @dataclass(slots=True)
@@ -104,19 +104,19 @@ class _Graph:
         """A node with graphs of its own: a group with a group for each of them."""
         _, rows = self._described(block, step, scope.weights)
         title = " ".join(filter(None, (step.op, step.name)))
-        made = self._group(group, title, "", "flow", rows)
+        number = self._group(group, title, "", "flow", rows)
         for name, inner in step.blocks:
-            part = self._group(made, name, "", "part", [])
+            part = self._group(number, name, "", "part", [])
             before = len(self.items)
             self._fill(inner, _Scope(part, dict(scope.makers), dict(scope.weights)))
             if len(self.items) == before:
                 self._item(step, part, ["(empty)"], [])
-        return -made - 1
+        return -number - 1
 
     def _item(self, step: Step, group: int, lines: list[str], rows: list[list[str]]) -> int:
         words = [step.op, step.name, *step.inputs, *step.outputs, step.origin, *_module_path(step)]
-        found = any(len(row) > 2 for row in rows)
-        css = css_of(step) + (" bad" if found else "")
+        has_message = any(len(row) > 2 for row in rows)
+        css = css_of(step) + (" bad" if has_message else "")
         return self._add(group, css, lines, rows, " ".join(words))
 
     def _pill(self, block: Block, name: str, word: str, group: int) -> int:
@@ -130,8 +130,8 @@ class _Graph:
         return len(self.items) - 1
 
     def _group(self, around: int, name: str, kind: str, css: str, rows: list[list[str]]) -> int:
-        made = {"p": around, "n": short(name, 60), "t": short(kind, 60), "c": css, "d": rows}
-        self.groups.append(made)
+        entry = {"p": around, "n": short(name, 60), "t": short(kind, 60), "c": css, "d": rows}
+        self.groups.append(entry)
         return len(self.groups) - 1
 
     def _module(self, step: Step, around: int) -> int:
@@ -255,10 +255,10 @@ def _listed(step: Step, key: str) -> list[str]:
     """A list of names in the metadata of a node; empty where there is none."""
     text = next((p.value for p in step.node.metadata_props if p.key == key), "")
     try:
-        found = ast.literal_eval(text) if text else []
+        listed = ast.literal_eval(text) if text else []
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    return [str(name) for name in found] if isinstance(found, (list, tuple)) else []
+    return [str(name) for name in listed] if isinstance(listed, (list, tuple)) else []
 
 
 __all__ = ["page_data"]

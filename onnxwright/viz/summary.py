@@ -111,8 +111,8 @@ class Summary:
         if not self.unknown:
             return decimal(self.flops)
         hint = f" (give sizes to {', '.join(self.free)})" if self.free else ""
-        known = f"{decimal(self.flops)}; " if self.flops else ""
-        return f"{known}{self.unknown} of {len(self.work)} nodes not known{hint}"
+        flops_text = f"{decimal(self.flops)}; " if self.flops else ""
+        return f"{flops_text}{self.unknown} of {len(self.work)} nodes not known{hint}"
 
     def _operators(self) -> str:
         shown = [f"{op} {n}" for op, n in list(self.operators.items())[:_TOP]]
@@ -235,15 +235,15 @@ def _sized(proto: Any, dims: Mapping[str, int]) -> Any:
     """
     if not isinstance(proto, onnx.ModelProto):
         return None
-    made = slim(proto)
+    slimmed = slim(proto)
     if dims:
         # What the model says of other values is said in names; it is found again in numbers.
-        del made.graph.value_info[:]
-        for info in (*made.graph.input, *made.graph.output):
+        del slimmed.graph.value_info[:]
+        for info in (*slimmed.graph.input, *slimmed.graph.output):
             for dim in info.type.tensor_type.shape.dim:
                 if dim.dim_param in dims:
                     dim.dim_value = dims[dim.dim_param]
-    return made
+    return slimmed
 
 
 def _inlined(shown: View, proto: Any) -> View:
@@ -257,26 +257,26 @@ def _inlined(shown: View, proto: Any) -> View:
 
 
 def _work(block: Block, dims: Mapping[str, int]) -> list[NodeWork]:
-    found: list[NodeWork] = []
+    work: list[NodeWork] = []
     for step in block.steps:
         name = step.name or ", ".join(filter(None, step.outputs))
         if not step.blocks:
-            found.append(NodeWork(name, step.op, flops_of(step.node, block.types, dims)))
+            work.append(NodeWork(name, step.op, flops_of(step.node, block.types, dims)))
             continue
         inner = [_work(body, dims) for _, body in step.blocks]
         times = _repeats(block, step.op, step.inputs, step.node)
         if step.op == "If":
             # One of the branches runs: the dearer one is counted.
-            found += max(inner, key=lambda works: sum(w.flops or 0 for w in works))
+            work += max(inner, key=lambda works: sum(w.flops or 0 for w in works))
         else:
             for works in inner:
-                found += [
+                work += [
                     NodeWork(
                         w.name, w.op, w.flops * times if w.flops is not None and times else None
                     )
                     for w in works
                 ]
-    return found
+    return work
 
 
 def _repeats(block: Block, op: str, inputs: tuple[str, ...], node: Any) -> int | None:

@@ -221,17 +221,17 @@ def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
     Returns:
         A copy with types; the model itself where nothing can be inferred.
     """
-    made = slim(proto)
-    return infer_model(made, data_prop=True) or proto
+    slimmed = slim(proto)
+    return infer_model(slimmed, data_prop=True) or proto
 
 
 def slim(proto: onnx.ModelProto, limit: int = 1024) -> onnx.ModelProto:
     """A copy in which initializers of more than `limit` bytes are inputs without data."""
-    made = onnx.ModelProto()
-    made.ir_version = max(proto.ir_version, 4)
-    made.opset_import.extend(proto.opset_import)
-    made.functions.extend(proto.functions)
-    graph = made.graph
+    slimmed = onnx.ModelProto()
+    slimmed.ir_version = max(proto.ir_version, 4)
+    slimmed.opset_import.extend(proto.opset_import)
+    slimmed.functions.extend(proto.functions)
+    graph = slimmed.graph
     graph.name = proto.graph.name or "g"
     graph.node.extend(proto.graph.node)
     graph.input.extend(proto.graph.input)
@@ -244,7 +244,7 @@ def slim(proto: onnx.ModelProto, limit: int = 1024) -> onnx.ModelProto:
         elif tensor.name not in present:
             info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
             graph.input.append(info)
-    return made
+    return slimmed
 
 
 def _key(domain: str, name: str, overload: str = "") -> str:
@@ -261,9 +261,9 @@ def _graph(
     types = dict(around)
     weights = []
     for tensor in graph.initializer:
-        made = weight_of(tensor)
-        weights.append(made)
-        types[made.name] = made.type
+        weight = weight_of(tensor)
+        weights.append(weight)
+        types[weight.name] = weight.type
     for sparse in graph.sparse_initializer:
         inner = weight_of(sparse.values)
         weights.append(inner)
@@ -294,9 +294,9 @@ def _graph(
 def _function(function: onnx.FunctionProto, functions: frozenset[str]) -> Block:
     types: dict[str, OnnxType] = {}
     for info in function.value_info:
-        found = from_type(info.type)
-        if found is not None:
-            types[clean(info.name)] = found
+        kind = from_type(info.type)
+        if kind is not None:
+            types[clean(info.name)] = kind
     attributes = [clean(a) for a in function.attribute]
     attributes += [f"{clean(p.name)}={attribute_text(p)}" for p in function.attribute_proto]
     return Block(
@@ -348,14 +348,14 @@ def weight_of(tensor: onnx.TensorProto) -> Weight:
     """What is to be shown of a tensor that the model holds."""
     kind = TensorType(_dtype(tensor.data_type), tuple(tensor.dims))
     external = tensor.data_location == onnx.TensorProto.EXTERNAL
-    made = Weight(clean(tensor.name), kind, 0, external, "")
-    count = made.count
+    weight = Weight(clean(tensor.name), kind, 0, external, "")
+    count = weight.count
     if kind.dtype is DType.STRING:
         nbytes = sum(map(len, tensor.string_data))
     else:
         nbytes = (count * kind.dtype.bits + 7) // 8 if kind.dtype is not None else 0
     preview = "" if external else tensor_preview(tensor, count)
-    return Weight(made.name, kind, nbytes, external, preview)
+    return Weight(weight.name, kind, nbytes, external, preview)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import traceback
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
@@ -41,7 +40,6 @@ SOURCE = """\
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unset(Diagnostic):
     """A message of the tests."""
 

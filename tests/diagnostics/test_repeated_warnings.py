@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import warnings
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
@@ -17,7 +16,6 @@ from onnxwright.errors import OnnxwrightWarning
 _FILE = "<a repeated warning>"
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Noted(Diagnostic):
     title: ClassVar[str] = "noted {what}"
     severity: ClassVar[str] = "warning"

@@ -174,10 +174,10 @@ def widen_small(op: Op, x: T) -> T:
 
 def _matmul(op: Op, a: Value, b: Value) -> Value:
     a, b = widen_small(op, a), widen_small(op, b)
-    found = _turned(op, a) if b.rank == 1 and a.rank > 1 else None
-    if found is None:
+    product = _turned(op, a) if b.rank == 1 and a.rank > 1 else None
+    if product is None:
         return op.MatMul(a, b)
-    backend, turned = found
+    backend, turned = product
     # ONNX Runtime (1.31) fuses the Transpose with the product, and then takes the matrix for one
     # that is not turned if the other operand is a vector.
     node = backend.made_by(a, "Transpose")

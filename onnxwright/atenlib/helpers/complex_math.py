@@ -255,12 +255,12 @@ def sigmoid(op: Op, z: Complex) -> Complex:
 def power(op: Op, a: Complex, b: Complex) -> Complex:
     """`a ** b = exp(b log(a))`; a power of zero is zero, `0 ** 0` is one."""
     size = absolute(op, a)
-    found = exp(op, multiply(op, Complex(op.Log(_above(op, size)), angle(op, a)), b))
+    result = exp(op, multiply(op, Complex(op.Log(_above(op, size)), angle(op, a)), b))
     zero = op.Equal(size, 0.0)
     at_zero = op.And(op.Equal(b.real, 0.0), op.Equal(b.imag, 0.0))
     one = op.Cast(at_zero, to=size.onnx_dtype)
     nothing = op.constant(np.array(0.0, size.onnx_dtype.numpy))
-    return Complex(op.Where(zero, one, found.real), op.Where(zero, nothing, found.imag))
+    return Complex(op.Where(zero, one, result.real), op.Where(zero, nothing, result.imag))
 
 
 def _above(op: Op, x: Value) -> Value:

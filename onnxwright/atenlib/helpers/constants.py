@@ -137,8 +137,8 @@ def _filled(op: Op, shape: Value, filling: Number | Value, dtype: DType) -> Valu
 
 def shape_vector(op: Op, x: Value) -> Value:
     """The shape as an INT64 value of rank 1; a constant where it is known."""
-    known = [d for d in x.shape if isinstance(d, int)]
-    return vector(op, known) if len(known) == x.rank else op.Shape(x)
+    numbers = [d for d in x.shape if isinstance(d, int)]
+    return vector(op, numbers) if len(numbers) == x.rank else op.Shape(x)
 
 
 def is_small(*sizes: Size) -> bool:
@@ -148,8 +148,8 @@ def is_small(*sizes: Size) -> bool:
         >>> is_small(8, 8), is_small(300, 300)
         (True, False)
     """
-    known = [n for n in sizes if isinstance(n, int)]
-    return len(known) == len(sizes) and math.prod(known) <= _SMALL_TABLE
+    numbers = [n for n in sizes if isinstance(n, int)]
+    return len(numbers) == len(sizes) and math.prod(numbers) <= _SMALL_TABLE
 
 
 def iota(op: Op, n: Size, dtype: DType = DType.INT64) -> Value:

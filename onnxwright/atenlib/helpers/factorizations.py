@@ -51,13 +51,13 @@ def repeat(
 
     def body(i: Any, condition: Value, *given: Any) -> tuple[Any, ...]:
         rest = iter(given)
-        made = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
-        new, stacked = step(i, made)
+        carried_states = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
+        new, stacked = step(i, carried_states)
         again = op.And(condition, True) if going_on is None else going_on(new)
         return (again, *(p for s in new for p in _parts(s)), *stacked)
 
-    found = op.Loop(scalar(op, count, DType.INT64), op.constant(np.array(True)), *flat, body=body)
-    every = list(found) if isinstance(found, (tuple, list)) else [found]
+    results = op.Loop(scalar(op, count, DType.INT64), op.constant(np.array(True)), *flat, body=body)
+    every = list(results) if isinstance(results, (tuple, list)) else [results]
     rest = iter(every[: len(flat)])
     last = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
     return last, every[len(flat) :]

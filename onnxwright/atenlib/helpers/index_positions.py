@@ -62,19 +62,19 @@ def positions_of(op: Op, indices: Sequence[Value | None]) -> list[tuple[int, Any
     Returns:
         Pairs of an axis and an INT64 or INT32 value.
     """
-    found: list[tuple[int, Any]] = []
+    positions: list[tuple[int, Any]] = []
     axis = 0
     for index in indices:
         if index is None:
             axis += 1
         elif is_mask(index):
             rows = nonzero_rows(op, index)
-            found.extend((axis + n, row) for n, row in enumerate(rows))
+            positions.extend((axis + n, row) for n, row in enumerate(rows))
             axis += len(rows)
         else:
-            found.append((axis, index))
+            positions.append((axis, index))
             axis += 1
-    return found
+    return positions
 
 
 def compress(op: Op, x: Value, marks: Value, axis: int | None = None) -> Value:

@@ -43,8 +43,8 @@ def weighted(op: Op, rows: Value, weights: Weights) -> Value:
 
 def weighted_twice(op: Op, rows: Value, weights: Weights, others: Weights) -> tuple[Value, Value]:
     """`weighted` with two lists of weights, by one product."""
-    made = _products(op, rows, [weights, others])
-    return op.Gather(made, 0, axis=-1), op.Gather(made, 1, axis=-1)
+    products = _products(op, rows, [weights, others])
+    return op.Gather(products, 0, axis=-1), op.Gather(products, 1, axis=-1)
 
 
 def _products(op: Op, rows: Value, weights: Sequence[Weights]) -> Value:
@@ -70,5 +70,5 @@ def midpoints(count: int, end: float = math.pi) -> np.ndarray[Any, Any]:
         >>> midpoints(2, 1.0)
         array([0.25, 0.75])
     """
-    made: np.ndarray[Any, Any] = (np.arange(count) + 0.5) * (end / count)
-    return made
+    points: np.ndarray[Any, Any] = (np.arange(count) + 0.5) * (end / count)
+    return points

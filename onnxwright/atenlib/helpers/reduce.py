@@ -64,10 +64,10 @@ def reduce(op: Op, name: str, x: Value, axes: Sequence[int], keepdim: bool = Fal
     over = list(axes) if len(axes) < x.rank else None
     call: OpCall = getattr(op, name)
     if over is None:
-        made = call(x, keepdims=int(keepdim))
+        value = call(x, keepdims=int(keepdim))
     else:
-        made = call(x, op.constant(np.array(over, np.int64)), keepdims=int(keepdim))
-    return cast(op, made, dtype)
+        value = call(x, op.constant(np.array(over, np.int64)), keepdims=int(keepdim))
+    return cast(op, value, dtype)
 
 
 def _over_nothing(op: Op, name: str, x: Value) -> Value:
@@ -97,8 +97,10 @@ def extreme(op: Op, x: Value, axes: Sequence[int], keepdim: bool, largest: bool)
     Returns:
         A value of the type of `x`.
     """
-    found = reduce(op, "ReduceMax" if largest else "ReduceMin", x, axes, keepdim)
+    largest_or_smallest = reduce(op, "ReduceMax" if largest else "ReduceMin", x, axes, keepdim)
     if not x.onnx_dtype.is_float or not axes:
-        return found
+        return largest_or_smallest
     # ONNX does not say what its reductions make of NaN; ONNX Runtime passes over most.
-    return op.Where(nan_anywhere(op, x, axes, keepdim), scalar(op, np.nan, x.onnx_dtype), found)
+    return op.Where(
+        nan_anywhere(op, x, axes, keepdim), scalar(op, np.nan, x.onnx_dtype), largest_or_smallest
+    )

@@ -119,12 +119,12 @@ def _reduced(
         return scatter(x, updates, reduction)
     computed = _COMPUTED.get(dtype, dtype)
     wide, wide_updates = cast(op, x, computed), cast(op, updates, computed)
-    found = scatter(wide, wide_updates, reduction)
+    reduced = scatter(wide, wide_updates, reduction)
     if dtype.is_float and reduction in ("max", "min"):
         marks = [cast(op, op.IsNaN(v), DType.INT32) for v in (wide, wide_updates)]
         lost = cast(op, scatter(marks[0], marks[1], "max"), DType.BOOL)
-        found = op.Where(lost, op.constant(np.array(np.nan, computed.numpy)), found)
-    return cast(op, found, dtype)
+        reduced = op.Where(lost, op.constant(np.array(np.nan, computed.numpy)), reduced)
+    return cast(op, reduced, dtype)
 
 
 def along(op: Op, index: Value, x: Value, axis: int) -> Value:

@@ -95,15 +95,15 @@ def expand_together(op: Op, values: Sequence[Value]) -> list[Value]:
     if len(shapes) == len(values):
         common = [int(n) for n in np.broadcast_shapes(*shapes)]
         return [expand_to(op, v, common) for v in values]
-    found = []
+    expanded = []
     for v in values:
         seen = [v]
         for other in values:
             if not any(_covers(s, other) for s in seen):
                 v = op.Expand(v, op.Shape(other))
                 seen.append(other)
-        found.append(v)
-    return found
+        expanded.append(v)
+    return expanded
 
 
 def _covers(x: Value, other: Value) -> bool:

@@ -50,9 +50,9 @@ def size(op: Op, x: Value, axis: int) -> Size:
     Returns:
         A size.
     """
-    known = x.shape[axis]
-    if isinstance(known, int):
-        return known
+    length = x.shape[axis]
+    if isinstance(length, int):
+        return length
     axis %= x.rank
     return op.Squeeze(op.Shape(x, start=axis, end=axis + 1), [0])
 
@@ -64,9 +64,9 @@ def sizes(op: Op, x: Value) -> list[Size]:
 
 def sizes_with(op: Op, x: Value, axis: int, n: Size) -> list[Size]:
     """The sizes of a value with one of them replaced."""
-    found = sizes(op, x)
-    found[axis] = n
-    return found
+    every = sizes(op, x)
+    every[axis] = n
+    return every
 
 
 def static(shape: Sequence[Dim | Value]) -> TypeGuard[Sequence[int]]:
@@ -95,14 +95,14 @@ def dim_of(n: Size) -> Dim:
     """
     if isinstance(n, int):
         return n
-    known: Dim | Shape = getattr(n, "dims", None)
-    return None if isinstance(known, tuple) else known
+    dim: Dim | Shape = getattr(n, "dims", None)
+    return None if isinstance(dim, tuple) else dim
 
 
 def same_size(n: Size, dim: Dim) -> bool:
     """Whether a size is known to equal a dimension of a shape."""
-    known = dim_of(n)
-    return known is not None and known == dim
+    number = dim_of(n)
+    return number is not None and number == dim
 
 
 def same_shape(x: Value, y: Value) -> bool:
@@ -119,8 +119,8 @@ def is_known_zero(n: Size) -> bool:
 
 def product(op: Op, numbers: Sequence[Size]) -> Size:
     """The product of sizes: an int where all are ints, else a value."""
-    known = math.prod(n for n in numbers if isinstance(n, int))
-    result: Size = known
+    number = math.prod(n for n in numbers if isinstance(n, int))
+    result: Size = number
     for n in numbers:
         if not isinstance(n, int):
             n = scalar(op, n, DType.INT64)
@@ -135,17 +135,17 @@ def numel(op: Op, x: Value) -> Size:
 
 def count_along(op: Op, x: Value, axes: Sequence[int]) -> Size:
     """How many elements a reduction over axes takes together."""
-    known = 1
+    count = 1
     unknown: Value | None = None
     for axis in axes:
         length = size(op, x, axis)
         if isinstance(length, int):
-            known *= length
+            count *= length
         else:
             unknown = length if unknown is None else op.Mul(unknown, length)
-    if unknown is None or known == 0:
-        return known
-    return unknown if known == 1 else op.Mul(unknown, known)
+    if unknown is None or count == 0:
+        return count
+    return unknown if count == 1 else op.Mul(unknown, count)
 
 
 def arithmetic(op: Op, name: str, a: Size, b: Size) -> Size:
@@ -162,8 +162,8 @@ def arithmetic(op: Op, name: str, a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return _ON_INTS[name](a, b)
     values = [v if is_value(v) else op.constant(np.array(v, np.int64)) for v in (a, b)]
-    made: Value = getattr(op, name)(*values)
-    return made
+    value: Value = getattr(op, name)(*values)
+    return value
 
 
 _ON_INTS: dict[str, Callable[[int, int], int]] = {

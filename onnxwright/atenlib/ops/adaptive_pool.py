@@ -43,24 +43,24 @@ def spans(length: int, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
 
 
 def _output(op: Op, x: Value, output_size: Any, rank: int) -> list[Any]:
-    found = [output_size] if isinstance(output_size, int) else list(output_size)
-    found = found * rank if len(found) == 1 else found
+    lengths = [output_size] if isinstance(output_size, int) else list(output_size)
+    lengths = lengths * rank if len(lengths) == 1 else lengths
     axes = range(x.rank - rank, x.rank)
-    return [size(op, x, axis) if n is None else n for n, axis in zip(found, axes, strict=True)]
+    return [size(op, x, axis) if n is None else n for n, axis in zip(lengths, axes, strict=True)]
 
 
 def _average(op: Op, x: Value, output_size: Any, rank: int) -> Value:
-    wanted = _output(op, x, output_size, rank)
-    given = x.onnx_dtype
+    output = _output(op, x, output_size, rank)
+    dtype = x.onnx_dtype
     first = x.rank - rank
-    if 0 in x.shape and all(isinstance(n, int) for n in wanted):  # torch: only the batch may be
-        return full(op, [*sizes(op, x)[:first], *wanted], 0, given)
-    if all(isinstance(n, int) and n == 1 for n in wanted):
+    if 0 in x.shape and all(isinstance(n, int) for n in output):  # torch: only the batch may be
+        return full(op, [*sizes(op, x)[:first], *output], 0, dtype)
+    if all(isinstance(n, int) and n == 1 for n in output):
         return op.ReduceMean(x, list(range(first, x.rank)))
-    x = cast(op, x, working_type(given))
-    for n, count in enumerate(wanted):
+    x = cast(op, x, working_type(dtype))
+    for n, count in enumerate(output):
         x = _average_axis(op, x, first + n, count)
-    return cast(op, x, given)
+    return cast(op, x, dtype)
 
 
 def _average_axis(op: Op, x: Value, axis: int, count: Size) -> Value:
@@ -141,18 +141,18 @@ def adaptive_avg_pool3d(op: Op, self: Value, output_size: int | Sequence[Size]) 
 
 
 def _maximum(op: Op, x: Value, output_size: Any, rank: int) -> Any:
-    wanted = _output(op, x, output_size, rank)
+    output = _output(op, x, output_size, rank)
     lengths = sizes(op, x)[-rank:]
-    if static(wanted) and all(n == 1 for n in wanted) and 0 not in x.shape:
+    if static(output) and all(n == 1 for n in output) and 0 not in x.shape:
         return _of_all(op, x, rank)
-    if not (static(wanted) and static(lengths)):
-        return _uneven(op, x, wanted, lengths)
-    even = all(n > 0 and m > 0 and m % n == 0 for n, m in zip(wanted, lengths, strict=True))
+    if not (static(output) and static(lengths)):
+        return _uneven(op, x, output, lengths)
+    even = all(n > 0 and m > 0 and m % n == 0 for n, m in zip(output, lengths, strict=True))
     if even:
-        kernel = [m // n for n, m in zip(wanted, lengths, strict=True)]
+        kernel = [m // n for n, m in zip(output, lengths, strict=True)]
         w = Windows(kernel, kernel, [0] * rank, [1] * rank, False)
         return max_pool(op, x, w, indices=True)
-    return _uneven(op, x, wanted, lengths)
+    return _uneven(op, x, output, lengths)
 
 
 def _of_all(op: Op, x: Value, rank: int) -> tuple[Value, Value]:
@@ -160,8 +160,8 @@ def _of_all(op: Op, x: Value, rank: int) -> tuple[Value, Value]:
     first = x.rank - rank
     row = x if rank == 1 else op.Reshape(x, vector(op, [*sizes(op, x)[:first], -1]))
     place = op.ArgMax(row, axis=-1)
-    found = op.ReduceMax(x, list(range(first, x.rank)))
-    return found, op.Unsqueeze(place, list(range(first + 1, x.rank))) if rank > 1 else place
+    largest = op.ReduceMax(x, list(range(first, x.rank)))
+    return largest, op.Unsqueeze(place, list(range(first + 1, x.rank))) if rank > 1 else place
 
 
 def _uneven(
@@ -186,8 +186,8 @@ def _uneven(
         hit = op.And(hit, real)
     chosen = op.ArgMax(op.Cast(hit, to=DType.INT32), axis=-1)
     spots = op.Expand(place, op.Shape(values))
-    found = op.GatherElements(spots, chosen, axis=-1)
-    return op.Squeeze(best, [best.rank - 1]), op.Squeeze(found, [found.rank - 1])
+    places = op.GatherElements(spots, chosen, axis=-1)
+    return op.Squeeze(best, [best.rank - 1]), op.Squeeze(places, [places.rank - 1])
 
 
 def _table(op: Op, length: Size, count: Size) -> tuple[Any, Any]:

@@ -72,17 +72,17 @@ def _counts(x: Value, block_size: Sequence[Any]) -> list[tuple[Any, Any]]:
 
     None stands for a number of blocks that only the run knows.
     """
-    found: list[tuple[Any, Any]] = []
+    counts: list[tuple[Any, Any]] = []
     for n, (length, block) in enumerate(zip(x.shape, block_size, strict=True)):
         if isinstance(length, int) and isinstance(block, int):
-            found.append((length // block, block))
+            counts.append((length // block, block))
         elif isinstance(block, int):
-            found.append((None, block))
+            counts.append((None, block))
         elif is_value(block) or length is None:
             unsupported(f"a block as large as axis {n}, whose size is dynamic")
         else:
-            found.append((1, -1))
-    return found
+            counts.append((1, -1))
+    return counts
 
 
 def _form(

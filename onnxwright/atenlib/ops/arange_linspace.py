@@ -28,8 +28,8 @@ def _arange_type(a: Arguments) -> DType:
     if a["dtype"] is None:
         limits = [a[name] for name in ("start", "end", "step") if name in a]
         a["dtype"] = DType.INT64 if all(map(_is_whole, limits)) else DType.FLOAT
-    found: DType = a["dtype"]
-    return found
+    dtype: DType = a["dtype"]
+    return dtype
 
 
 @aten("aten::arange", rule=custom(_arange_type), tests=[OpTest("arange")])
@@ -108,8 +108,8 @@ def _space_type(a: Arguments) -> DType:
         limits = (a["start"], a["end"])
         complex_given = any(isinstance(x, (complex, Complex)) for x in limits)
         a["dtype"] = DType.COMPLEX64 if complex_given else DType.FLOAT
-    found: DType = a["dtype"]
-    return found
+    dtype: DType = a["dtype"]
+    return dtype
 
 
 # torch.signal.windows are sums of cosines and exponentials over evenly spaced numbers.
@@ -137,15 +137,13 @@ _CHAIN = XFail(
     "aten::linspace.Scalar_Tensor",
     rule=custom(_space_type),
     tests=[OpTest("linspace"), OpTest("linspace:tensor_overload", xfail=[_CHAIN]), *_WINDOWS],
+    complex="same",
 )
 def linspace(
     op: Op, start: Number | Value, end: Number | Value, steps: int, *, dtype: DType | None = None
 ) -> Value:
     """`steps` numbers from `start` to `end`, evenly spaced."""
     return spaced(op, start, end, steps, dtype)
-
-
-linspace.on_complex(linspace.body)
 
 
 def spaced(op: Op, start: Any, end: Any, steps: int, dtype: DType | None, of: Any = None) -> Value:
@@ -219,6 +217,7 @@ def _imag(x: Complex | complex | Value) -> Any:
     "aten::logspace.Scalar_Tensor",
     rule=custom(_space_type),
     tests=[OpTest("logspace"), OpTest("logspace:tensor_overload")],
+    complex="same",
 )
 def logspace(
     op: Op,
@@ -241,6 +240,3 @@ def logspace(
     computed = dtype if dtype in (DType.FLOAT, DType.DOUBLE) else DType.DOUBLE
     exponents = spaced(op, start, end, steps, computed, computed if steps == 1 else dtype)
     return cast(op, op.Pow(op.constant(np.array(base, computed.numpy)), exponents), dtype)
-
-
-logspace.on_complex(logspace.body)

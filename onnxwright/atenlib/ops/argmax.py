@@ -30,12 +30,12 @@ def place_of_extreme(op: Op, x: Value, axis: int, keepdim: bool, largest: bool) 
     keep = int(keepdim)
     if x.onnx_dtype.is_bool:
         x = op.Cast(x, to=DType.UINT8)
-    found = search(x, axis=axis, keepdims=keep)
+    places = search(x, axis=axis, keepdims=keep)
     if not x.onnx_dtype.is_float:
-        return found
+        return places
     missing = op.Cast(op.IsNaN(x), to=DType.UINT8)
     first = op.ArgMax(missing, axis=axis, keepdims=keep)
-    return op.Where(nan_anywhere(op, x, [axis], keepdim), first, found)
+    return op.Where(nan_anywhere(op, x, [axis], keepdim), first, places)
 
 
 def _place(op: Op, x: Value, dim: int | None, keepdim: bool, largest: bool) -> Value:
@@ -43,8 +43,8 @@ def _place(op: Op, x: Value, dim: int | None, keepdim: bool, largest: bool) -> V
     if rank == 0:
         return full(op, [], 0, DType.INT64)
     if dim is None:
-        found = place_of_extreme(op, flat(op, x), 0, False, largest)
-        return reshape(op, found, [1] * rank) if keepdim else found
+        place = place_of_extreme(op, flat(op, x), 0, False, largest)
+        return reshape(op, place, [1] * rank) if keepdim else place
     return place_of_extreme(op, x, axis_of(dim, rank), keepdim, largest)
 
 

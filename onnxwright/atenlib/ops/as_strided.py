@@ -47,11 +47,11 @@ def strided_index(op: Op, sizes: Sequence[Size], strides: Sequence[Size], offset
         for n, apart in zip(sizes, strides, strict=True):
             index = index[..., None] + np.arange(n) * apart
         return op.constant(index.reshape(tuple(sizes)))
-    found = offset if not isinstance(offset, int) else op.constant(np.array(offset, np.int64))
+    indices = offset if not isinstance(offset, int) else op.constant(np.array(offset, np.int64))
     for axis, length in enumerate(sizes):
         steps = op.Mul(iota(op, length), strides[axis])
-        found = op.Add(found, on_axis(op, steps, axis, len(sizes)))
-    return found
+        indices = op.Add(indices, on_axis(op, steps, axis, len(sizes)))
+    return indices
 
 
 @aten(

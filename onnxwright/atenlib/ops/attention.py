@@ -116,8 +116,8 @@ def _full_mask(op: Op, mask: Value, query: Value, key: Value) -> Value:
     """A mask whose last two axes are those of the scores: the kernel repeats only the others."""
     if mask.rank == 1:
         mask = op.Unsqueeze(mask, [0])
-    wanted = (query.shape[-2], key.shape[-2])
-    if None not in wanted and tuple(mask.shape[-2:]) == wanted:
+    mask_shape = (query.shape[-2], key.shape[-2])
+    if None not in mask_shape and tuple(mask.shape[-2:]) == mask_shape:
         return mask
     shape = [1] * (mask.rank - 2) + [size(op, query, -2), size(op, key, -2)]
     return op.Expand(mask, vector(op, shape))
@@ -254,11 +254,11 @@ def scaled_dot_product_attention_math(
     """Attention and its weights; `dropout_mask` says which of them are kept."""
     masked = Masked(attn_mask, is_causal)
     if dropout_mask is None:
-        found = parts(op, query, key, value, masked, dropout_p, scale, enable_gqa)
-        return found.output, found.weights
-    found = parts(op, query, key, value, masked, 0.0, scale, enable_gqa)
+        results = parts(op, query, key, value, masked, dropout_p, scale, enable_gqa)
+        return results.output, results.weights
+    results = parts(op, query, key, value, masked, 0.0, scale, enable_gqa)
     zero = op.constant(np.zeros((), query.onnx_dtype.numpy))
-    kept = op.Where(dropout_mask, found.weights, zero)
+    kept = op.Where(dropout_mask, results.weights, zero)
     values = _repeated(op, value, query) if enable_gqa else value
     return op.MatMul(kept, op.Mul(values, 1 / (1 - dropout_p))), kept
 
@@ -274,8 +274,8 @@ def _with_logarithms(
 ) -> tuple[Any, Any]:
     """Attention, and the logarithms of the sums of its scores `[..., L]`."""
     output = attention(op, query, key, value, masked, dropout, scale)
-    found = parts(op, query, key, value, masked, 0.0, scale)
-    scores = cast(op, found.scores, DType.DOUBLE if _is_double(query) else DType.FLOAT)
+    results = parts(op, query, key, value, masked, 0.0, scale)
+    scores = cast(op, results.scores, DType.DOUBLE if _is_double(query) else DType.FLOAT)
     return output, op.ReduceLogSumExp(scores, [scores.rank - 1], keepdims=0)
 
 

@@ -54,26 +54,26 @@ def _pooled(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None
             options["pads"] = w.padding * 2
             options["count_include_pad"] = int(include_pad)
         return op.AveragePool(x, **options)
-    given = x.onnx_dtype
-    x = cast(op, x, DType.FLOAT) if given.is_float and given.bits < 32 else x
+    dtype = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if dtype.is_float and dtype.bits < 32 else x
     last = ends(op, x, w)
     sums = _sums(op, pad(op, x, [*w.padding, *last]), w)
     if divisor is not None:
         count: Any = op.constant(np.array(divisor, x.onnx_dtype.numpy))
     else:
         count = _counts(op, x, w, last, include_pad)
-    return cast(op, op.Div(sums, count), given)
+    return cast(op, op.Div(sums, count), dtype)
 
 
 def _sums(op: Op, x: Value, w: Windows) -> Value:
-    found = gather_windows(op, x, w)
-    return op.ReduceSum(found, [found.rank - 1], keepdims=0)
+    gathered = gather_windows(op, x, w)
+    return op.ReduceSum(gathered, [gathered.rank - 1], keepdims=0)
 
 
 def _counts(op: Op, x: Value, w: Windows, last: list[Any], include_pad: bool) -> Value:
     """How many elements each window counts, `[*out]`; what `ceil` adds never does."""
     rank = len(w.kernel)
-    found: Any = None
+    elements: Any = None
     for n in range(rank):
         length, padding = size(op, x, x.rank - rank + n), w.padding[n]
         end = arithmetic(op, "Add", length, arithmetic(op, "Sub", last[n], w.kernel[n] - 1))
@@ -83,8 +83,8 @@ def _counts(op: Op, x: Value, w: Windows, last: list[Any], include_pad: bool) ->
         if padding and not include_pad:
             begins = op.Max(begins, 0)
         counts = on_axis(op, op.Sub(stops, begins), n, rank)
-        found = counts if found is None else op.Mul(found, counts)
-    return cast(op, found, x.onnx_dtype)
+        elements = counts if elements is None else op.Mul(elements, counts)
+    return cast(op, elements, x.onnx_dtype)
 
 
 @aten("aten::avg_pool1d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool1d", tol=_TOL)])

@@ -189,5 +189,5 @@ def max_pool2d_with_indices_backward(
     front = sizes(op, self)[:-2]
     nothing = op.Reshape(full_like(op, self, 0), vector(op, [*front, -1]))
     flat = [op.Reshape(x, vector(op, [*front, -1])) for x in (indices, grad_output)]
-    found = TABLE["aten::scatter_add"](op, nothing, self.rank - 2, *flat)
-    return op.Reshape(found, vector(op, sizes(op, self)))
+    gradient = TABLE["aten::scatter_add"](op, nothing, self.rank - 2, *flat)
+    return op.Reshape(gradient, vector(op, sizes(op, self)))

@@ -207,11 +207,11 @@ def native_batch_norm_functional(
     eps: float,
 ) -> tuple[Value, ...]:
     """As `native_batch_norm`, with the new running statistics."""
-    given = _native(op, input, weight, bias, running_mean, running_var, training, eps)
+    results = _native(op, input, weight, bias, running_mean, running_var, training, eps)
     if not training:
-        return (*given, running_mean, running_var)
+        return (*results, running_mean, running_var)
     mean, variance = _of_batch(op, input)
-    return (*given, *_updated(op, input, mean, variance, (running_mean, running_var), momentum))
+    return (*results, *_updated(op, input, mean, variance, (running_mean, running_var), momentum))
 
 
 @aten(
@@ -231,8 +231,8 @@ def batch_norm_with_update(
 ) -> tuple[Value, ...]:
     """`native_batch_norm` in training; the reserve of a cuDNN kernel is empty."""
     del momentum
-    given = _native(op, input, weight, bias, running_mean, running_var, True, eps)
-    return (*given, _empty(op, DType.UINT8))
+    results = _native(op, input, weight, bias, running_mean, running_var, True, eps)
+    return (*results, _empty(op, DType.UINT8))
 
 
 @aten(
@@ -269,8 +269,8 @@ def batch_norm_no_update(
 ) -> tuple[Value, ...]:
     """`native_batch_norm` in inference; the reserve of a cuDNN kernel is empty."""
     del momentum
-    given = _native(op, input, weight, bias, running_mean, running_var, False, eps)
-    return (*given, _empty(op, DType.UINT8))
+    results = _native(op, input, weight, bias, running_mean, running_var, False, eps)
+    return (*results, _empty(op, DType.UINT8))
 
 
 @aten(

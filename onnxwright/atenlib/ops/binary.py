@@ -124,17 +124,13 @@ def prims_sub(op: Op, self: Value, other: Value) -> Value:
     "prims::mul",
     rule=TWO,
     tests=[OpTest("mul"), OpTest("__rmul__")],
+    complex=complex_math.multiply,
 )
 def mul(op: Op, self: Value, other: Value | Number) -> Value:
     """The product; for booleans the logical and."""
     if self.onnx_dtype.is_bool:
         return op.And(self, other)
     return op.Mul(self, other)
-
-
-@mul.on_complex
-def _mul_complex(op: Op, self: Complex, other: Complex) -> Complex:
-    return complex_math.multiply(op, self, other)
 
 
 @aten(
@@ -146,15 +142,11 @@ def _mul_complex(op: Op, self: Complex, other: Complex) -> Complex:
     "aten::true_divide.Scalar",
     rule=elementwise(("self", "other"), promote="int_to_float"),
     tests=[OpTest("div:no_rounding_mode"), OpTest("true_divide")],
+    complex=complex_math.divide,
 )
 def div(op: Op, self: Value, other: Value | Number) -> Value:
     """The quotient; of integers as floats."""
     return op.Div(self, other)
-
-
-@div.on_complex
-def _div_complex(op: Op, self: Complex, other: Complex) -> Complex:
-    return complex_math.divide(op, self, other)
 
 
 @aten("prims::div", rule=TWO, untested="prims: no OpInfo runs it")
@@ -271,9 +263,9 @@ def pow_(op: Op, self: Value, exponent: Value | Number) -> Any:
     """A power; small whole exponents become products, halves become roots."""
     if is_value(exponent):
         return _power(op, self, exponent)
-    found = _short_power(op, self, exponent)
-    if found is not None:
-        return found
+    power = _short_power(op, self, exponent)
+    if power is not None:
+        return power
     return _power(op, self, scalar(op, exponent, self.onnx_dtype))
 
 
@@ -316,27 +308,27 @@ def _power(op: Op, base: Any, exponent: Any) -> Value:
     if dtype.is_float:
         return op.Pow(base, exponent)
     wide = dtype if dtype in (DType.INT32, DType.INT64) else DType.INT64
-    found = cast(op, op.Pow(cast(op, base, wide), cast(op, exponent, wide)), dtype)
-    known = op.backend.constant_value(base)
-    if dtype.is_unsigned or (known is not None and known.all()):
-        return found
+    power = cast(op, op.Pow(cast(op, base, wide), cast(op, exponent, wide)), dtype)
+    constant = op.backend.constant_value(base)
+    if dtype.is_unsigned or (constant is not None and constant.all()):
+        return power
     # One over zero is an infinity to Pow; torch says zero.
     bad = op.And(op.Less(exponent, 0), op.Equal(base, 0))
-    return op.Where(bad, op.constant(np.array(0, dtype.numpy)), found)
+    return op.Where(bad, op.constant(np.array(0, dtype.numpy)), power)
 
 
 @pow_.on_complex
 def _pow_complex(op: Op, self: Complex, exponent: Complex) -> Complex:
-    known = None
+    power = None
     if exponent.rank == 0:
         parts = [op.backend.constant_value(p) for p in (exponent.real, exponent.imag)]
         if parts[0] is not None and parts[1] is not None and float(parts[1]) == 0.0:
-            known = float(parts[0])
-    if known is not None and known.is_integer() and 1 <= known <= 8:
-        return complex_math.integer_power(op, self, int(known))
-    if known == 0.5:
+            power = float(parts[0])
+    if power is not None and power.is_integer() and 1 <= power <= 8:
+        return complex_math.integer_power(op, self, int(power))
+    if power == 0.5:
         return complex_math.sqrt(op, self)
-    if known == -1.0:
+    if power == -1.0:
         return complex_math.reciprocal(op, self)
     return complex_math.power(op, self, exponent)
 
@@ -352,8 +344,8 @@ class _DoubleRule(Rule):
 
     def prepare(self, op: Op, arguments: Arguments) -> DType | None:
         """Cast both."""
-        given = [operand_of(op, arguments[n])[0] for n in ("self", "exponent")]
-        common = DType.COMPLEX128 if any(d.is_complex for d in given) else DType.DOUBLE
+        dtypes = [operand_of(op, arguments[n])[0] for n in ("self", "exponent")]
+        common = DType.COMPLEX128 if any(d.is_complex for d in dtypes) else DType.DOUBLE
         for name in ("self", "exponent"):
             x = arguments[name]
             if common.is_complex:
@@ -369,15 +361,11 @@ class _DoubleRule(Rule):
     "aten::float_power.Scalar",
     rule=_DoubleRule(),
     tests=[OpTest("float_power")],
+    complex=_pow_complex,
 )
 def float_power(op: Op, self: Value | Number, exponent: Value | Number) -> Any:
     """A power, computed in DOUBLE."""
     return pow_.body(op, self, exponent)
-
-
-@float_power.on_complex
-def _float_power_complex(op: Op, self: Complex, exponent: Complex) -> Any:
-    return _pow_complex(op, self, exponent)
 
 
 @aten(
@@ -391,11 +379,11 @@ def lerp(op: Op, self: Value, end: Value, weight: Value | Number) -> Value:
     step = op.Sub(end, self)
     weight = _value(op, weight, self)
     near = op.Add(self, op.Mul(step, weight))
-    known = op.backend.constant_value(weight)
-    if known is not None and known.ndim == 0:
-        if abs(float(known)) < 0.5:
+    constant = op.backend.constant_value(weight)
+    if constant is not None and constant.ndim == 0:
+        if abs(float(constant)) < 0.5:
             return near
-        return op.Sub(end, op.Mul(step, 1.0 - float(known)))
+        return op.Sub(end, op.Mul(step, 1.0 - float(constant)))
     far = op.Sub(end, op.Mul(step, op.Sub(1.0, weight)))
     return op.Where(op.Less(op.Abs(weight), 0.5), near, far)
 

@@ -74,13 +74,10 @@ _UNITS = {
 }
 
 
-@aten("aten::ldexp.Tensor", rule=Rule(), tests=[OpTest("ldexp")])
+@aten("aten::ldexp.Tensor", rule=Rule(), tests=[OpTest("ldexp")], complex="same")
 def ldexp(op: Op, self: Value, other: Value) -> Any:
     """`self * 2 ** other`."""
     return mul(op, self, pow_(op, 2.0, other))
-
-
-ldexp.on_complex(ldexp.body)
 
 
 @aten("aten::frexp.Tensor", rule=custom(lambda a: a["self"].onnx_dtype), tests=[OpTest("frexp")])

@@ -10,7 +10,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.helpers.reduce import reduce, reduced_axes
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import AtenFunction, aten, unsupported
 from onnxwright.atenlib.ops.binary_functions import frexp
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Value, is_value
@@ -29,52 +29,24 @@ def _values(op: Op, a: Any, b: Any) -> tuple[Any, Any]:
     )
 
 
-@aten(
-    "aten::bitwise_and.Tensor",
-    "aten::bitwise_and.Scalar",
-    "aten::bitwise_and.Scalar_Tensor",
-    "aten::__and__.Tensor",
-    "aten::__and__.Scalar",
-    "prims::bitwise_and",
-    rule=BOTH,
-    tests=[OpTest("bitwise_and"), OpTest("__rand__")],
-)
-def bitwise_and(op: Op, self: Value | Number, other: Value | Number) -> Value:
-    """The bits set in both."""
-    a, b = _values(op, self, other)
-    return op.And(a, b) if a.onnx_dtype.is_bool else op.BitwiseAnd(a, b)
+def _of_bits(name: str, doc: str) -> AtenFunction:
+    """Register `and`, `or` or `xor`: logical for booleans, bitwise for integers."""
+
+    def body(op: Op, self: Value | Number, other: Value | Number) -> Any:
+        a, b = _values(op, self, other)
+        prefix = "" if a.onnx_dtype.is_bool else "Bitwise"
+        return getattr(op, prefix + name.title())(a, b)
+
+    overloads = [f"aten::bitwise_{name}{kind}" for kind in (".Tensor", ".Scalar", ".Scalar_Tensor")]
+    dunders = [f"aten::__{name}__{kind}" for kind in (".Tensor", ".Scalar")]
+    tests = [OpTest(f"bitwise_{name}"), OpTest(f"__r{name}__")]
+    names = (*overloads, *dunders, f"prims::bitwise_{name}")
+    return aten(*names, rule=BOTH, tests=tests, doc=doc)(body)
 
 
-@aten(
-    "aten::bitwise_or.Tensor",
-    "aten::bitwise_or.Scalar",
-    "aten::bitwise_or.Scalar_Tensor",
-    "aten::__or__.Tensor",
-    "aten::__or__.Scalar",
-    "prims::bitwise_or",
-    rule=BOTH,
-    tests=[OpTest("bitwise_or"), OpTest("__ror__")],
-)
-def bitwise_or(op: Op, self: Value | Number, other: Value | Number) -> Value:
-    """The bits set in one of two."""
-    a, b = _values(op, self, other)
-    return op.Or(a, b) if a.onnx_dtype.is_bool else op.BitwiseOr(a, b)
-
-
-@aten(
-    "aten::bitwise_xor.Tensor",
-    "aten::bitwise_xor.Scalar",
-    "aten::bitwise_xor.Scalar_Tensor",
-    "aten::__xor__.Tensor",
-    "aten::__xor__.Scalar",
-    "prims::bitwise_xor",
-    rule=BOTH,
-    tests=[OpTest("bitwise_xor"), OpTest("__rxor__")],
-)
-def bitwise_xor(op: Op, self: Value | Number, other: Value | Number) -> Value:
-    """The bits set in exactly one of two."""
-    a, b = _values(op, self, other)
-    return op.Xor(a, b) if a.onnx_dtype.is_bool else op.BitwiseXor(a, b)
+bitwise_and = _of_bits("and", "The bits set in both.")
+bitwise_or = _of_bits("or", "The bits set in one of two.")
+bitwise_xor = _of_bits("xor", "The bits set in exactly one of two.")
 
 
 @aten("aten::bitwise_not", "prims::bitwise_not", rule=elementwise(), tests=[OpTest("bitwise_not")])
@@ -98,9 +70,9 @@ def left_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     a, b = _values(op, self, other)
     dtype = a.onnx_dtype
     bits = dtype.bits
-    known = op.backend.constant_value(b)
-    if known is not None and ((known >= 0) & (known < bits)).all():
-        return op.Mul(a, op.constant(np.left_shift(np.array(1, dtype.numpy), known)))
+    distances = op.backend.constant_value(b)
+    if distances is not None and ((distances >= 0) & (distances < bits)).all():
+        return op.Mul(a, op.constant(np.left_shift(np.array(1, dtype.numpy), distances)))
     distance = op.Cast(b, to=DType.UINT64)
     near = op.Min(distance, 63)
     moved = op.Cast(op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="LEFT"), to=dtype)

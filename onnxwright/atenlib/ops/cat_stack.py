@@ -103,10 +103,10 @@ def block_diag(op: Op, tensors: Sequence[Value]) -> Value:
 
 
 def _total(op: Op, numbers: Sequence[Any]) -> Any:
-    found: Any = 0
+    total: Any = 0
     for n in numbers:
-        found = arithmetic(op, "Add", found, n)
-    return found
+        total = arithmetic(op, "Add", total, n)
+    return total
 
 
 @aten(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import complex_math
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.op import AtenFunction, aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule, elementwise
@@ -50,72 +51,48 @@ def _ne_complex(op: Op, self: Complex, other: Complex) -> Value:
     return op.Not(_eq_complex(op, self, other))
 
 
-@aten(
-    "aten::lt.Tensor",
-    "aten::lt.Scalar",
-    "aten::less.Tensor",
-    "aten::less.Scalar",
-    "prims::lt",
-    rule=BOTH,
-    tests=[OpTest("lt")],
-)
-def lt(op: Op, self: Value, other: Value | Number) -> Value:
-    """Whether a number is less than another."""
-    if self.onnx_dtype.is_bool:
-        return op.And(op.Not(self), other)
-    return op.Less(self, other)
+def _order(
+    name: str, word: str, operator: str, of_booleans: Callable[[Op, Any, Any], Value], doc: str
+) -> AtenFunction:
+    """Register a comparison by size, which ONNX has for numbers only.
+
+    Args:
+        name: what ATen calls it in short.
+        word: what ATen calls it in full.
+        operator: the operator of ONNX.
+        of_booleans: the same of two BOOL values.
+        doc: what it compares.
+
+    Returns:
+        The function.
+    """
+
+    def body(op: Op, self: Value, other: Value | Number) -> Any:
+        if self.onnx_dtype.is_bool:
+            flag = other if is_value(other) else op.constant(np.array(bool(other)))
+            return of_booleans(op, self, flag)
+        return getattr(op, operator)(self, other)
+
+    names = [f"aten::{n}.{kind}" for n in (name, word) for kind in ("Tensor", "Scalar")]
+    return aten(*names, f"prims::{name}", rule=BOTH, tests=[OpTest(name)], doc=doc)(body)
 
 
-@aten(
-    "aten::le.Tensor",
-    "aten::le.Scalar",
-    "aten::less_equal.Tensor",
-    "aten::less_equal.Scalar",
-    "prims::le",
-    rule=BOTH,
-    tests=[OpTest("le")],
-)
-def le(op: Op, self: Value, other: Value | Number) -> Value:
-    """Whether a number is less than another or equal."""
-    if self.onnx_dtype.is_bool:
-        return op.Or(op.Not(self), other)
-    return op.LessOrEqual(self, other)
-
-
-@aten(
-    "aten::gt.Tensor",
-    "aten::gt.Scalar",
-    "aten::greater.Tensor",
-    "aten::greater.Scalar",
-    "prims::gt",
-    rule=BOTH,
-    tests=[OpTest("gt")],
-)
-def gt(op: Op, self: Value, other: Value | Number) -> Value:
-    """Whether a number is greater than another."""
-    if self.onnx_dtype.is_bool:
-        return op.And(self, op.Not(_flag(op, other)))
-    return op.Greater(self, other)
-
-
-@aten(
-    "aten::ge.Tensor",
-    "aten::ge.Scalar",
-    "aten::greater_equal.Tensor",
-    "aten::greater_equal.Scalar",
-    "prims::ge",
-    rule=BOTH,
-    tests=[OpTest("ge")],
-)
-def ge(op: Op, self: Value, other: Value | Number) -> Value:
-    """Whether a number is greater than another or equal."""
-    if self.onnx_dtype.is_bool:
-        return op.Or(self, op.Not(_flag(op, other)))
-    return op.GreaterOrEqual(self, other)
-
-
-def _flag(op: Op, x: Value | Number) -> Value:
-    return x if is_value(x) else op.constant(np.array(bool(x)))
+lt = _order(
+    "lt", "less", "Less", lambda op, a, b: op.And(op.Not(a), b),
+    "Whether a number is less than another.",
+)  # fmt: skip
+le = _order(
+    "le", "less_equal", "LessOrEqual", lambda op, a, b: op.Or(op.Not(a), b),
+    "Whether a number is less than another or equal.",
+)  # fmt: skip
+gt = _order(
+    "gt", "greater", "Greater", lambda op, a, b: op.And(a, op.Not(b)),
+    "Whether a number is greater than another.",
+)  # fmt: skip
+ge = _order(
+    "ge", "greater_equal", "GreaterOrEqual", lambda op, a, b: op.Or(a, op.Not(b)),
+    "Whether a number is greater than another or equal.",
+)  # fmt: skip
 
 
 @aten("aten::isclose", rule=CLOSE, tests=[OpTest("isclose")])

@@ -25,13 +25,11 @@ SAME = Rule()
     "aten::view_as_real_copy",
     rule=SAME,
     tests=[OpTest("view_as_real")],
+    complex="same",
 )
 def view_as_real(op: Op, self: Complex) -> Any:
     """Real and imaginary parts along a new last axis."""
     return pack(op, self)
-
-
-view_as_real.on_complex(view_as_real.body)
 
 
 @aten(
@@ -75,15 +73,11 @@ def _imag_complex(op: Op, self: Complex) -> Value:
     "prims::conj_physical",
     rule=SAME,
     tests=[OpTest("conj"), OpTest("conj_physical")],
+    complex=complex_math.conjugate,
 )
 def conj(op: Op, self: Value) -> Value:
     """The complex conjugate; a real tensor itself."""
     return self
-
-
-@conj.on_complex
-def _conj_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.conjugate(op, self)
 
 
 @aten(
@@ -103,7 +97,7 @@ def _angle_type(arguments: Arguments) -> DType:
     return dtype if dtype.is_float else DType.FLOAT
 
 
-@aten("aten::angle", rule=custom(_angle_type), tests=[OpTest("angle")])
+@aten("aten::angle", rule=custom(_angle_type), tests=[OpTest("angle")], complex=complex_math.angle)
 def angle(op: Op, self: Value) -> Value:
     """The argument of a complex number; of a real one 0 or pi, NaN of NaN."""
     dtype = _angle_type({"self": self})
@@ -115,11 +109,6 @@ def angle(op: Op, self: Value) -> Value:
         return turned
     # NaN is the only number that differs from itself.
     return op.Where(op.Equal(self, self), turned, self)
-
-
-@angle.on_complex
-def _angle_complex(op: Op, self: Complex) -> Value:
-    return complex_math.angle(op, self)
 
 
 @aten("aten::polar", rule=SAME, tests=[OpTest("polar")])

@@ -31,10 +31,10 @@ _ADDED_UP = {**_TOL, "float16": Tol(5e-3, 0.4), "bfloat16": Tol(5e-2, 0.4)}
 
 def _ints(x: int | Sequence[int], rank: int) -> list[int]:
     """A list of one or `rank` ints as one of `rank`."""
-    found = [x] if isinstance(x, int) else list(x)
-    if not all(isinstance(n, int) for n in found):
+    numbers = [x] if isinstance(x, int) else list(x)
+    if not all(isinstance(n, int) for n in numbers):
         unsupported("ONNX needs the strides, paddings and dilations of a convolution as numbers")
-    return found * rank if len(found) == 1 else found
+    return numbers * rank if len(numbers) == 1 else numbers
 
 
 def _run(
@@ -77,12 +77,12 @@ def _run(
 def _output_padding(op: Op, given: Any, options: Arguments) -> tuple[list[int], Any]:
     """The output padding, and what to cut off again where it is known at run time only."""
     rank = len(options["strides"])
-    found = list(given) if isinstance(given, (list, tuple)) else [given]
-    found = found * rank if len(found) == 1 else found
-    if static(found):
-        return list(found), None
+    numbers = list(given) if isinstance(given, (list, tuple)) else [given]
+    numbers = numbers * rank if len(numbers) == 1 else numbers
+    if static(numbers):
+        return list(numbers), None
     most = [max(s, d) - 1 for s, d in zip(options["strides"], options["dilations"], strict=True)]
-    rest = [arithmetic(op, "Sub", n, m) for n, m in zip(found, most, strict=True)]
+    rest = [arithmetic(op, "Sub", n, m) for n, m in zip(numbers, most, strict=True)]
     return most, rest
 
 

@@ -155,13 +155,13 @@ def view_of(op: Op, a: Value) -> Value:
 @aten("aten::copy", rule=SAME, untested="no OpInfo runs the form without mutation")
 def copy_(op: Op, self: Complex, src: Value, non_blocking: bool = False) -> Value:
     """The elements of `src` in the shape and element type of `self`."""
-    found = to_dtype(op, src, self.onnx_dtype)
-    if found.shape == self.shape and all(d is not None for d in self.shape):
-        return found
-    if isinstance(found, Complex):
+    converted = to_dtype(op, src, self.onnx_dtype)
+    if converted.shape == self.shape and all(d is not None for d in self.shape):
+        return converted
+    if isinstance(converted, Complex):
         shape = op.Shape(self.real)
-        return Complex(op.Expand(found.real, shape), op.Expand(found.imag, shape))
-    return op.Expand(found, op.Shape(self))
+        return Complex(op.Expand(converted.real, shape), op.Expand(converted.imag, shape))
+    return op.Expand(converted, op.Shape(self))
 
 
 _KINDS = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}

@@ -71,8 +71,8 @@ def _filling_type(arguments: Arguments) -> DType | None:
         # A number of Python, known or computed, has the default type of its kind.
         kind = _NUMBERS.get(type(value)) or _COMPUTED.get(str(getattr(value, "weak", "")))
         arguments["dtype"] = kind if kind is not None else value.onnx_dtype
-    found: DType | None = arguments["dtype"]
-    return found
+    dtype: DType | None = arguments["dtype"]
+    return dtype
 
 
 @aten("aten::full", rule=custom(_filling_type), tests=[OpTest("full")])
@@ -185,16 +185,13 @@ def new_empty_strided(
     return filled(op, size, 0, dtype)
 
 
-@aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")])
+@aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")], complex="same")
 def scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Value:
     """A number as a tensor without dimensions."""
     assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         return as_complex(op, s, real_of(dtype))
     return scalar(op, _as_real(s), dtype)
-
-
-scalar_tensor.on_complex(scalar_tensor.body)
 
 
 @aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like(), tests=[OpTest("fill")])
@@ -253,8 +250,8 @@ def resize(op: Op, self: Value, size: Sequence[Size]) -> Value:
       tests=[OpTest("resize_as_", compare="shape")])  # fmt: skip
 def resize_as(op: Op, self: Value, the_template: Value) -> Value:
     """The elements in the shape of another tensor."""
-    wanted = sizes(op, real_part(the_template))
-    return algebra.each(lambda part: _resized(op, part, wanted), self)
+    shape = sizes(op, real_part(the_template))
+    return algebra.each(lambda part: _resized(op, part, shape), self)
 
 
 resize_as.on_complex(resize_as.body)

@@ -23,8 +23,8 @@ from onnxwright.types.dtypes import DType
 def _lengths(op: Op, lengths: Sequence[Size] | Value) -> Value:
     """Lengths, a list or a tensor, as INT64 `[N]`."""
     if is_value(lengths):
-        made = cast(op, lengths, DType.INT64)
-        return made if made.rank else op.Unsqueeze(made, [0])
+        lengths64 = cast(op, lengths, DType.INT64)
+        return lengths64 if lengths64.rank else op.Unsqueeze(lengths64, [0])
     return vector(op, list(lengths))
 
 

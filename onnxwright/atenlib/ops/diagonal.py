@@ -110,8 +110,8 @@ def diag_embed(op: Op, self: Value, offset: int = 0, dim1: int = -2, dim2: int =
     """Matrices of zeros in two new dimensions, with a diagonal that is given."""
     rank = self.rank + 1
     axes = [axis_of(dim1, rank), axis_of(dim2, rank)]
-    made = embedded(op, self, offset)
-    return permute(op, made, inverse_order(axes_last(axes, rank)))
+    matrix = embedded(op, self, offset)
+    return permute(op, matrix, inverse_order(axes_last(axes, rank)))
 
 
 @aten("aten::diag", rule=like(), complex="parts", tests=[OpTest("diag")])

@@ -312,6 +312,7 @@ def _gradient(op: Op, x: Value, spacing: Any, axis: int, edge: int) -> Any:
     "aten::gradient.scalarint",
     rule=custom(),
     tests=[OpTest("gradient", tol=_HALVES)],
+    complex="same",
 )
 def gradient(
     op: Op,
@@ -325,14 +326,12 @@ def gradient(
     return _gradients(op, self, spacing, dim, edge_order)
 
 
-gradient.on_complex(gradient.body)
-
-
 @aten(
     "aten::gradient.scalarrayint",
     "aten::gradient.tensorarrayint",
     rule=custom(),
     tests=[OpTest("gradient", tol=_HALVES)],
+    complex="same",
 )
 def gradient_between(
     op: Op,
@@ -346,9 +345,6 @@ def gradient_between(
     return _gradients(op, self, spacing, dim, edge_order)
 
 
-gradient_between.on_complex(gradient_between.body)
-
-
 @aten(
     "aten::gradient.array",
     "aten::gradient.scalararray",
@@ -356,6 +352,7 @@ gradient_between.on_complex(gradient_between.body)
     "aten::gradient.tensorarray",
     rule=custom(),
     tests=[OpTest("gradient", tol=_HALVES)],
+    complex="same",
 )
 def gradient_along(
     op: Op,
@@ -367,6 +364,3 @@ def gradient_along(
 ) -> list[Value]:
     """The gradient along given axes, as `gradient` takes it."""
     return _gradients(op, self, spacing, dim, edge_order)
-
-
-gradient_along.on_complex(gradient_along.body)

@@ -60,8 +60,8 @@ def _inverted(op: Op, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) 
 
     start, nothing = op.Exp(log_of_none), full_like(op, log_of_none, 0)
     first = _some(op, wanted(start, nothing))
-    found = op.Loop(op.constant(_UNTIL_DONE), first, log_of_none, start, nothing, body=step)
-    return found[2]
+    results = op.Loop(op.constant(_UNTIL_DONE), first, log_of_none, start, nothing, body=step)
+    return results[2]
 
 
 @aten("aten::poisson", rule=like("self"), untested=_BY_HAND)
@@ -70,8 +70,8 @@ def poisson(op: Op, self: Value) -> Value:
     rate = cast(op, self, DType.DOUBLE)
     most = op.Ceil(op.Add(op.Add(rate, op.Mul(op.Sqrt(rate), _FAR)), _FARTHER))
     most = op.Where(op.Greater(rate, 0.0), most, scalar(op, 0.0, DType.DOUBLE))
-    found = _inverted(op, op.Neg(rate), most, lambda n: op.Div(rate, n))
-    return cast(op, found, self.onnx_dtype)
+    counts = _inverted(op, op.Neg(rate), most, lambda n: op.Div(rate, n))
+    return cast(op, counts, self.onnx_dtype)
 
 
 @aten("aten::binomial", rule=like("count"), untested=_BY_HAND)
@@ -86,8 +86,8 @@ def binomial(op: Op, count: Value, prob: Value) -> Value:
         return op.Mul(op.Div(op.Add(op.Sub(trials, n), 1.0), n), odds)
 
     none = op.Mul(trials, op.Log(op.Sub(1.0, chance)))
-    found = op.Where(sure, trials, _inverted(op, none, trials, ratio))
-    return cast(op, found, count.onnx_dtype)
+    counts = op.Where(sure, trials, _inverted(op, none, trials, ratio))
+    return cast(op, counts, count.onnx_dtype)
 
 
 def _gamma(op: Op, shape: Value) -> Value:

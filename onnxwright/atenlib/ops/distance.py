@@ -132,6 +132,7 @@ _TENSORS = ("x1", "x2", "self", "other")
         OpTest("nn.functional.pairwise_distance", tol=HALF_STEPS),
         OpTest("nn.functional.triplet_margin_with_distance_loss", tol=HALF_STEPS),
     ],
+    complex="same",
 )
 def pairwise_distance(
     op: Op, x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
@@ -141,14 +142,11 @@ def pairwise_distance(
     return p_norm_of_rows(op, difference(op, x1, x2, eps, work), float(p), keepdim)
 
 
-pairwise_distance.on_complex(pairwise_distance.body)
-
-
 def _working(dtype: DType) -> DType:
     return DType.FLOAT if dtype in (DType.FLOAT16, DType.BFLOAT16) else dtype
 
 
-@aten("aten::dist", rule=custom(_real_type), tests=[OpTest("dist", tol=HALF_STEPS)])
+@aten("aten::dist", rule=custom(_real_type), tests=[OpTest("dist", tol=HALF_STEPS)], complex="same")
 def dist(op: Op, self: Value, other: Value, p: Number = 2) -> Value:
     """The norm of order p of the difference of two tensors, all elements together."""
     work = _working(_real_type({"self": self, "other": other}))
@@ -156,6 +154,3 @@ def dist(op: Op, self: Value, other: Value, p: Number = 2) -> Value:
     if away.shape[0] == 0:
         return scalar(op, math.inf if p < 0 else 0, work)
     return p_norm_of_rows(op, away, float(p))
-
-
-dist.on_complex(dist.body)

@@ -139,8 +139,8 @@ def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
     head = algebra.each(lambda v: op.GatherElements(v, largest, axis=-2), x)
     phase = algebra.conj(op, complex_math.sgn(op, head))
     turned = algebra.mul(op, x, phase)
-    made: Complex = algebra.each(lambda v: op.Div(v, total), turned)
-    return made
+    vectors: Complex = algebra.each(lambda v: op.Div(v, total), turned)
+    return vectors
 
 
 def eig(op: Op, a: Value, *, vectors: bool) -> tuple[Value, Value | None]:
@@ -154,12 +154,12 @@ def eig(op: Op, a: Value, *, vectors: bool) -> tuple[Value, Value | None]:
     q, t = schur(op, wide)
     own = only(op, factors.unit(op, size(op, z.real, -1), DType.BOOL), t)
     values = algebra.reduce_sum(op, own, [z.real.rank - 1])
-    found = _vectors(op, q, t, values) if vectors else None
+    right_vectors = _vectors(op, q, t, values) if vectors else None
 
     def back(x: Value) -> Value:
         return algebra.each(lambda v: op.Cast(v, to=dtype), x)
 
-    return back(values), None if found is None else back(found)
+    return back(values), None if right_vectors is None else back(right_vectors)
 
 
 @aten("aten::linalg_eig", rule=custom(), tests=[OpTest("linalg.eig", tol=_TOL, compare="eig")])

@@ -38,7 +38,9 @@ def _einsum_type(arguments: Arguments) -> DType:
     return DType.INT64 if any(c not in right for c in alone) else dtype
 
 
-@aten("aten::einsum", rule=custom(_einsum_type), tests=[OpTest("einsum", tol=_HALF)])
+@aten(
+    "aten::einsum", rule=custom(_einsum_type), tests=[OpTest("einsum", tol=_HALF)], complex="same"
+)
 def einsum(
     op: Op, equation: str, tensors: Sequence[Value], *, path: list[int] | None = None
 ) -> Any:
@@ -54,9 +56,6 @@ def einsum(
         turns = sum(choice)
         parts[turns % 2].append(op.Neg(term) if turns % 4 in (2, 3) else term)
     return Complex(*(functools.reduce(op.Add, terms) for terms in parts))
-
-
-einsum.on_complex(einsum.body)
 
 
 def _spelled_out(equation: str, tensors: list[Any]) -> tuple[str, list[str]]:
@@ -81,11 +80,11 @@ def _plain(op: Op, equation: str, tensors: Any) -> tuple[str, list[Any]]:
     """An equation spelled out, without the axes of size one that torch repeats."""
     equation, terms = _spelled_out(equation, tensors)
     right = equation.partition("->")[2]
-    known: dict[str, list[Any]] = {}
+    planes: dict[str, list[Any]] = {}
     for term, t in zip(terms, tensors, strict=True):
         for letter, dim in zip(term, t.shape, strict=True):
-            known.setdefault(letter, []).append(dim)
-    repeated = {c for c, dims in known.items() if any(d != 1 for d in dims)}
+            planes.setdefault(letter, []).append(dim)
+    repeated = {c for c, dims in planes.items() if any(d != 1 for d in dims)}
     found, kept = [], []
     for term, t in zip(terms, tensors, strict=True):
         drop = [n for n, c in enumerate(term) if t.shape[n] == 1 and c in repeated]
@@ -106,10 +105,10 @@ def _einsum(op: Op, equation: str, tensors: list[Any]) -> Any:
 def _sum_of_nothing(op: Op, equation: str, tensors: list[Any]) -> Any:
     """Zeros; ONNX Runtime's Einsum divides by the number of elements, which ends the process."""
     left, _, right = equation.partition("->")
-    known: dict[str, Any] = {}
+    empty_operands: dict[str, Any] = {}
     for term, t in zip(left.split(","), tensors, strict=True):
-        known.update(zip(term, sizes(op, real_part(t)), strict=True))
-    shape = [known[c] for c in right]
+        empty_operands.update(zip(term, sizes(op, real_part(t)), strict=True))
+    shape = [empty_operands[c] for c in right]
     return algebra.each(lambda v: full(op, shape, 0, v.onnx_dtype), tensors[0])
 
 
@@ -130,7 +129,7 @@ def bilinear(
     return result if bias is None else op.Add(result, algebra.widen_small(op, bias))
 
 
-@aten("aten::kron", rule=elementwise(("self", "other")), tests=[OpTest("kron")])
+@aten("aten::kron", rule=elementwise(("self", "other")), tests=[OpTest("kron")], complex="same")
 def kron(op: Op, self: Value, other: Value) -> Value:
     """The Kronecker product."""
     rank = max(self.rank, other.rank)
@@ -146,9 +145,6 @@ def kron(op: Op, self: Value, other: Value) -> Value:
     return algebra.reshape(op, _times(op, wide, wide2), vector(op, shape))
 
 
-kron.on_complex(kron.body)
-
-
 def _times(op: Op, a: Value, b: Value) -> Value:
     return op.And(a, b) if a.onnx_dtype.is_bool else algebra.mul(op, a, b)
 
@@ -157,20 +153,22 @@ def _times(op: Op, a: Value, b: Value) -> Value:
     "aten::linalg_multi_dot",
     rule=like("tensors"),
     tests=[OpTest("linalg.multi_dot", tol=_HALF)],
+    complex="same",
 )
 def linalg_multi_dot(op: Op, tensors: Sequence[Value]) -> Any:
     """The product of a chain of matrices, in the cheapest order where all sizes are known."""
     return _chain(op, tensors)
 
 
-@aten("aten::chain_matmul", rule=like("matrices"), untested="torch has no OpInfo for it")
+@aten(
+    "aten::chain_matmul",
+    rule=like("matrices"),
+    untested="torch has no OpInfo for it",
+    complex="same",
+)
 def chain_matmul(op: Op, matrices: Sequence[Value]) -> Any:
     """The product of a chain of matrices."""
     return _chain(op, matrices)
-
-
-linalg_multi_dot.on_complex(linalg_multi_dot.body)
-chain_matmul.on_complex(chain_matmul.body)
 
 
 def _chain(op: Op, xs: Any) -> Any:
@@ -211,27 +209,31 @@ def _cheapest(ends: list[int]) -> dict[tuple[int, int], int]:
     "aten::linalg_vecdot",
     rule=elementwise(("x", "y")),
     tests=[OpTest("linalg.vecdot", tol=_HALF)],
+    complex="same",
 )
 def linalg_vecdot(op: Op, x: Value, y: Value, *, dim: int = -1) -> Value:
     """The sum of `conj(x) * y` along an axis."""
-    found = algebra.mul(op, algebra.conj(op, x), y)
-    return algebra.reduce_sum(op, algebra.widen_small(op, found), [dim])
-
-
-linalg_vecdot.on_complex(linalg_vecdot.body)
+    product = algebra.mul(op, algebra.conj(op, x), y)
+    return algebra.reduce_sum(op, algebra.widen_small(op, product), [dim])
 
 
 @aten(
     "aten::linalg_cross",
     rule=elementwise(("self", "other")),
     tests=[OpTest("linalg.cross", tol=_HALF)],
+    complex="same",
 )
 def linalg_cross(op: Op, self: Value, other: Value, *, dim: int = -1) -> Value:
     """The cross product of vectors of three along an axis."""
     return _cross(op, self, other, dim)
 
 
-@aten("aten::cross", rule=elementwise(("self", "other")), tests=[OpTest("cross", tol=_HALF)])
+@aten(
+    "aten::cross",
+    rule=elementwise(("self", "other")),
+    tests=[OpTest("cross", tol=_HALF)],
+    complex="same",
+)
 def cross(op: Op, self: Value, other: Value, dim: int | None = None) -> Value:
     """The cross product along an axis; along the first one of size three by default."""
     if dim is None:
@@ -240,10 +242,6 @@ def cross(op: Op, self: Value, other: Value, dim: int | None = None) -> Value:
             unsupported("which axis has size three is not known", hint="give `dim`")
         dim = three[0]
     return _cross(op, self, other, dim)
-
-
-linalg_cross.on_complex(linalg_cross.body)
-cross.on_complex(cross.body)
 
 
 def _cross(op: Op, a: Value, b: Value, dim: int) -> Value:

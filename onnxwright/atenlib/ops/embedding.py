@@ -205,15 +205,15 @@ def _pooled(
     bins = arithmetic(op, "Add", count, 1)
     lowest = -np.inf if mode == _MAX else 0
     start = full(op, [bins, size(op, rows, 1)], lowest, dtype)
-    found = scatter_nd(op, start, places, rows, "max" if mode == _MAX else "add")
+    pooled = scatter_nd(op, start, places, rows, "max" if mode == _MAX else "add")
     if mode != _SUM:
         ones = full_like(op, number, 1, DType.INT64)
         sizes = scatter_nd(op, full(op, [bins], 0, DType.INT64), places, ones, "add")
         column = op.Unsqueeze(sizes, [1])
         if mode == _MEAN:
-            found = op.Div(found, cast(op, op.Max(column, 1), dtype))
+            pooled = op.Div(pooled, cast(op, op.Max(column, 1), dtype))
         else:
-            found = op.Where(op.Equal(column, 0), scalar(op, 0, dtype), found)
-    found = op.Slice(found, [0], [-1], [0])
+            pooled = op.Where(op.Equal(column, 0), scalar(op, 0, dtype), pooled)
+    pooled = op.Slice(pooled, [0], [-1], [0])
     # What follows in torch are notes for the gradient.
-    return found, None, None, None
+    return pooled, None, None, None

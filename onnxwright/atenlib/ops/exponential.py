@@ -19,15 +19,10 @@ ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 STEPS = elementwise(promote="int_to_float", at_least=DType.FLOAT)
 
 
-@aten("aten::exp", "prims::exp", rule=ONE, tests=[OpTest("exp")])
+@aten("aten::exp", "prims::exp", rule=ONE, tests=[OpTest("exp")], complex=complex_math.exp)
 def exp(op: Op, self: Value) -> Value:
     """The exponential."""
     return op.Exp(self)
-
-
-@exp.on_complex
-def _exp_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.exp(op, self)
 
 
 @aten("aten::exp2", "aten::special_exp2", "prims::exp2", rule=ONE, tests=[OpTest("exp2")])
@@ -41,26 +36,23 @@ def _exp2_complex(op: Op, self: Complex) -> Complex:
     return complex_math.exp(op, complex_math.scale(op, self, complex_math.LN2))
 
 
-@aten("aten::expm1", "aten::special_expm1", "prims::expm1", rule=STEPS, tests=[OpTest("expm1")])
+@aten(
+    "aten::expm1",
+    "aten::special_expm1",
+    "prims::expm1",
+    rule=STEPS,
+    tests=[OpTest("expm1")],
+    complex=complex_math.expm1,
+)
 def expm1(op: Op, self: Value) -> Value:
     """`exp(x) - 1`, exact near zero too."""
     return accurate.expm1(op, self)
 
 
-@expm1.on_complex
-def _expm1_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.expm1(op, self)
-
-
-@aten("aten::log", "prims::log", rule=ONE, tests=[OpTest("log")])
+@aten("aten::log", "prims::log", rule=ONE, tests=[OpTest("log")], complex=complex_math.log)
 def log(op: Op, self: Value) -> Value:
     """The natural logarithm."""
     return op.Log(self)
-
-
-@log.on_complex
-def _log_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.log(op, self)
 
 
 @aten("aten::log2", "prims::log2", rule=STEPS, tests=[OpTest("log2")])
@@ -85,26 +77,29 @@ def _log10_complex(op: Op, self: Complex) -> Complex:
     return complex_math.scale(op, complex_math.log(op, self), 1.0 / complex_math.LN10)
 
 
-@aten("aten::log1p", "aten::special_log1p", "prims::log1p", rule=STEPS, tests=[OpTest("log1p")])
+@aten(
+    "aten::log1p",
+    "aten::special_log1p",
+    "prims::log1p",
+    rule=STEPS,
+    tests=[OpTest("log1p")],
+    complex=complex_math.log1p,
+)
 def log1p(op: Op, self: Value) -> Value:
     """`log(1 + x)`, exact near zero too."""
     return accurate.log1p(op, self)
 
 
-@log1p.on_complex
-def _log1p_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.log1p(op, self)
-
-
-@aten("aten::sigmoid", "aten::special_expit", rule=ONE, tests=[OpTest("sigmoid")])
+@aten(
+    "aten::sigmoid",
+    "aten::special_expit",
+    rule=ONE,
+    tests=[OpTest("sigmoid")],
+    complex=complex_math.sigmoid,
+)
 def sigmoid(op: Op, self: Value) -> Value:
     """`1 / (1 + exp(-x))`."""
     return op.Sigmoid(self)
-
-
-@sigmoid.on_complex
-def _sigmoid_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.sigmoid(op, self)
 
 
 # torch rounds `1 - x` and the quotient to the half type, which shows near `log(1)`.

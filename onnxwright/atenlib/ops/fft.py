@@ -179,8 +179,8 @@ def axes_and_sizes(
         axes = list(range(rank - count, rank))
     else:
         axes = [axis_of(d, rank) for d in ([dim] if isinstance(dim, int) else dim)]
-    wanted: list[Any] = [None] * len(axes) if s is None else list(s)
-    return axes, [None if isinstance(n, int) and n == -1 else n for n in wanted]
+    lengths: list[Any] = [None] * len(axes) if s is None else list(s)
+    return axes, [None if isinstance(n, int) and n == -1 else n for n in lengths]
 
 
 def fitted(op: Op, x: algebra.T, axes: Sequence[int], wanted: Sequence[Size | None]) -> algebra.T:
@@ -201,8 +201,8 @@ def transform(
         return as_complex(op, x, algebra.part_type(x))
     if isinstance(x, Complex):
         return c2c(op, x, axes, forward=forward, power=power)
-    found = r2c(op, x, axes, onesided=False, power=power)
-    return found if forward else algebra.conj(op, found)
+    spectrum = r2c(op, x, axes, onesided=False, power=power)
+    return spectrum if forward else algebra.conj(op, spectrum)
 
 
 def half_transform(
@@ -210,16 +210,16 @@ def half_transform(
 ) -> Value:
     """The half transform of real numbers; its conjugate where it is an inverse."""
     x = fitted(op, floating(op, x), axes, wanted)
-    found = r2c(op, x, axes, onesided=True, power=power_of(norm, forward=forward))
-    return found if forward else algebra.conj(op, found)
+    spectrum = r2c(op, x, axes, onesided=True, power=power_of(norm, forward=forward))
+    return spectrum if forward else algebra.conj(op, spectrum)
 
 
 def real_transform(
     op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
 ) -> Value:
     """The transform of half a Hermitian spectrum to real numbers."""
-    given = floating(op, x)
-    half = as_complex(op, given, algebra.part_type(given))
+    real_input = floating(op, x)
+    half = as_complex(op, real_input, algebra.part_type(real_input))
     last = wanted[-1]
     if last is None:
         have = size(op, half.real, axes[-1])
@@ -240,24 +240,20 @@ def fft_r2c(op: Op, self: Value, dim: Sequence[int], normalization: int, oneside
     return r2c(op, self, axes, onesided=onesided, power=_NORMALIZATION[normalization])
 
 
-@aten("aten::_fft_c2c", rule=custom(), untested=_UNTESTED)
+@aten("aten::_fft_c2c", rule=custom(), untested=_UNTESTED, complex="same")
 def fft_c2c(op: Op, self: Complex, dim: Sequence[int], normalization: int, forward: bool) -> Value:
     """Complex numbers to complex ones."""
     axes = [axis_of(d, self.rank) for d in dim]
     return c2c(op, self, axes, forward=forward, power=_NORMALIZATION[normalization])
 
 
-@aten("aten::_fft_c2r", rule=custom(), untested=_UNTESTED)
+@aten("aten::_fft_c2r", rule=custom(), untested=_UNTESTED, complex="same")
 def fft_c2r(
     op: Op, self: Complex, dim: Sequence[int], normalization: int, last_dim_size: Size
 ) -> Value:
     """Half a Hermitian spectrum to real numbers."""
     axes = [axis_of(d, self.rank) for d in dim]
     return c2r(op, self, axes, last_dim_size, power=_NORMALIZATION[normalization])
-
-
-fft_c2c.on_complex(fft_c2c.body)
-fft_c2r.on_complex(fft_c2r.body)
 
 
 def _register(name: str, run: Any, *, forward: bool) -> None:
@@ -354,5 +350,5 @@ def _range(op: Op, n: Size) -> Value:
 def _frequencies(op: Op, place: Value, many: Any, d: float, dtype: DType | None) -> Value:
     assert dtype is not None  # the rule fills it in
     wide = DType.DOUBLE
-    found = op.Div(cast(op, place, wide), op.Mul(cast(op, many, wide), float(d)))
-    return cast(op, found, dtype)
+    frequencies = op.Div(cast(op, place, wide), op.Mul(cast(op, many, wide), float(d)))
+    return cast(op, frequencies, dtype)

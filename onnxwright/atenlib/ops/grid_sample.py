@@ -112,11 +112,11 @@ class _Image:
                 axis=0,
             ),
         )
-        found = op.GatherElements(self.pixels, wide, axis=2)
+        pixels = op.GatherElements(self.pixels, wide, axis=2)
         if inside is None:
-            return found
+            return pixels
         zero = scalar(op, 0, self.dtype)
-        return op.Where(op.Unsqueeze(inside, [1]), found, zero)
+        return op.Where(op.Unsqueeze(inside, [1]), pixels, zero)
 
 
 def _sample(op: Op, x: Value, grid: Any, mode: int, padding: int, align: bool) -> Value:
@@ -130,16 +130,16 @@ def _sample(op: Op, x: Value, grid: Any, mode: int, padding: int, align: bool) -
         for n, length in zip(axes, image.spatial, strict=True)
     ]
     if mode == _BICUBIC:
-        made = _cubic(op, image, places, padding, align)
+        sampled = _cubic(op, image, places, padding, align)
     else:
         inner = [
             _padded(op, p, n, padding, align) for p, n in zip(places, image.spatial, strict=True)
         ]
         if mode == _NEAREST:
-            made = image.at([op.Round(p) for p in inner], padding == _ZEROS)
+            sampled = image.at([op.Round(p) for p in inner], padding == _ZEROS)
         else:
-            made = _linear(op, image, inner, padding == _ZEROS)
-    return reshape(op, made, [batch, image.channels, *shape])
+            sampled = _linear(op, image, inner, padding == _ZEROS)
+    return reshape(op, sampled, [batch, image.channels, *shape])
 
 
 def _linear(op: Op, image: _Image, places: Sequence[Any], check: bool) -> Any:

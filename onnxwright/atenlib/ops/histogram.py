@@ -114,7 +114,7 @@ def _bin_of(op: Op, x: Value, edges: Any) -> tuple[Any, Any]:
 
 def _density(op: Op, hist: Any, edges: Sequence[Any]) -> Value:
     """Counts over their sum and the sizes of the parts."""
-    made = op.Div(hist, reduce(op, "ReduceSum", hist, list(range(hist.rank))))
+    density = op.Div(hist, reduce(op, "ReduceSum", hist, list(range(hist.rank))))
     for axis, edge in enumerate(edges):
         last = edge.shape[0] - 1
         widths = op.Sub(
@@ -122,8 +122,10 @@ def _density(op: Op, hist: Any, edges: Sequence[Any]) -> Value:
             op.Slice(edge, [0], [last], [0]),
         )
         after = hist.rank - 1 - axis
-        made = op.Div(made, op.Unsqueeze(widths, list(range(1, after + 1))) if after else widths)
-    return made
+        density = op.Div(
+            density, op.Unsqueeze(widths, list(range(1, after + 1))) if after else widths
+        )
+    return density
 
 
 def _histogram(

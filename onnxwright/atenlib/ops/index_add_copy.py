@@ -31,10 +31,10 @@ def write_slices(op: Op, x: Value, dim: int, index: Value, source: Value, reduct
     axis = axis_of(dim, x.rank)
     row = _row(op, index)
     if axis == 0:
-        found = scatter_nd(op, x, op.Unsqueeze(row, [1]), source, reduction)
+        written = scatter_nd(op, x, op.Unsqueeze(row, [1]), source, reduction)
     else:
-        found = scatter_elements(op, x, along(op, row, source, axis), source, axis, reduction)
-    return op.Squeeze(found, [0]) if scalar_given else found
+        written = scatter_elements(op, x, along(op, row, source, axis), source, axis, reduction)
+    return op.Squeeze(written, [0]) if scalar_given else written
 
 
 @aten("aten::index_add", rule=into("source"), tests=[OpTest("index_add")])
@@ -117,5 +117,5 @@ def index_reduce(
         source = op.Unsqueeze(source, [0])
     axis = axis_of(dim, self.rank)
     places = along(op, _row(op, index), source, axis)
-    found = combined(op, self, axis, places, source, reduce, include_self)
-    return op.Squeeze(found, [0]) if scalar_given else found
+    reduced = combined(op, self, axis, places, source, reduce, include_self)
+    return op.Squeeze(reduced, [0]) if scalar_given else reduced

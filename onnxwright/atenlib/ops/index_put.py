@@ -47,25 +47,25 @@ def index_put(
     accumulate: bool = False,
 ) -> Any:
     """The tensor with values written, or added, at index tensors and masks."""
-    given = [(n, i) for n, i in enumerate(indices) if i is not None]
-    if not given:
+    indexed = [(n, i) for n, i in enumerate(indices) if i is not None]
+    if not indexed:
         return _added(op, self, values) if accumulate else expand_to(op, values, sizes(op, self))
-    if len(given) == 1 and is_mask(given[0][1]):
-        written = _where_mask(op, self, *given[0], values, accumulate)
+    if len(indexed) == 1 and is_mask(indexed[0][1]):
+        written = _where_mask(op, self, *indexed[0], values, accumulate)
         if written is not None:
             return written
-    found = positions_of(op, indices)
+    positions = positions_of(op, indices)
     reduction = "add" if accumulate else "none"
-    if len(found) == 1 and found[0][0] > 0 and found[0][1].rank == 1:
-        return _put_slices(op, self, *found[0], values, reduction)
-    layout = layout_of([axis for axis, _ in found], self.rank)
-    index = stacked(op, [p for _, p in found])
+    if len(positions) == 1 and positions[0][0] > 0 and positions[0][1].rank == 1:
+        return _put_slices(op, self, *positions[0], values, reduction)
+    layout = layout_of([axis for axis, _ in positions], self.rank)
+    index = stacked(op, [p for _, p in positions])
     index_rank = index.rank - 1
     result_order = layout.result_order(index_rank, self.rank)
     turned = permute(op, self, layout.order)
     shape = [*sizes(op, index)[:-1], *sizes(op, turned)[layout.count :]]
-    wanted = [shape[a] for a in result_order]
-    updates = permute(op, expand_to(op, values, wanted), inverse_order(result_order))
+    lengths = [shape[a] for a in result_order]
+    updates = permute(op, expand_to(op, values, lengths), inverse_order(result_order))
     written = scatter_nd(op, turned, index, updates, reduction)
     return permute(op, written, inverse_order(layout.order))
 

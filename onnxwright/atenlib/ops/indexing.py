@@ -39,20 +39,20 @@ _INDICES = custom(lambda _: DType.INT64)
 )
 def index(op: Op, self: Value, indices: Sequence[Value | None] | Sequence[Value]) -> Value:
     """Elements at index tensors and masks, as torch's advanced indexing reads them."""
-    given = [(n, i) for n, i in enumerate(indices) if i is not None]
-    if not given:
+    indexed = [(n, i) for n, i in enumerate(indices) if i is not None]
+    if not indexed:
         return self
-    if len(given) == 1 and is_mask(given[0][1]):
-        axis, mask = given[0]
+    if len(indexed) == 1 and is_mask(indexed[0][1]):
+        axis, mask = indexed[0]
         if mask.rank == 1:
             return compress(op, self, mask_of(op, mask), axis)
         if mask.rank == self.rank:
             return compress(op, self, flat(op, mask_of(op, mask)))
-    found = positions_of(op, indices)
-    if len(found) == 1:
-        axis, position = found[0]
+    positions = positions_of(op, indices)
+    if len(positions) == 1:
+        axis, position = positions[0]
         return op.Gather(self, as_index(op, position), axis=axis)
-    return gather_at(op, self, found)
+    return gather_at(op, self, positions)
 
 
 def mask_of(op: Op, mask: Value) -> Value:
@@ -137,22 +137,16 @@ def nonzero(op: Op, self: Value) -> Value:
 nonzero.on_complex(nonzero.body)
 
 
-@aten("aten::nonzero_numpy", rule=_INDICES, tests=[OpTest("nonzero")])
+@aten("aten::nonzero_numpy", rule=_INDICES, tests=[OpTest("nonzero")], complex="same")
 def nonzero_numpy(op: Op, self: Value) -> list[Value]:
     """The positions of what is not zero, an index tensor for each dimension."""
     return nonzero_rows(op, self)
 
 
-nonzero_numpy.on_complex(nonzero_numpy.body)
-
-
-@aten("aten::where", rule=_INDICES, untested="OpInfos give three arguments")
+@aten("aten::where", rule=_INDICES, untested="OpInfos give three arguments", complex="same")
 def where(op: Op, condition: Value) -> list[Value]:
     """The positions of what is not zero, an index tensor for each dimension."""
     return nonzero_rows(op, condition)
-
-
-where.on_complex(where.body)
 
 
 @aten("aten::nonzero_static", rule=_INDICES,
@@ -160,9 +154,9 @@ where.on_complex(where.body)
 def nonzero_static(op: Op, self: Value, *, size: Size, fill_value: int = -1) -> Value:
     """The first `size` positions of what is not zero; rows that are missing are filled."""
     rank = real_part(self).rank
-    found = nonzero_matrix(op, self)
+    rows = nonzero_matrix(op, self)
     filling = full(op, [size, rank], fill_value, DType.INT64)
-    return op.Slice(op.Concat(found, filling, axis=0), [0], vector(op, [size]), [0])
+    return op.Slice(op.Concat(rows, filling, axis=0), [0], vector(op, [size]), [0])
 
 
 nonzero_static.on_complex(nonzero_static.body)

@@ -341,6 +341,7 @@ def difference(op: Op, x: Value, y: Value, eps: float, dtype: DType) -> Value:
     tests=[
         OpTest("nn.functional.triplet_margin_loss", tol=HALF_STEPS),
     ],
+    complex="same",
 )
 def triplet_margin_loss(
     op: Op,
@@ -365,6 +366,3 @@ def triplet_margin_loss(
         away = op.Min(away, distance(positive, negative))
     losses = op.Max(op.Add(op.Sub(distance(anchor, positive), away), margin), 0)
     return reduced(op, losses, reduction)
-
-
-triplet_margin_loss.on_complex(triplet_margin_loss.body)

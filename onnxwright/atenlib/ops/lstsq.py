@@ -105,10 +105,10 @@ def linalg_lstsq(
     none = op.constant(np.zeros(0, dtype.numpy))
     rank, values = None, none
     if driver == "gels":
-        found = _by_qr(op, self, b)
+        solution = _by_qr(op, self, b)
     else:
         relative = float(rcond) if rcond is not None else None
-        found = algebra.matmul(op, pseudoinverse(op, self, 0.0, relative, False), b)
+        solution = algebra.matmul(op, pseudoinverse(op, self, 0.0, relative, False), b)
         every = singular_values(op, self)
         rank = _rank(op, every, self, relative)
         values = none if driver == "gelsy" else every
@@ -118,10 +118,10 @@ def linalg_lstsq(
         if not isinstance(rows, int) or not isinstance(columns, int):
             unsupported(f"the driver `{driver}` for matrices of unknown sizes; `gelsy` is there")
         if rows > columns:
-            residuals = _residuals(op, self, b, found, rank)
+            residuals = _residuals(op, self, b, solution, rank)
     if vectors:
-        found = algebra.squeeze(op, found, [real(found).rank - 1])
-    return found, residuals, _none_of(op) if rank is None else rank, values
+        solution = algebra.squeeze(op, solution, [real(solution).rank - 1])
+    return solution, residuals, _none_of(op) if rank is None else rank, values
 
 
 def _none_of(op: Op) -> Value:
@@ -146,15 +146,15 @@ def linalg_tensorsolve(op: Op, self: Value, other: Value, dims: Sequence[int] | 
     split = real(other).rank
     count = math.prod(shape[split:])
     a = algebra.reshape(op, self, [math.prod(shape[:split]), count])
-    found = solve_by_lu(op, factors.lu(op, a), algebra.reshape(op, other, [count, 1]))
-    return algebra.reshape(op, found, list(shape[split:]))
+    solution = solve_by_lu(op, factors.lu(op, a), algebra.reshape(op, other, [count, 1]))
+    return algebra.reshape(op, solution, list(shape[split:]))
 
 
 @aten("aten::_linalg_slogdet", rule=custom(), untested="OpInfos call linalg_slogdet")
 def linalg_slogdet_factored(op: Op, A: Value) -> tuple[Value, ...]:
     """The sign and the logarithm of the determinant, and the factorization they are of."""
-    found = factors.lu(op, A)
-    return (*slogdet_of(op, found), found.packed, found.pivots)
+    lu = factors.lu(op, A)
+    return (*slogdet_of(op, lu), lu.packed, lu.pivots)
 
 
 @aten("aten::_linalg_solve_ex", rule=like("B"), untested="OpInfos call linalg_solve_ex")
@@ -163,8 +163,8 @@ def linalg_solve_factored(
 ) -> tuple[Value, ...]:
     """As `linalg_solve_ex`, with the factorization."""
     del check_errors
-    found = factors.lu(op, A)
-    return solve_of(op, A, B, left), found.packed, found.pivots, info_of(op, A)
+    lu = factors.lu(op, A)
+    return solve_of(op, A, B, left), lu.packed, lu.pivots, info_of(op, A)
 
 
 @aten("aten::_linalg_check_errors", rule=custom(), untested="it gives nothing")

@@ -75,6 +75,7 @@ def _matrix_norm(
     "aten::linalg_matrix_norm.str_ord",
     rule=custom(),
     tests=[OpTest("linalg.matrix_norm", tol=_TOL), OpTest("norm:nuc", tol=_TOL)],
+    complex="same",
 )
 def linalg_matrix_norm(
     op: Op,
@@ -97,6 +98,7 @@ def linalg_matrix_norm(
         OpTest("linalg.norm", tol=_TOL),
         OpTest("linalg.norm:subgradients_at_zero", tol=_TOL),
     ],
+    complex="same",
 )
 def linalg_norm(
     op: Op,
@@ -116,10 +118,6 @@ def linalg_norm(
         return _matrix_norm(op, self, ord, pair, keepdim, dtype)
     vector_norm = TABLE["aten::linalg_vector_norm"]
     return vector_norm(op, self, 2 if ord is None else ord, axes, keepdim, dtype=dtype)
-
-
-linalg_matrix_norm.on_complex(linalg_matrix_norm.body)
-linalg_norm.on_complex(linalg_norm.body)
 
 
 def _order(op: Op, packed: Any, pivots: Any) -> Any:
@@ -155,20 +153,25 @@ def _adjoint_solve(op: Op, found: factors.LU, b: Value) -> Value:
 def _lu_solve(op: Op, packed: Any, pivots: Any, b: Value, left: bool, adjoint: bool) -> Value:
     if 0 in real(packed).shape or 0 in real(b).shape:
         return b
-    found = factors.LU(packed, pivots, _order(op, packed, pivots), None)
+    lu = factors.LU(packed, pivots, _order(op, packed, pivots), None)
     if not left:
         b = algebra.adjoint(op, b)
     if adjoint is left:
-        result = _adjoint_solve(op, found, b)
+        result = _adjoint_solve(op, lu, b)
     else:
-        result = solve_by_lu(op, found, b)
+        result = solve_by_lu(op, lu, b)
     return result if left else algebra.adjoint(op, result)
 
 
 _SOLVE = {"float32": Tol(2e-3, 2e-4), "complex64": Tol(2e-3, 2e-4)}
 
 
-@aten("aten::linalg_lu_solve", rule=like("B"), tests=[OpTest("linalg.lu_solve", tol=_SOLVE)])
+@aten(
+    "aten::linalg_lu_solve",
+    rule=like("B"),
+    tests=[OpTest("linalg.lu_solve", tol=_SOLVE)],
+    complex="same",
+)
 def linalg_lu_solve(
     op: Op, LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False
 ) -> Value:
@@ -176,11 +179,7 @@ def linalg_lu_solve(
     return _lu_solve(op, LU, pivots, B, left, adjoint)
 
 
-@aten("aten::lu_solve", rule=like("self"), tests=[OpTest("lu_solve", tol=_SOLVE)])
+@aten("aten::lu_solve", rule=like("self"), tests=[OpTest("lu_solve", tol=_SOLVE)], complex="same")
 def lu_solve(op: Op, self: Value, LU_data: Value, LU_pivots: Value) -> Value:
     """`X` of `A @ X == self` by the factors of `A`."""
     return _lu_solve(op, LU_data, LU_pivots, self, True, False)
-
-
-linalg_lu_solve.on_complex(linalg_lu_solve.body)
-lu_solve.on_complex(lu_solve.body)

@@ -133,16 +133,17 @@ def _shaped(op: Op, x: Value, covariance: Any) -> Any:
 @aten("aten::corrcoef", rule=custom(), tests=[OpTest("corrcoef", tol=_TOL)])
 def corrcoef(op: Op, self: Value) -> Any:
     """The correlation of variables, one in each row."""
-    found = _shaped(op, self, _covariance(op, self, 1, None, None))
-    if real(found).rank == 0:
-        return algebra.div(op, found, found)
-    n = factors.unit(op, size(op, real(found), 0), DType.BOOL)
+    covariance = _shaped(op, self, _covariance(op, self, 1, None, None))
+    if real(covariance).rank == 0:
+        return algebra.div(op, covariance, covariance)
+    n = factors.unit(op, size(op, real(covariance), 0), DType.BOOL)
     variances = op.ReduceSum(
-        op.Where(n, real(found), op.constant(np.zeros((), real(found).onnx_dtype.numpy))), [1]
+        op.Where(n, real(covariance), op.constant(np.zeros((), real(covariance).onnx_dtype.numpy))),
+        [1],
     )
     deviations = op.Sqrt(variances)
     across = op.Transpose(deviations, perm=[1, 0])
-    scaled = algebra.each(lambda v: op.Div(op.Div(v, deviations), across), found)
+    scaled = algebra.each(lambda v: op.Div(op.Div(v, deviations), across), covariance)
     return algebra.each(lambda v: op.Clip(v, *_bounds(op, v)), scaled)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from onnxwright.atenlib.helpers.constants import iota, is_small, least, scalar, vector
 from onnxwright.atenlib.helpers.conv_matmul import pad
 from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import AtenFunction, aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
@@ -55,10 +55,10 @@ def windows(
     """
 
     def ints(x: int | Sequence[int]) -> list[int]:
-        found = [x] if isinstance(x, int) else list(x)
-        if not all(isinstance(n, int) for n in found):
+        numbers = [x] if isinstance(x, int) else list(x)
+        if not all(isinstance(n, int) for n in numbers):
             unsupported("ONNX needs the sizes of windows as numbers")
-        return found * rank if len(found) == 1 else found
+        return numbers * rank if len(numbers) == 1 else numbers
 
     wide = ints(kernel)
     stride = wide if isinstance(stride, (list, tuple)) and not stride else ints(stride)
@@ -81,17 +81,17 @@ def ends(op: Op, x: Value, w: Windows) -> list[Any]:
     """
     if not w.ceil:
         return list(w.padding)
-    found: list[Any] = []
+    pads: list[Any] = []
     first = x.rank - len(w.kernel)
     for n, (kernel, stride, padding, dilation) in enumerate(zip(*w[:4], strict=True)):
         length = size(op, x, first + n)
         reach = dilation * (kernel - 1) + 1
         if isinstance(length, int):
             count = count_windows(length, kernel, stride, padding, dilation)
-            found.append((count - 1) * stride + reach - length - padding)
+            pads.append((count - 1) * stride + reach - length - padding)
         else:
-            found.append(_end(op, length, reach, stride, padding))
-    return found
+            pads.append(_end(op, length, reach, stride, padding))
+    return pads
 
 
 def _end(op: Op, length: Size, reach: int, stride: int, padding: int) -> Size:
@@ -141,13 +141,13 @@ def max_pool(op: Op, x: Value, w: Windows, *, indices: bool) -> tuple[Any, ...] 
     if x.onnx_dtype is DType.INT16:
         x = op.Cast(x, to=DType.INT32)
     if x.onnx_dtype not in _HAVE_MAX_POOL or 0 in x.shape:
-        found = _by_windows(op, x, w, ends(op, x, w), indices=indices)
+        results = _by_windows(op, x, w, ends(op, x, w), indices=indices)
     else:
         last = None if _dynamic_ceil(x, w) else ends(op, x, w)
-        found = _node(op, x, w, last, indices=indices)
+        results = _node(op, x, w, last, indices=indices)
     if single:
-        found = [op.Squeeze(v, [0]) for v in found]
-    return tuple(found) if indices else found[0]
+        results = [op.Squeeze(v, [0]) for v in results]
+    return tuple(results) if indices else results[0]
 
 
 def _dynamic_ceil(x: Value, w: Windows) -> bool:
@@ -275,95 +275,29 @@ def _table(op: Op, length: Size, kernel: int, stride: int, dilation: int) -> Val
     return op.Add(op.Unsqueeze(begins, [1]), op.constant(steps))
 
 
-def _tests(n: int) -> list[OpTest]:
-    return [OpTest(f"nn.functional.max_pool{n}d")]
+def _pool(rank: int, *, indices: bool) -> AtenFunction:
+    """Register the maxima over windows of so many axes, with their places or without."""
+    default = (0,) if rank == 1 else 0, (1,) if rank == 1 else 1
+
+    def body(
+        op: Op,
+        self: Value,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = (),
+        padding: int | Sequence[int] = default[0],
+        dilation: int | Sequence[int] = default[1],
+        ceil_mode: bool = False,
+    ) -> tuple[Any, ...] | Any:
+        w = windows(rank, kernel_size, stride, padding, dilation, ceil_mode)
+        return max_pool(op, self, w, indices=indices)
+
+    name = f"aten::max_pool{rank}d{'_with_indices' if indices else ''}"
+    tests = [OpTest(f"nn.functional.max_pool{rank}d")]
+    axes = "one axis" if rank == 1 else f"{'two' if rank == 2 else 'three'} axes"
+    doc = f"Maxima over windows of {axes}{', and their places' if indices else ''}."
+    return aten(name, rule=like("self"), tests=tests, doc=doc)(body)
 
 
-@aten("aten::max_pool1d", rule=like("self"), tests=_tests(1))
-def max_pool1d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = (0,),
-    dilation: int | Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of one axis."""
-    w = windows(1, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=False)
-
-
-@aten("aten::max_pool2d", rule=like("self"), tests=_tests(2))
-def max_pool2d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of two axes."""
-    w = windows(2, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=False)
-
-
-@aten("aten::max_pool3d", rule=like("self"), tests=_tests(3))
-def max_pool3d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of three axes."""
-    w = windows(3, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=False)
-
-
-@aten("aten::max_pool1d_with_indices", rule=like("self"), tests=_tests(1))
-def max_pool1d_with_indices(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = (0,),
-    dilation: int | Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of one axis, and their places."""
-    w = windows(1, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=True)
-
-
-@aten("aten::max_pool2d_with_indices", rule=like("self"), tests=_tests(2))
-def max_pool2d_with_indices(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of two axes, and their places."""
-    w = windows(2, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=True)
-
-
-@aten("aten::max_pool3d_with_indices", rule=like("self"), tests=_tests(3))
-def max_pool3d_with_indices(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> tuple[Any, ...] | Any:
-    """Maxima over windows of three axes, and their places."""
-    w = windows(3, kernel_size, stride, padding, dilation, ceil_mode)
-    return max_pool(op, self, w, indices=True)
+for _indices in (False, True):
+    for _rank in (1, 2, 3):
+        _pool(_rank, indices=_indices)

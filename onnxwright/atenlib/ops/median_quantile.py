@@ -157,10 +157,10 @@ def _quantile(
         ranks = op.Max(op.Mul(points, op.Sub(count, 1)), number(0, dtype))
     else:
         ranks = op.Mul(points, op.Sub(scalar(op, size(op, rows, last), dtype), 1))
-    found = _between(op, ordered, ranks, interpolation)
+    quantiles = _between(op, ordered, ranks, interpolation)
     bad = op.Equal(count, 0) if skip else nan_anywhere(op, rows, [last], True)
-    found = op.Where(bad, scalar(op, math.nan, dtype), found)
-    return _shaped(op, found, rank, axis, dim is None, several, keepdim)
+    quantiles = op.Where(bad, scalar(op, math.nan, dtype), quantiles)
+    return _shaped(op, quantiles, rank, axis, dim is None, several, keepdim)
 
 
 def _between(op: Op, ordered: Any, ranks: Any, interpolation: str) -> Value:
@@ -210,37 +210,27 @@ def _shaped(
     return from_last(op, found, axis)
 
 
-@aten(
-    "aten::quantile",
-    "aten::quantile.scalar",
-    rule=like(),
-    tests=[OpTest("quantile")],
-)
-def quantile(
-    op: Op,
-    self: Value,
-    q: Value | float,
-    dim: int | None = None,
-    keepdim: bool = False,
-    interpolation: str = "linear",
-) -> Value:
-    """The elements below which given shares of all lie; NaN where there is one."""
-    return _quantile(op, self, q, dim, keepdim, interpolation, skip=False)
+def _register(name: str, doc: str, *, skip: bool) -> None:
+    """Register quantiles, of all elements or of those that are not NaN."""
+
+    def body(
+        op: Op,
+        self: Value,
+        q: Value | float,
+        dim: int | None = None,
+        keepdim: bool = False,
+        interpolation: str = "linear",
+    ) -> Value:
+        return _quantile(op, self, q, dim, keepdim, interpolation, skip=skip)
+
+    names = (f"aten::{name}", f"aten::{name}.scalar")
+    aten(*names, rule=like(), tests=[OpTest(name)], doc=doc)(body)
 
 
-@aten(
-    "aten::nanquantile",
-    "aten::nanquantile.scalar",
-    rule=like(),
-    tests=[OpTest("nanquantile")],
+_register(
+    "quantile", "The elements below which given shares of all lie; NaN where there is one.",
+    skip=False,
+)  # fmt: skip
+_register(
+    "nanquantile", "The elements below which given shares of those that are not NaN lie.", skip=True
 )
-def nanquantile(
-    op: Op,
-    self: Value,
-    q: Value | float,
-    dim: int | None = None,
-    keepdim: bool = False,
-    interpolation: str = "linear",
-) -> Value:
-    """The elements below which given shares of those that are not NaN lie."""
-    return _quantile(op, self, q, dim, keepdim, interpolation, skip=True)

@@ -260,10 +260,10 @@ def _grouped(
     inverse = inverse_root(op, variance, eps)
     x = op.Reshape(op.Mul(centred, inverse), shape)
     axes = list(range(1, input.rank - 1))
-    given = weight
+    scale = weight
     weight, bias = (v if v is None or not axes else op.Unsqueeze(v, axes) for v in (weight, bias))
     result = cast(op, affine(op, x, weight, bias), dtype)
-    dtype = dtype if given is None else given.onnx_dtype
+    dtype = dtype if scale is None else scale.onnx_dtype
     mean, inverse = (cast(op, op.Squeeze(v, [2]), dtype) for v in (mean, inverse))
     return result, mean, inverse
 
@@ -295,7 +295,7 @@ def norm_over(op: Op, x: Value, p: float, axes: Sequence[int]) -> Value:
     return op.Pow(op.ReduceSum(op.Pow(op.Abs(x), p), front), 1 / p)
 
 
-@aten("aten::renorm", rule=like("self"), tests=[OpTest("renorm", tol=_HALF)])
+@aten("aten::renorm", rule=like("self"), tests=[OpTest("renorm", tol=_HALF)], complex="same")
 def renorm(op: Op, self: Value, p: Number, dim: int, maxnorm: Number) -> Value:
     """Slices along an axis with a norm above `maxnorm` are scaled down to it."""
     x = algebra.each(lambda v: cast(op, v, working_type(v.onnx_dtype)), self)
@@ -312,9 +312,6 @@ def renorm(op: Op, self: Value, p: Number, dim: int, maxnorm: Number) -> Value:
         op.constant(np.ones((), norms.onnx_dtype.numpy)),
     )
     return algebra.each(lambda v, w: cast(op, op.Mul(v, factor), w.onnx_dtype), x, self)
-
-
-renorm.on_complex(renorm.body)
 
 
 @aten("aten::_weight_norm", rule=like("v"), untested="torch has no OpInfo for it")

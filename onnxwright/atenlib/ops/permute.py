@@ -107,11 +107,11 @@ def movedim(
     """Axes moved to new places, the others in their order around them."""
     if self.rank == 0:
         return self
-    wanted = [source] if isinstance(source, int) else list(source)
+    sources = [source] if isinstance(source, int) else list(source)
     places = [destination] if isinstance(destination, int) else list(destination)
-    given = {
-        axis_of(d, self.rank): axis_of(s, self.rank) for s, d in zip(wanted, places, strict=True)
+    moved = {
+        axis_of(d, self.rank): axis_of(s, self.rank) for s, d in zip(sources, places, strict=True)
     }
-    others = [a for a in range(self.rank) if a not in given.values()]
-    order = [given[i] if i in given else others.pop(0) for i in range(self.rank)]
+    others = [a for a in range(self.rank) if a not in moved.values()]
+    order = [moved[i] if i in moved else others.pop(0) for i in range(self.rank)]
     return permuted(op, self, order)

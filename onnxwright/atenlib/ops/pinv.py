@@ -200,8 +200,8 @@ def linalg_tensorinv(op: Op, self: Value, ind: int = 2) -> Any:
     if not static(shape):
         unsupported("an inverse of a tensor of unknown sizes")
     rows = math.prod(shape[:ind])
-    found = inverse_of(op, algebra.reshape(op, self, [rows, math.prod(shape[ind:])]))
-    return algebra.reshape(op, found, [*shape[ind:], *shape[:ind]])
+    inverse = inverse_of(op, algebra.reshape(op, self, [rows, math.prod(shape[ind:])]))
+    return algebra.reshape(op, inverse, [*shape[ind:], *shape[:ind]])
 
 
 @aten(

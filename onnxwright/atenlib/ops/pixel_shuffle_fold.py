@@ -131,7 +131,7 @@ def col2im(
     channels = _divided(op, deep, kernel)
     wide = x.onnx_dtype
     if wide is DType.FLOAT:
-        made = op.Col2Im(
+        image = op.Col2Im(
             x,
             vector(op, output_size),
             op.constant(np.array(kernel_size, np.int64)),
@@ -140,10 +140,10 @@ def col2im(
             strides=list(stride),
         )
     else:
-        made = _folded(
+        image = _folded(
             op, x, batch, channels, output_size, (kernel_size, dilation, padding, stride)
         )
-    return made if self.rank == 3 else op.Squeeze(made, [0])
+    return image if self.rank == 3 else op.Squeeze(image, [0])
 
 
 def _folded(

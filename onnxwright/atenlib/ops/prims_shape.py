@@ -120,13 +120,10 @@ def prims_full(op: Op, shape: Sequence[Size], fill_value: Number, *, dtype: DTyp
     return filled(op, shape, fill_value, dtype)
 
 
-@aten("prims::full_like", rule=creation(), untested=_UNTESTED)
+@aten("prims::full_like", rule=creation(), untested=_UNTESTED, complex="same")
 def prims_full_like(op: Op, a: Value, fill_value: Number, *, dtype: DType) -> Value:
     """A tensor of the shape of another filled with one number."""
     return filled_like(op, a, fill_value, dtype)
-
-
-prims_full_like.on_complex(prims_full_like.body)
 
 
 @aten("prims::empty_permuted", rule=creation(), untested=_UNTESTED)
@@ -145,10 +142,7 @@ def prims_empty_strided(
     return filled(op, shape, 0, dtype)
 
 
-@aten("prims::scalar_tensor", rule=creation(), untested=_UNTESTED)
+@aten("prims::scalar_tensor", rule=creation(), untested=_UNTESTED, complex="same")
 def prims_scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Any:
     """A number as a tensor without dimensions."""
     return scalar_tensor.body(op, s, dtype=dtype)
-
-
-prims_scalar_tensor.on_complex(prims_scalar_tensor.body)

@@ -51,8 +51,8 @@ def squared(op: Op, x: Value) -> Value:
 
 def eye_of(op: Op, a: Value, rows: Size, columns: Size) -> Value:
     """`[..., rows, columns]` with ones on the diagonal, for the batch and kind of `a`."""
-    made = factors.unit(op, rows, real(a).onnx_dtype, columns=columns)
-    return like_kind(op, a, factors.like_batch(op, a, made))
+    unit = factors.unit(op, rows, real(a).onnx_dtype, columns=columns)
+    return like_kind(op, a, factors.like_batch(op, a, unit))
 
 
 def _reflector(op: Op, head: Any, below: Any) -> tuple[Any, Any, Any]:

@@ -219,8 +219,8 @@ def fake_quantize_per_tensor_affine_cachemask(
 ) -> tuple[Value, ...]:
     """Quantized and back, and where nothing was cut off."""
     step, zero = scalar(op, scale, DType.FLOAT), scalar(op, zero_point, DType.INT64)
-    found = _fake(op, self, step, zero, quant_min, quant_max, None)
-    return found, _kept(op, self, step, zero, quant_min, quant_max, None)
+    results = _fake(op, self, step, zero, quant_min, quant_max, None)
+    return results, _kept(op, self, step, zero, quant_min, quant_max, None)
 
 
 @aten(
@@ -240,9 +240,9 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     """As before, if `fake_quant_enabled` holds a one; else the tensor itself."""
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
     on = op.Not(op.Equal(_one(op, fake_quant_enabled, DType.INT64), 0))
-    found = _fake(op, self, step, zero, quant_min, quant_max, None)
+    results = _fake(op, self, step, zero, quant_min, quant_max, None)
     mask = _kept(op, self, step, zero, quant_min, quant_max, None)
-    return op.Where(on, found, self), op.Or(mask, op.Not(on))
+    return op.Where(on, results, self), op.Or(mask, op.Not(on))
 
 
 @aten("aten::fake_quantize_per_channel_affine_cachemask", rule=like(), untested=_UNTESTED)
@@ -251,5 +251,5 @@ def fake_quantize_per_channel_affine_cachemask(
 ) -> tuple[Value, ...]:
     """Quantized and back with a scale for each place of an axis, and where nothing was cut off."""
     place = axis_of(axis, self.rank)
-    found = _fake(op, self, scale, zero_point, quant_min, quant_max, place)
-    return found, _kept(op, self, scale, zero_point, quant_min, quant_max, place)
+    results = _fake(op, self, scale, zero_point, quant_min, quant_max, place)
+    return results, _kept(op, self, scale, zero_point, quant_min, quant_max, place)

@@ -32,8 +32,11 @@ def _ends(op: Op, x: Value, axes: list[int] | None) -> tuple[Any, Any]:
     """The least and the greatest number, and zero, over all axes or some; FLOAT."""
     x = cast(op, x, DType.FLOAT)
     keep = int(axes is not None)
-    given = [] if axes is None else [axes]
-    low, high = op.ReduceMin(x, *given, keepdims=keep), op.ReduceMax(x, *given, keepdims=keep)
+    axes_list = [] if axes is None else [axes]
+    low, high = (
+        op.ReduceMin(x, *axes_list, keepdims=keep),
+        op.ReduceMax(x, *axes_list, keepdims=keep),
+    )
     return op.Min(low, 0.0), op.Max(high, 0.0)
 
 
@@ -164,8 +167,8 @@ def quantize_per_channel_group(
     """Integers with a scale for each group of columns of each row."""
     apart = _grouped(op, input, _group(input, scales, group_size))
     steps, zeros = op.Reshape(scales, [-1, 1]), op.Reshape(zero_points, [-1, 1])
-    found = _whole(op, apart, steps, zeros, quant_min, quant_max, dtype)
-    return op.Reshape(found, vector(op, sizes(op, input)))
+    quantized = _whole(op, apart, steps, zeros, quant_min, quant_max, dtype)
+    return op.Reshape(quantized, vector(op, sizes(op, input)))
 
 
 @aten(
@@ -190,14 +193,14 @@ def dequantize_per_channel_group(
     whole = input.onnx_dtype in (DType.INT8, DType.UINT8) and scales.onnx_dtype is DType.FLOAT
     if whole and scales.rank == 2 and op.version >= _BLOCKS_SINCE:
         extra = [] if zero_points is None else [cast(op, zero_points, input.onnx_dtype)]
-        found = op.DequantizeLinear(input, scales, *extra, axis=1, block_size=group)
-        return cast(op, found, output_dtype)
+        values = op.DequantizeLinear(input, scales, *extra, axis=1, block_size=group)
+        return cast(op, values, output_dtype)
     wide = scales.onnx_dtype
     apart = cast(op, _grouped(op, input, group), wide)
     if zero_points is not None:
         apart = op.Sub(apart, cast(op, op.Reshape(zero_points, [-1, 1]), wide))
-    found = op.Mul(apart, op.Reshape(scales, [-1, 1]))
-    return cast(op, op.Reshape(found, vector(op, sizes(op, input))), output_dtype)
+    values = op.Mul(apart, op.Reshape(scales, [-1, 1]))
+    return cast(op, op.Reshape(values, vector(op, sizes(op, input))), output_dtype)
 
 
 @aten("aten::_weight_int8pack_mm", rule=like(), untested=_UNTESTED)
@@ -227,12 +230,12 @@ def scaled_mm(
     del use_fast_accum
     target = out_dtype or self.onnx_dtype
     a, b = (_scaled(op, x, s) for x, s in ((self, scale_a), (mat2, scale_b)))
-    found = op.MatMul(a, b)
+    product = op.MatMul(a, b)
     if bias is not None:
-        found = op.Add(found, cast(op, bias, DType.FLOAT))
+        product = op.Add(product, cast(op, bias, DType.FLOAT))
     if scale_result is not None and target.bits == 8:
-        found = op.Mul(found, cast(op, scale_result, DType.FLOAT))
-    return cast(op, found, target)
+        product = op.Mul(product, cast(op, scale_result, DType.FLOAT))
+    return cast(op, product, target)
 
 
 def _scaled(op: Op, x: Value, factor: Value) -> Value:
@@ -240,7 +243,7 @@ def _scaled(op: Op, x: Value, factor: Value) -> Value:
     if factor.onnx_dtype is not DType.FLOAT:
         unsupported("blocks with scales of FLOAT8")
     rows, columns = factor.shape if factor.rank == 2 else (1, 1)
-    known = [size(op, x, n) for n in (0, 1)]
-    if rows not in (1, known[0]) or columns not in (1, known[1]):
+    lengths = [size(op, x, n) for n in (0, 1)]
+    if rows not in (1, lengths[0]) or columns not in (1, lengths[1]):
         unsupported("scales for blocks of a matrix")
     return op.Mul(cast(op, x, DType.FLOAT), factor)

@@ -59,6 +59,7 @@ def randn(op: Op, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     "aten::rand_like.generator",
     rule=creation(like="self"),
     untested="the OpInfo of that name calls randn_like",
+    complex="same",
 )
 def rand_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Numbers in [0, 1) in the shape of a tensor."""
@@ -70,14 +71,11 @@ def rand_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     "aten::randn_like.generator",
     rule=creation(like="self"),
     tests=[OpTest("randn_like", compare="shape"), OpTest("rand_like", compare="shape")],
+    complex="same",
 )
 def randn_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Normally distributed numbers in the shape of a tensor."""
     return _drawn(op, random_numbers.normal, shape_of(op, self), dtype)
-
-
-rand_like.on_complex(rand_like.body)
-randn_like.on_complex(randn_like.body)
 
 
 def whole(op: Op, shape: Sequence[Size], low: Any, high: Any, dtype: DType | None) -> Value:

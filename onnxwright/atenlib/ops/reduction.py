@@ -158,8 +158,8 @@ def _complex_product_unknown(op: Op, x: Complex, axis: int) -> Complex:
     def step(i: Any, go: Any, real: Value, imag: Value) -> tuple[Any, ...]:
         place = op.Unsqueeze(i, [0])
         next_one = Complex(*(op.Gather(part, place, axis=axis) for part in (x.real, x.imag)))
-        made = multiply(op, Complex(real, imag), next_one)
-        return go, made.real, made.imag
+        product = multiply(op, Complex(real, imag), next_one)
+        return go, product.real, product.imag
 
     length = size(op, x.real, axis)
     return Complex(*op.Loop(length, op.constant(np.array(True)), *start, body=step))
@@ -198,8 +198,8 @@ def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> 
     x = truth(op, x)
     if sure:
         return reduce(op, name, x, axes, keepdim)
-    found = reduce(op, name, op.Cast(x, to=DType.UINT8), axes, keepdim)
-    return op.Cast(found, to=DType.BOOL)
+    flags = reduce(op, name, op.Cast(x, to=DType.UINT8), axes, keepdim)
+    return op.Cast(flags, to=DType.BOOL)
 
 
 @aten(
@@ -208,6 +208,7 @@ def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> 
     "aten::any.dims",
     rule=custom(_type_of_truth),
     tests=[OpTest("any")],
+    complex="same",
 )
 def any_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
@@ -217,15 +218,13 @@ def any_(
     return _all_or_any(op, self, "ReduceMax", axes, keepdim)
 
 
-any_.on_complex(any_.body)
-
-
 @aten(
     "aten::all",
     "aten::all.dim",
     "aten::all.dims",
     rule=custom(_type_of_truth),
     tests=[OpTest("all")],
+    complex="same",
 )
 def all_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
@@ -233,9 +232,6 @@ def all_(
     """Whether all elements over axes are not zero."""
     axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
     return _all_or_any(op, self, "ReduceMin", axes, keepdim)
-
-
-all_.on_complex(all_.body)
 
 
 @aten("aten::_is_all_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
@@ -291,14 +287,12 @@ def aminmax(
     "aten::count_nonzero.dim_IntList",
     rule=custom(),
     tests=[OpTest("count_nonzero")],
+    complex="same",
 )
 def count_nonzero(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
     """How many elements over axes are not zero."""
     ones = op.Cast(truth(op, self), to=DType.INT64)
     return reduce(op, "ReduceSum", ones, reduced_axes(dim, self.rank), False)
-
-
-count_nonzero.on_complex(count_nonzero.body)
 
 
 @aten("aten::sum_to_size", rule=custom(), complex="parts", tests=[OpTest("sum_to_size")])
@@ -389,6 +383,7 @@ def _norm(
         OpTest("norm:inf"),
         OpTest("nn.functional.normalize"),
     ],
+    complex="same",
 )
 def linalg_vector_norm(
     op: Op,
@@ -402,16 +397,15 @@ def linalg_vector_norm(
     return _norm(op, self, ord, dim, keepdim, dtype)
 
 
-linalg_vector_norm.on_complex(linalg_vector_norm.body)
-
-
-@aten("aten::norm.Scalar", rule=custom(_norm_type), untested="torch.norm calls linalg_vector_norm")
+@aten(
+    "aten::norm.Scalar",
+    rule=custom(_norm_type),
+    untested="torch.norm calls linalg_vector_norm",
+    complex="same",
+)
 def norm(op: Op, self: Value, p: Number = 2) -> Value:
     """The vector norm of all elements."""
     return _norm(op, self, p, None, False, None)
-
-
-norm.on_complex(norm.body)
 
 
 @aten(
@@ -420,6 +414,7 @@ norm.on_complex(norm.body)
     "aten::norm.ScalarOpt_dtype",
     rule=custom(_norm_type),
     untested="torch.norm calls linalg_vector_norm",
+    complex="same",
 )
 def norm_dim(
     op: Op,
@@ -433,17 +428,12 @@ def norm_dim(
     return _norm(op, self, 2 if p is None else p, dim, keepdim, dtype)
 
 
-norm_dim.on_complex(norm_dim.body)
-
-
 @aten(
     "aten::frobenius_norm.dim",
     rule=custom(_norm_type),
     untested="torch.norm calls linalg_vector_norm",
+    complex="same",
 )
 def frobenius_norm(op: Op, self: Value, dim: int | Sequence[int], keepdim: bool = False) -> Value:
     """The root of the sum of squares over axes."""
     return _norm(op, self, 2, dim, keepdim, None)
-
-
-frobenius_norm.on_complex(frobenius_norm.body)

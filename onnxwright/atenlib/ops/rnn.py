@@ -71,9 +71,9 @@ def network(
     for _ in range(count):
         directions = []
         for _ in range(2 if both else 1):
-            given = [next(rest) for _ in range(each)]
-            hr = given.pop() if projects else None
-            directions.append(Weights(*given, **({} if hr is None else {"w_hr": hr})))
+            weights = [next(rest) for _ in range(each)]
+            hr = weights.pop() if projects else None
+            directions.append(Weights(*weights, **({} if hr is None else {"w_hr": hr})))
         layers.append(directions)
     return Network(kind, layers, dropout if train else 0.0)
 
@@ -162,10 +162,10 @@ def _packed(op: Op, kind: Kind, layer: list[Weights], hidden_size: int) -> list[
         table = order + np.arange(len(layer))[:, None] * order.size
         return op.Gather(whole, op.constant(table), axis=0)
 
-    found = [stacked([w.w_ih for w in layer], 1), stacked([w.w_hh for w in layer], 1)]
+    stacked_weights = [stacked([w.w_ih for w in layer], 1), stacked([w.w_hh for w in layer], 1)]
     if layer[0].b_ih is None:
-        return [*found, None]
-    return [*found, stacked([b for w in layer for b in (w.b_ih, w.b_hh)], 2)]
+        return [*stacked_weights, None]
+    return [*stacked_weights, stacked([b for w in layer for b in (w.b_ih, w.b_hh)], 2)]
 
 
 def _without_projection(
@@ -177,7 +177,7 @@ def _without_projection(
     given already projected; as it counts in the first step only, it becomes more input there.
     """
     width = layer[0].w_hr.shape[0]
-    made = [w._replace(w_hh=op.MatMul(w.w_hh, w.w_hr), w_hr=None) for w in layer]
+    without_hr = [w._replace(w_hh=op.MatMul(w.w_hh, w.w_hr), w_hr=None) for w in layer]
     outward = [op.Unsqueeze(algebra.transpose(op, w.w_hr), [0]) for w in layer]
     projection = outward[0] if len(layer) == 1 else op.Concat(*outward, axis=0)
     first = known_array(op, state.hidden)
@@ -188,12 +188,12 @@ def _without_projection(
             extra.append(_in_first_step(op, x, at_start, state.lengths if n else None, back=n == 1))
             nothing = op.constant(np.zeros((w.w_hh.shape[0], width), w.w_hh.onnx_dtype.numpy))
             columns = [w.w_hh if k == n else nothing for k in range(len(layer))]
-            made[n] = made[n]._replace(w_ih=op.Concat(w.w_ih, *columns, axis=1))
+            without_hr[n] = without_hr[n]._replace(w_ih=op.Concat(w.w_ih, *columns, axis=1))
         x = op.Concat(x, *extra, axis=2)
     zeros = op.Expand(
         op.constant(np.zeros((1, 1, 1), state.cell.onnx_dtype.numpy)), op.Shape(state.cell)
     )
-    return made, x, state._replace(hidden=zeros), projection
+    return without_hr, x, state._replace(hidden=zeros), projection
 
 
 def _in_first_step(op: Op, x: Value, state: Any, lengths: Any, *, back: bool) -> Value:
@@ -212,10 +212,10 @@ def _from_tensor(
 ) -> list[Any]:
     if batch_first:
         x = op.Transpose(x, perm=[1, 0, 2])
-    found = run(op, net, x, hx[0], hx[1] if len(hx) > 1 else None, None)
+    results = run(op, net, x, hx[0], hx[1] if len(hx) > 1 else None, None)
     if batch_first:
-        found[0] = op.Transpose(found[0], perm=[1, 0, 2])
-    return found
+        results[0] = op.Transpose(results[0], perm=[1, 0, 2])
+    return results
 
 
 def _from_packed(
@@ -231,77 +231,26 @@ def _from_packed(
     place = op.Where(inside, op.Add(begins, number), op.constant(np.array(0)))
     lengths = op.ReduceSum(op.Cast(inside, to=DType.INT32), [0], keepdims=0)
     x = op.Gather(data, place, axis=0)
-    found = run(op, net, x, hx[0], hx[1] if len(hx) > 1 else None, lengths)
-    flat = op.Reshape(found[0], vector(op, [-1, size(op, found[0], 2)]))
-    found[0] = op.Compress(flat, op.Reshape(inside, [-1]), axis=0)
-    return found
+    results = run(op, net, x, hx[0], hx[1] if len(hx) > 1 else None, lengths)
+    flat = op.Reshape(results[0], vector(op, [-1, size(op, results[0], 2)]))
+    results[0] = op.Compress(flat, op.Reshape(inside, [-1]), axis=0)
+    return results
 
 
 _UNTESTED = "torch has no OpInfo for it"
 
 
-@aten("aten::lstm.input", rule=like("input"), untested=_UNTESTED)
-def lstm(
-    op: Op,
-    input: Value,
-    hx: Sequence[Value],
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Value, ...]:
-    """A long short-term memory network: outputs, last hidden states, last cells."""
-    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
-    return tuple(_from_tensor(op, net, input, hx, batch_first))
-
-
-@aten("aten::lstm.data", rule=like("data"), untested=_UNTESTED)
-def lstm_packed(
-    op: Op,
-    data: Value,
-    batch_sizes: Value,
-    hx: Sequence[Value],
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[Value, ...]:
-    """As `lstm`, of packed sequences."""
-    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
-    return tuple(_from_packed(op, net, data, batch_sizes, hx))
-
-
-@aten("onnxwright::lstm_lengths", rule=like("input"), untested=_UNTESTED)
-def lstm_lengths(
-    op: Op,
-    input: Value,
-    lengths: Value,
-    hx: Sequence[Value],
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[Value, ...]:
-    """As `lstm`, of a padded batch with the lengths of its rows."""
-    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
-    return tuple(run(op, net, input, hx[0], hx[1], cast(op, lengths, DType.INT32)))
-
-
 def _register(name: str, kind: Kind) -> None:
-    """The overloads of a network without cells, which differ in their kind only."""
+    """The overloads of a network, which differ in their kind only.
+
+    Its state `hx` is one tensor, or a list of the hidden state and the cells.
+    """
 
     @aten(f"aten::{name}.input", rule=like("input"), untested=_UNTESTED)
     def of_tensor(
         op: Op,
         input: Value,
-        hx: Value,
+        hx: Any,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -310,16 +259,16 @@ def _register(name: str, kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[Any, ...]:
-        """A recurrent network: outputs and last hidden states."""
+        """A recurrent network: outputs, last hidden states, and last cells if it has them."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
-        return tuple(_from_tensor(op, net, input, [hx], batch_first))
+        return tuple(_from_tensor(op, net, input, _states(hx), batch_first))
 
     @aten(f"aten::{name}.data", rule=like("data"), untested=_UNTESTED)
     def of_packed(
         op: Op,
         data: Value,
         batch_sizes: Value,
-        hx: Value,
+        hx: Any,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -329,14 +278,14 @@ def _register(name: str, kind: Kind) -> None:
     ) -> tuple[Any, ...]:
         """A recurrent network of packed sequences."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
-        return tuple(_from_packed(op, net, data, batch_sizes, [hx]))
+        return tuple(_from_packed(op, net, data, batch_sizes, _states(hx)))
 
     @aten(f"onnxwright::{name}_lengths", rule=like("input"), untested=_UNTESTED)
     def with_lengths(
         op: Op,
         input: Value,
         lengths: Value,
-        hx: Value,
+        hx: Any,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -346,8 +295,13 @@ def _register(name: str, kind: Kind) -> None:
     ) -> tuple[Any, ...]:
         """A recurrent network of a padded batch with the lengths of its rows."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
-        return tuple(run(op, net, input, hx, None, cast(op, lengths, DType.INT32)))
+        hidden, cells = (*_states(hx), None)[:2]
+        return tuple(run(op, net, input, hidden, cells, cast(op, lengths, DType.INT32)))
 
 
-for _name, _kind in (("gru", GRU), ("rnn_tanh", TANH), ("rnn_relu", RELU)):
+def _states(hx: Any) -> list[Any]:
+    return list(hx) if isinstance(hx, (list, tuple)) else [hx]
+
+
+for _name, _kind in (("lstm", LSTM), ("gru", GRU), ("rnn_tanh", TANH), ("rnn_relu", RELU)):
     _register(_name, _kind)

@@ -68,7 +68,7 @@ def scanned(
             for v in (state.hidden, state.cell)
             if v is not None
         ]
-        found = op.Scan(
+        results = op.Scan(
             *first,
             x,
             inside,
@@ -77,9 +77,9 @@ def scanned(
             scan_input_directions=[n, n],
             scan_output_directions=[n],
         )
-        outputs.append(found[-1])
-        lasts.append(op.Unsqueeze(found[0], [0]))
-        cells.extend(op.Unsqueeze(v, [0]) for v in found[1:-1])
+        outputs.append(results[-1])
+        lasts.append(op.Unsqueeze(results[0], [0]))
+        cells.extend(op.Unsqueeze(v, [0]) for v in results[1:-1])
 
     def joined(parts: list[Any], axis: int) -> Value:
         return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)

@@ -107,19 +107,21 @@ def multinomial(op: Op, self: Value, num_samples: Size, replacement: bool = Fals
     Without replacement: the first of exponential waiting times with the weights as rates
     (Efraimidis and Spirakis, 2006).
     """
-    given = cast(op, self, working(self.onnx_dtype))
-    front = [size(op, given, n) for n in range(given.rank - 1)]
+    weights = cast(op, self, working(self.onnx_dtype))
+    front = [size(op, weights, n) for n in range(weights.rank - 1)]
     if not replacement:
-        times = op.Log(op.Sub(1.0, random_numbers.uniform(op, sizes(op, given), given.onnx_dtype)))
+        times = op.Log(
+            op.Sub(1.0, random_numbers.uniform(op, sizes(op, weights), weights.onnx_dtype))
+        )
         # Larger is earlier; a weight of zero never comes.
-        keys = op.Div(times, given)
-        keys = op.Where(op.Greater(given, 0.0), keys, scalar(op, -math.inf, given.onnx_dtype))
+        keys = op.Div(times, weights)
+        keys = op.Where(op.Greater(weights, 0.0), keys, scalar(op, -math.inf, weights.onnx_dtype))
         return op.TopK(keys, vector(op, [num_samples]), axis=-1, _outputs=2)[1]
-    sums = op.CumSum(given, scalar(op, given.rank - 1, DType.INT64))
-    total = op.ReduceSum(given, [given.rank - 1])
-    drawn = op.Mul(random_numbers.uniform(op, [*front, num_samples], given.onnx_dtype), total)
+    sums = op.CumSum(weights, scalar(op, weights.rank - 1, DType.INT64))
+    total = op.ReduceSum(weights, [weights.rank - 1])
+    drawn = op.Mul(random_numbers.uniform(op, [*front, num_samples], weights.onnx_dtype), total)
     below = op.LessOrEqual(op.Unsqueeze(sums, [-2]), op.Unsqueeze(drawn, [-1]))
-    return op.ReduceSum(op.Cast(below, to=DType.INT64), [given.rank], keepdims=0)
+    return op.ReduceSum(op.Cast(below, to=DType.INT64), [weights.rank], keepdims=0)
 
 
 @aten("aten::random.to", rule=like("self"), untested="torch has no OpInfo for it")

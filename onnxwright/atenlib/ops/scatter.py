@@ -78,8 +78,10 @@ def scattered(
         return x
     updates = _fitted(op, index, source)
     axis = axis_of(dim, max(x.rank, 1))
-    found = scatter_elements(op, _as_row(op, x), _as_row(op, index), updates, axis, reduction)
-    return found if x.rank else op.Squeeze(found, [0])
+    scattered_row = scatter_elements(
+        op, _as_row(op, x), _as_row(op, index), updates, axis, reduction
+    )
+    return scattered_row if x.rank else op.Squeeze(scattered_row, [0])
 
 
 @aten("aten::scatter.src", rule=into("src"), complex="parts", tests=_SCATTER)
@@ -139,8 +141,8 @@ def _scatter_reduce_value_complex(
 ) -> Complex:
     part = self.real.onnx_dtype
     source = Complex(*(_everywhere(op, index, v, part) for v in (value.real, value.imag)))
-    found: Complex = _scatter_reduce_complex(op, self, dim, index, source, reduce=reduce)
-    return found
+    combined_values: Complex = _scatter_reduce_complex(op, self, dim, index, source, reduce=reduce)
+    return combined_values
 
 
 _REDUCED = tuple(OpTest(f"scatter_reduce:{how}") for how in ("sum", "prod", "mean", "amin", "amax"))
@@ -163,8 +165,8 @@ def scatter_reduce(
     axis = axis_of(dim, max(self.rank, 1))
     row = _as_row(op, self)
     updates = _fitted(op, index, src)
-    found = combined(op, row, axis, _as_row(op, index), updates, reduce, include_self)
-    return found if self.rank else op.Squeeze(found, [0])
+    reduced = combined(op, row, axis, _as_row(op, index), updates, reduce, include_self)
+    return reduced if self.rank else op.Squeeze(reduced, [0])
 
 
 @scatter_reduce.on_complex

@@ -56,8 +56,8 @@ def _search(
         sequence = op.GatherElements(sequence, sorter, axis=-1)
     if side is not None:
         right = side == "right"
-    found = place_in(op, cast(op, sequence, common), cast(op, x, common), right)
-    return op.Cast(found, to=DType.INT32) if out_int32 else found
+    places = place_in(op, cast(op, sequence, common), cast(op, x, common), right)
+    return op.Cast(places, to=DType.INT32) if out_int32 else places
 
 
 @aten(
@@ -116,8 +116,8 @@ def _is_in(op: Op, elements: Any, others: Any, invert: bool) -> Value:
     common = promote_types(elements.onnx_dtype, others.onnx_dtype)
     others = flat(op, cast(op, others, common))
     equal = op.Equal(op.Unsqueeze(cast(op, elements, common), [-1]), others)
-    found = reduce(op, "ReduceMax", equal, [elements.rank], False)
-    return op.Not(found) if invert else found
+    is_in = reduce(op, "ReduceMax", equal, [elements.rank], False)
+    return op.Not(is_in) if invert else is_in
 
 
 @aten(

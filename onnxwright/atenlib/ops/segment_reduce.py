@@ -55,14 +55,14 @@ def segment_reduce(
     # What is in no segment goes to one more, which is dropped.
     start = _START[reduce] if initial is None else float(initial)
     bins = full(op, sizes_with(op, data, axis, arithmetic(op, "Add", count, 1)), start, dtype)
-    found = scatter_elements(op, bins, index, data, axis, _REDUCTIONS[reduce])
-    found = op.Slice(found, [0], [-1], [axis])
+    reduced = scatter_elements(op, bins, index, data, axis, _REDUCTIONS[reduce])
+    reduced = op.Slice(reduced, [0], [-1], [axis])
     if reduce != "mean":
-        return found
+        return reduced
     column = lengths
     if data.rank > axis + 1:
         column = op.Unsqueeze(lengths, list(range(axis + 1, data.rank)))
-    mean = op.Div(found, cast(op, op.Max(column, 1), dtype))
+    mean = op.Div(reduced, cast(op, op.Max(column, 1), dtype))
     if initial is not None:
         return mean
     return op.Where(op.Equal(column, 0), scalar(op, np.nan, dtype), mean)

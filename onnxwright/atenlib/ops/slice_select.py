@@ -76,8 +76,8 @@ def slice_scatter(
     axis = axis_of(dim, self.rank)
     whole = self.shape[axis]
     start, end = 0 if start is None else start, 2**63 - 1 if end is None else end
-    known = isinstance(whole, int) and isinstance(start, int) and isinstance(end, int)
-    if isinstance(whole, int) and known and isinstance(step, int):
+    is_certain = isinstance(whole, int) and isinstance(start, int) and isinstance(end, int)
+    if isinstance(whole, int) and is_certain and isinstance(step, int):
         start, end, _ = slice(start, end, step).indices(whole)
         if step == 1:
             return _replaced(op, self, src, axis, start, max(start, end))

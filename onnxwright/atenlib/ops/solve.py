@@ -34,8 +34,8 @@ def info_of(op: Op, a: Value) -> Value:
 
 
 def _one(op: Op, a: Value) -> Value:
-    made = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
-    return as_complex(op, made, made.onnx_dtype) if isinstance(a, Complex) else made
+    identity = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
+    return as_complex(op, identity, identity.onnx_dtype) if isinstance(a, Complex) else identity
 
 
 def solve_by_lu(op: Op, found: factors.LU, b: Value) -> Any:
@@ -84,10 +84,12 @@ def solve_of(op: Op, a: Value, b: Value, left: bool) -> Any:
     if vectors:
         b = algebra.unsqueeze(op, b, [real(b).rank])
     if not left:
-        found = solve_by_lu(op, factors.lu(op, algebra.transpose(op, a)), algebra.transpose(op, b))
-        return algebra.transpose(op, found)
-    found = solve_by_lu(op, factors.lu(op, a), b)
-    return algebra.squeeze(op, found, [real(found).rank - 1]) if vectors else found
+        solution = solve_by_lu(
+            op, factors.lu(op, algebra.transpose(op, a)), algebra.transpose(op, b)
+        )
+        return algebra.transpose(op, solution)
+    solution = solve_by_lu(op, factors.lu(op, a), b)
+    return algebra.squeeze(op, solution, [real(solution).rank - 1]) if vectors else solution
 
 
 def _same(a: Shape, b: Shape) -> bool:
@@ -133,8 +135,8 @@ def _product(op: Op, x: Value) -> Any:
     """The product along the last axis."""
     last = real(x).rank - 1
     if 0 in real(x).shape:
-        made = full(op, sizes(op, real(x))[:-1], 1, real(x).onnx_dtype)
-        return as_complex(op, made, made.onnx_dtype) if isinstance(x, Complex) else made
+        product = full(op, sizes(op, real(x))[:-1], 1, real(x).onnx_dtype)
+        return as_complex(op, product, product.onnx_dtype) if isinstance(x, Complex) else product
     if not isinstance(x, Complex):
         return op.ReduceProd(x, [last], keepdims=0)
 
@@ -158,14 +160,11 @@ def det(op: Op, self: Value) -> Value:
     return _determinant(op, self)
 
 
-@aten("aten::_linalg_det", rule=like("A"), untested="OpInfos call linalg_det")
+@aten("aten::_linalg_det", rule=like("A"), untested="OpInfos call linalg_det", complex="same")
 def linalg_det_factored(op: Op, A: Value) -> tuple[Value, ...]:
     """The determinant, and the factorization it is of."""
-    found = factors.lu(op, A)
-    return _of_factors(op, found), found.packed, found.pivots
-
-
-linalg_det_factored.on_complex(linalg_det_factored.body)
+    lu = factors.lu(op, A)
+    return _of_factors(op, lu), lu.packed, lu.pivots
 
 
 def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:
@@ -213,8 +212,8 @@ def _triangular(op: Op, a: Value, b: Value, upper: bool, left: bool, unit: bool)
     if left:
         return factors.solve_triangular(op, a, b, upper=upper, unit_diagonal=unit)
     a, b = algebra.transpose(op, a), algebra.transpose(op, b)
-    found = factors.solve_triangular(op, a, b, upper=not upper, unit_diagonal=unit)
-    return algebra.transpose(op, found)
+    solution = factors.solve_triangular(op, a, b, upper=not upper, unit_diagonal=unit)
+    return algebra.transpose(op, solution)
 
 
 @aten("aten::linalg_solve_triangular", rule=like("B"), tests=_tests("linalg.solve_triangular"))
@@ -242,15 +241,15 @@ def triangular_solve(
 ) -> tuple[Value, ...]:
     """`X` of a triangular system, and the coefficients."""
     a = algebra.transpose(op, A) if transpose else A
-    found = _triangular(op, a, self, upper is not transpose, True, unitriangular)
-    if real(found).rank > real(A).rank or real(A).rank > 2:
+    solution = _triangular(op, a, self, upper is not transpose, True, unitriangular)
+    if real(solution).rank > real(A).rank or real(A).rank > 2:
         shape = op.Concat(
-            op.Shape(real(found), end=real(found).rank - 2),
+            op.Shape(real(solution), end=real(solution).rank - 2),
             op.Shape(real(A), start=real(A).rank - 2),
             axis=0,
         )
-        return found, algebra.each(lambda v: op.Expand(v, shape), A)
-    return found, A
+        return solution, algebra.each(lambda v: op.Expand(v, shape), A)
+    return solution, A
 
 
 def _cholesky(op: Op, a: Value, upper: bool) -> Any:
@@ -296,8 +295,8 @@ def cholesky_inverse(op: Op, self: Value, upper: bool = False) -> Any:
 @aten("aten::linalg_lu_factor", rule=like("A"), tests=_tests("linalg.lu_factor"))
 def linalg_lu_factor(op: Op, A: Value, *, pivot: bool = True) -> tuple[Value, ...]:
     """The factors L and U in one matrix, and the exchanges of rows."""
-    found = factors.lu(op, A, pivot=pivot)
-    return found.packed, found.pivots
+    lu = factors.lu(op, A, pivot=pivot)
+    return lu.packed, lu.pivots
 
 
 @aten("aten::linalg_lu_factor_ex", rule=like("A"), tests=_tests("linalg.lu_factor_ex"))
@@ -306,8 +305,8 @@ def linalg_lu_factor_ex(
 ) -> tuple[Value, ...]:
     """As `linalg_lu_factor`, and zeros."""
     del check_errors
-    found = factors.lu(op, A, pivot=pivot)
-    return found.packed, found.pivots, info_of(op, A)
+    lu = factors.lu(op, A, pivot=pivot)
+    return lu.packed, lu.pivots, info_of(op, A)
 
 
 @aten("aten::_lu_with_info", rule=like("self"), tests=_tests("lu"))
@@ -316,8 +315,8 @@ def lu_with_info(
 ) -> tuple[Value, ...]:
     """As `linalg_lu_factor`, and zeros."""
     del check_errors
-    found = factors.lu(op, self, pivot=pivot)
-    return found.packed, found.pivots, info_of(op, self)
+    lu = factors.lu(op, self, pivot=pivot)
+    return lu.packed, lu.pivots, info_of(op, self)
 
 
 def _unpacked(op: Op, packed: Any) -> tuple[Any, Any]:
@@ -347,11 +346,11 @@ def _permutation(op: Op, order: Any, dtype: DType) -> Value:
 @aten("aten::linalg_lu", rule=like("A"), tests=_tests("linalg.lu"))
 def linalg_lu(op: Op, A: Value, *, pivot: bool = True) -> tuple[Value, ...]:
     """`P`, `L` and `U` with `A == P @ L @ U`."""
-    found = factors.lu(op, A, pivot=pivot)
-    lower, upper = _unpacked(op, found.packed)
+    lu = factors.lu(op, A, pivot=pivot)
+    lower, upper = _unpacked(op, lu.packed)
     dtype = real(A).onnx_dtype
     if pivot:
-        order: Any = _permutation(op, found.order, dtype)
+        order: Any = _permutation(op, lu.order, dtype)
         order = as_complex(op, order, dtype) if isinstance(A, Complex) else order
     else:
         order = op.constant(np.zeros(0, dtype.numpy))

@@ -143,9 +143,9 @@ def _sine_over(op: Op, x: Value) -> Value:
 def _sinc_complex(op: Op, self: Complex) -> Complex:
     z = complex_math.scale(op, self, math.pi)
     zero = op.And(op.Equal(z.real, 0.0), op.Equal(z.imag, 0.0))
-    found = complex_math.divide(op, complex_math.sin(op, z), z)
+    quotient = complex_math.divide(op, complex_math.sin(op, z), z)
     one, none = (op.constant(np.array(v, z.real.onnx_dtype.numpy)) for v in (1.0, 0.0))
-    return Complex(op.Where(zero, one, found.real), op.Where(zero, none, found.imag))
+    return Complex(op.Where(zero, one, quotient.real), op.Where(zero, none, quotient.imag))
 
 
 @aten(

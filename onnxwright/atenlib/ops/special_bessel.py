@@ -34,10 +34,10 @@ _EULER = 0.57721566490153286061
 
 def _hankel(order: int, count: int) -> list[float]:
     """Coefficients of `1 / x ** k` in the asymptotic series of Bessel functions (9.2.9, 9.7.1)."""
-    found = [1.0]
+    terms = [1.0]
     for k in range(1, count):
-        found.append(found[-1] * (4.0 * order**2 - (2 * k - 1) ** 2) / (8.0 * k))
-    return found
+        terms.append(terms[-1] * (4.0 * order**2 - (2 * k - 1) ** 2) / (8.0 * k))
+    return terms
 
 
 def _where_zero(op: Op, x: Value, value: float, other: Value) -> Value:
@@ -64,8 +64,8 @@ def _scaled_i(op: Op, order: int, x: Value) -> Value:
     big = op.Max(y, _I_LARGE)
     series = weighted(op, powers(op, op.Reciprocal(big), range(len(signed))), signed)
     far = op.Div(series, op.Sqrt(op.Mul(big, 2.0 * math.pi)))
-    found = op.Where(op.Less(y, _I_LARGE), near, far)
-    return op.Mul(found, op.Sign(x)) if order else found
+    scaled = op.Where(op.Less(y, _I_LARGE), near, far)
+    return op.Mul(scaled, op.Sign(x)) if order else scaled
 
 
 @aten(
@@ -158,9 +158,9 @@ def _first_kind(op: Op, order: int, x: Value) -> Value:
     y = op.Abs(x)
     near, _ = _oscillating(op, order, op.Min(y, _J_LARGE))
     far = _far(op, order, op.Max(y, _J_LARGE), False)
-    found = op.Where(op.Less(y, _J_LARGE), near, far)
-    found = op.Where(op.IsInf(y), points(op, 0.0), found)
-    return op.Mul(found, op.Sign(x)) if order else found
+    value = op.Where(op.Less(y, _J_LARGE), near, far)
+    value = op.Where(op.IsInf(y), points(op, 0.0), value)
+    return op.Mul(value, op.Sign(x)) if order else value
 
 
 def _second_kind(op: Op, order: int, x: Value) -> Value:
@@ -172,10 +172,10 @@ def _second_kind(op: Op, order: int, x: Value) -> Value:
         zeroth, _ = _oscillating(op, 0, small)
         near = op.Sub(near, op.Div(op.Mul(zeroth, 2.0 / math.pi), small))
     far = _far(op, order, op.Max(x, _J_LARGE), True)
-    found = op.Where(op.Less(x, _J_LARGE), near, far)
-    found = op.Where(op.IsInf(x), points(op, 0.0), found)
-    found = op.Where(op.Less(x, 0.0), points(op, math.nan), found)
-    return _where_zero(op, x, -math.inf, found)
+    value = op.Where(op.Less(x, _J_LARGE), near, far)
+    value = op.Where(op.IsInf(x), points(op, 0.0), value)
+    value = op.Where(op.Less(x, 0.0), points(op, math.nan), value)
+    return _where_zero(op, x, -math.inf, value)
 
 
 @aten(
@@ -250,9 +250,9 @@ def _falling(op: Op, order: int, x: Value, scaled: bool) -> Value:
         near = op.Mul(near, op.Exp(small))
     else:
         far = op.Mul(far, op.Exp(op.Neg(big)))
-    found = op.Where(op.LessOrEqual(x, _K_LARGE), near, far)
-    found = op.Where(op.Less(x, 0.0), points(op, math.nan), found)
-    return _where_zero(op, x, math.inf, found)
+    value = op.Where(op.LessOrEqual(x, _K_LARGE), near, far)
+    value = op.Where(op.Less(x, 0.0), points(op, math.nan), value)
+    return _where_zero(op, x, math.inf, value)
 
 
 @aten("aten::special_modified_bessel_k0", rule=EXACT, tests=[OpTest("special.modified_bessel_k0")])
@@ -294,11 +294,11 @@ _AIRY_LARGE = 15.0
 
 def _airy_terms(count: int) -> Sequence[float]:
     """Coefficients of `1 / zeta ** k` in the series 10.4.59 and 10.4.60."""
-    found = [1.0]
+    terms = [1.0]
     for k in range(1, count):
         ratio = (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216.0 * k * (2 * k - 1))
-        found.append(found[-1] * ratio)
-    return found
+        terms.append(terms[-1] * ratio)
+    return terms
 
 
 @aten("aten::special_airy_ai", rule=EXACT_X, tests=[OpTest("special.airy_ai")])

@@ -56,8 +56,8 @@ def lgamma(op: Op, self: Value) -> Value:
     right = op.Sub(right, op.Where(small, steps, points(op, 0.0)))
     sine = op.Abs(op.Sin(op.Mul(_fraction(op, self), math.pi)))
     mirrored = op.Sub(op.Sub(math.log(math.pi), op.Log(sine)), right)
-    found = op.Where(left, mirrored, right)
-    return op.Where(op.IsInf(self), points(op, math.inf), found)
+    value = op.Where(left, mirrored, right)
+    return op.Where(op.IsInf(self), points(op, math.inf), value)
 
 
 @aten(
@@ -99,9 +99,9 @@ def digamma(op: Op, self: Value) -> Value:
     turn = op.Mul(_fraction(op, self), math.pi)
     mirrored = op.Sub(right, op.Div(op.Mul(op.Cos(turn), math.pi), op.Sin(turn)))
     whole = op.And(left, op.Equal(self, op.Round(self)))
-    found = op.Where(whole, points(op, math.nan), op.Where(left, mirrored, right))
+    value = op.Where(whole, points(op, math.nan), op.Where(left, mirrored, right))
     # 1 / -x is -inf at 0 and inf at -0.
-    return op.Where(op.Equal(self, 0.0), op.Neg(op.Reciprocal(self)), found)
+    return op.Where(op.Equal(self, 0.0), op.Neg(op.Reciprocal(self)), value)
 
 
 @aten(
@@ -115,13 +115,13 @@ def digamma(op: Op, self: Value) -> Value:
 def zeta(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """The Hurwitz zeta function, the sum of `(other + k) ** -self`."""
     self, other = (v if hasattr(v, "rank") else points(op, v) for v in (self, other))
-    found = _zeta(op, self, other)
+    value = _zeta(op, self, other)
     pole = op.And(op.LessOrEqual(other, 0.0), op.Equal(other, op.Floor(other)))
     rootless = op.And(op.LessOrEqual(other, 0.0), op.Not(op.Equal(self, op.Floor(self))))
-    found = op.Where(rootless, points(op, math.nan), found)
-    found = op.Where(pole, points(op, math.inf), found)
-    found = op.Where(op.Less(self, 1.0), points(op, math.nan), found)
-    return op.Where(op.Equal(self, 1.0), points(op, math.inf), found)
+    value = op.Where(rootless, points(op, math.nan), value)
+    value = op.Where(pole, points(op, math.inf), value)
+    value = op.Where(op.Less(self, 1.0), points(op, math.nan), value)
+    return op.Where(op.Equal(self, 1.0), points(op, math.inf), value)
 
 
 def _zeta(op: Op, s: Any, q: Any) -> Value:
@@ -186,5 +186,5 @@ def polygamma(op: Op, n: int, self: Value) -> Any:
         right = _zeta(op, order, op.Where(left, op.Sub(1.0, self), self))
         slope = op.Div(math.pi, op.Sin(op.Mul(_fraction(op, self), math.pi)))
         return op.Where(left, op.Sub(op.Mul(slope, slope), right), right)
-    found = zeta.body(op, order, self)
-    return op.Mul(found, (-1.0) ** (n + 1) * math.factorial(n))
+    value = zeta.body(op, order, self)
+    return op.Mul(value, (-1.0) ** (n + 1) * math.factorial(n))

@@ -80,10 +80,10 @@ def _incomplete(op: Op, a: Value, x: Value, upper: bool) -> Value:
     low = op.Mul(scale, _series(op, safe_a, op.Min(safe_x, border)))
     high = op.Mul(scale, _fraction(op, safe_a, op.Max(safe_x, border)))
     if upper:
-        found = op.Where(below, op.Sub(1.0, low), high)
+        value = op.Where(below, op.Sub(1.0, low), high)
     else:
-        found = op.Where(below, low, op.Sub(1.0, high))
-    return op.Where(usual, found, _at_the_ends(op, a, x, upper))
+        value = op.Where(below, low, op.Sub(1.0, high))
+    return op.Where(usual, value, _at_the_ends(op, a, x, upper))
 
 
 def _inside(op: Op, x: Value) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers.quadrature import points
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.op import AtenFunction, aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import elementwise
@@ -17,6 +17,8 @@ from onnxwright.types.dtypes import DType
 RULE = elementwise(("x", "n"), promote="int_to_float", at_least=DType.DOUBLE)
 # torch adds in float32, where these lose digits.
 _ROUNDED = {"float32": Tol(1e-5, 1e-3)}
+# (op, x) -> the polynomial of degree one at x
+First = Callable[[Any, Any], Any]
 # (op, x, k as a value, the polynomial of degree k, of degree k - 1) -> that of degree k + 1
 Step = Callable[[Any, Any, Any, Any, Any], Any]
 
@@ -59,155 +61,12 @@ def _value(op: Op, x: Value | Number) -> Value:
     return x if is_value(x) else points(op, float(x))
 
 
-def _shifted(op: Op, x: Value | Number) -> Value:
-    """`2 x - 1`: from [0, 1] to [-1, 1]."""
-    return op.Sub(op.Mul(_value(op, x), 2.0), 1.0)
-
-
-def _t(op: Op, x: Value, n: Value | Number) -> Any:
-    return _polynomial(op, x, n, x, _chebyshev)
-
-
-def _u(op: Op, x: Value, n: Value | Number) -> Any:
-    return _polynomial(op, x, n, op.Mul(x, 2.0), _chebyshev)
-
-
-def _v(op: Op, x: Value, n: Value | Number) -> Any:
-    return _polynomial(op, x, n, op.Sub(op.Mul(x, 2.0), 1.0), _chebyshev)
-
-
-def _w(op: Op, x: Value, n: Value | Number) -> Any:
-    return _polynomial(op, x, n, op.Add(op.Mul(x, 2.0), 1.0), _chebyshev)
-
-
-@aten(
-    "aten::special_chebyshev_polynomial_t",
-    "aten::special_chebyshev_polynomial_t.x_scalar",
-    "aten::special_chebyshev_polynomial_t.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.chebyshev_polynomial_t")],
-)
-def chebyshev_polynomial_t(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The Chebyshev polynomial of the first kind."""
-    return _t(op, _value(op, x), n)
-
-
-@aten(
-    "aten::special_chebyshev_polynomial_u",
-    "aten::special_chebyshev_polynomial_u.x_scalar",
-    "aten::special_chebyshev_polynomial_u.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.chebyshev_polynomial_u")],
-)
-def chebyshev_polynomial_u(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The Chebyshev polynomial of the second kind."""
-    return _u(op, _value(op, x), n)
-
-
-@aten(
-    "aten::special_chebyshev_polynomial_v",
-    "aten::special_chebyshev_polynomial_v.x_scalar",
-    "aten::special_chebyshev_polynomial_v.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.chebyshev_polynomial_v")],
-)
-def chebyshev_polynomial_v(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The Chebyshev polynomial of the third kind."""
-    return _v(op, _value(op, x), n)
-
-
-@aten(
-    "aten::special_chebyshev_polynomial_w",
-    "aten::special_chebyshev_polynomial_w.x_scalar",
-    "aten::special_chebyshev_polynomial_w.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.chebyshev_polynomial_w")],
-)
-def chebyshev_polynomial_w(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The Chebyshev polynomial of the fourth kind."""
-    return _w(op, _value(op, x), n)
-
-
-@aten(
-    "aten::special_shifted_chebyshev_polynomial_t",
-    "aten::special_shifted_chebyshev_polynomial_t.x_scalar",
-    "aten::special_shifted_chebyshev_polynomial_t.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.shifted_chebyshev_polynomial_t")],
-)
-def shifted_chebyshev_polynomial_t(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The shifted Chebyshev polynomial of the first kind."""
-    return _t(op, _shifted(op, x), n)
-
-
-@aten(
-    "aten::special_shifted_chebyshev_polynomial_u",
-    "aten::special_shifted_chebyshev_polynomial_u.x_scalar",
-    "aten::special_shifted_chebyshev_polynomial_u.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.shifted_chebyshev_polynomial_u")],
-)
-def shifted_chebyshev_polynomial_u(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The shifted Chebyshev polynomial of the second kind."""
-    return _u(op, _shifted(op, x), n)
-
-
-@aten(
-    "aten::special_shifted_chebyshev_polynomial_v",
-    "aten::special_shifted_chebyshev_polynomial_v.x_scalar",
-    "aten::special_shifted_chebyshev_polynomial_v.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.shifted_chebyshev_polynomial_v")],
-)
-def shifted_chebyshev_polynomial_v(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The shifted Chebyshev polynomial of the third kind."""
-    return _v(op, _shifted(op, x), n)
-
-
-@aten(
-    "aten::special_shifted_chebyshev_polynomial_w",
-    "aten::special_shifted_chebyshev_polynomial_w.x_scalar",
-    "aten::special_shifted_chebyshev_polynomial_w.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.shifted_chebyshev_polynomial_w")],
-)
-def shifted_chebyshev_polynomial_w(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The shifted Chebyshev polynomial of the fourth kind."""
-    return _w(op, _shifted(op, x), n)
-
-
 def _hermite(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     return op.Mul(op.Sub(op.Mul(x, now), op.Mul(k, before)), 2.0)
 
 
-@aten(
-    "aten::special_hermite_polynomial_h",
-    "aten::special_hermite_polynomial_h.x_scalar",
-    "aten::special_hermite_polynomial_h.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.hermite_polynomial_h", tol=_ROUNDED)],
-)
-def hermite_polynomial_h(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The physicists' Hermite polynomial."""
-    x = _value(op, x)
-    return _polynomial(op, x, n, op.Mul(x, 2.0), _hermite)
-
-
 def _hermite_he(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     return op.Sub(op.Mul(x, now), op.Mul(k, before))
-
-
-@aten(
-    "aten::special_hermite_polynomial_he",
-    "aten::special_hermite_polynomial_he.x_scalar",
-    "aten::special_hermite_polynomial_he.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.hermite_polynomial_he", tol=_ROUNDED)],
-)
-def hermite_polynomial_he(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The probabilists' Hermite polynomial."""
-    x = _value(op, x)
-    return _polynomial(op, x, n, x, _hermite_he)
 
 
 def _laguerre(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
@@ -215,32 +74,82 @@ def _laguerre(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     return op.Div(op.Sub(grown, op.Mul(k, before)), op.Add(k, 1.0))
 
 
-@aten(
-    "aten::special_laguerre_polynomial_l",
-    "aten::special_laguerre_polynomial_l.x_scalar",
-    "aten::special_laguerre_polynomial_l.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.laguerre_polynomial_l")],
-)
-def laguerre_polynomial_l(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The Laguerre polynomial."""
-    x = _value(op, x)
-    return _polynomial(op, x, n, op.Sub(1.0, x), _laguerre)
-
-
 def _legendre(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     grown = op.Mul(op.Mul(op.Add(op.Mul(k, 2.0), 1.0), x), now)
     return op.Div(op.Sub(grown, op.Mul(k, before)), op.Add(k, 1.0))
 
 
-@aten(
-    "aten::special_legendre_polynomial_p",
-    "aten::special_legendre_polynomial_p.x_scalar",
-    "aten::special_legendre_polynomial_p.n_scalar",
-    rule=RULE,
-    tests=[OpTest("special.legendre_polynomial_p")],
+def _same(op: Op, x: Value) -> Value:
+    return x
+
+
+def _twice(op: Op, x: Value) -> Value:
+    return op.Mul(x, 2.0)
+
+
+def _twice_less_one(op: Op, x: Value) -> Value:
+    return op.Sub(op.Mul(x, 2.0), 1.0)
+
+
+def _twice_and_one(op: Op, x: Value) -> Value:
+    return op.Add(op.Mul(x, 2.0), 1.0)
+
+
+def _one_less(op: Op, x: Value) -> Value:
+    return op.Sub(1.0, x)
+
+
+def _family(
+    name: str, doc: str, first: First, step: Step, *, shifted: bool = False, rounded: bool = False
+) -> AtenFunction:
+    """Register a family of polynomials.
+
+    Args:
+        name: what `torch.special` calls it.
+        doc: which polynomial it is.
+        first: the polynomial of degree one.
+        step: the recurrence.
+        shifted: whether it is taken at `2 x - 1`, from [0, 1] to [-1, 1].
+        rounded: whether torch's own results lose digits.
+
+    Returns:
+        The function.
+    """
+
+    def body(op: Op, x: Value | Number, n: Value | Number) -> Any:
+        x = _value(op, x)
+        if shifted:
+            x = _twice_less_one(op, x)
+        return _polynomial(op, x, n, first(op, x), step)
+
+    names = [f"aten::special_{name}{overload}" for overload in ("", ".x_scalar", ".n_scalar")]
+    test = OpTest(f"special.{name}", tol=_ROUNDED if rounded else {})
+    return aten(*names, rule=RULE, tests=[test], doc=doc)(body)
+
+
+# The four kinds of Chebyshev polynomials differ in that of degree one.
+_KINDS = (
+    ("t", "first", _same),
+    ("u", "second", _twice),
+    ("v", "third", _twice_less_one),
+    ("w", "fourth", _twice_and_one),
 )
-def legendre_polynomial_p(op: Op, x: Value | Number, n: Value | Number) -> Any:
-    """The Legendre polynomial."""
-    x = _value(op, x)
-    return _polynomial(op, x, n, x, _legendre)
+for _letter, _number, _first in _KINDS:
+    _name = f"chebyshev_polynomial_{_letter}"
+    _doc = f"Chebyshev polynomial of the {_number} kind."
+    _family(_name, f"The {_doc}", _first, _chebyshev)
+    _family(f"shifted_{_name}", f"The shifted {_doc}", _first, _chebyshev, shifted=True)
+
+hermite_polynomial_h = _family(
+    "hermite_polynomial_h", "The physicists' Hermite polynomial.", _twice, _hermite, rounded=True
+)
+hermite_polynomial_he = _family(
+    "hermite_polynomial_he", "The probabilists' Hermite polynomial.", _same, _hermite_he,
+    rounded=True,
+)  # fmt: skip
+laguerre_polynomial_l = _family(
+    "laguerre_polynomial_l", "The Laguerre polynomial.", _one_less, _laguerre
+)
+legendre_polynomial_p = _family(
+    "legendre_polynomial_p", "The Legendre polynomial.", _same, _legendre
+)

@@ -178,18 +178,18 @@ def tensor_split_tensor(
 ) -> list[Value]:
     """Cut at the positions in a tensor, or into as many parts as one says."""
     axis = axis_of(dim, self.rank)
-    given = tensor_indices_or_sections
-    known = known_array(op, given)
-    if given.rank == 0:
-        if known is None:
+    indices_or_sections = tensor_indices_or_sections
+    array = known_array(op, indices_or_sections)
+    if indices_or_sections.rank == 0:
+        if array is None:
             unsupported("the number of parts is an element of a tensor")
-        return even_parts(op, self, int(known), axis)
-    if known is not None:
-        return cut_at(op, self, [int(n) for n in known], axis)
-    count = given.shape[0]
+        return even_parts(op, self, int(array), axis)
+    if array is not None:
+        return cut_at(op, self, [int(n) for n in array], axis)
+    count = indices_or_sections.shape[0]
     if not isinstance(count, int):
         unsupported("the number of parts depends on a size known only at run time")
-    return cut_at(op, self, [op.Gather(given, i) for i in range(count)], axis)
+    return cut_at(op, self, [op.Gather(indices_or_sections, i) for i in range(count)], axis)
 
 
 def _split_axis(x: Value, axis: int) -> int:

@@ -23,10 +23,10 @@ _TOL = {"float32": Tol(1e-4, 5e-4), "complex64": Tol(1e-4, 5e-4)}
 def _window(op: Op, window: Any, width: int, length: int, dtype: DType) -> Any:
     """A window of `width` in the middle of `length`."""
     if window is None:
-        made = np.zeros(length, dtype.numpy)
+        samples = np.zeros(length, dtype.numpy)
         left = (length - width) // 2
-        made[left : left + width] = 1
-        return op.constant(made)
+        samples[left : left + width] = 1
+        return op.constant(samples)
     if isinstance(window, Complex):
         return Complex(*(_window(op, v, width, length, dtype) for v in (window.real, window.imag)))
     window = cast(op, window, dtype)
@@ -36,7 +36,7 @@ def _window(op: Op, window: Any, width: int, length: int, dtype: DType) -> Any:
     return op.Pad(window, op.constant(np.array([left, length - width - left])))
 
 
-@aten("aten::stft", rule=custom(), tests=[OpTest("stft", tol=_TOL)])
+@aten("aten::stft", rule=custom(), tests=[OpTest("stft", tol=_TOL)], complex="same")
 def stft(
     op: Op,
     self: Value,
@@ -61,9 +61,6 @@ def stft(
         return_complex,
         align_to_window,
     )
-
-
-stft.on_complex(stft.body)
 
 
 def _part(x: Value) -> DType:
@@ -118,7 +115,7 @@ def _last_axis(op: Op, x: Complex) -> Value:
     return op.Concat(op.Unsqueeze(x.real, [2]), op.Unsqueeze(x.imag, [2]), axis=2)
 
 
-@aten("aten::istft", rule=custom(), tests=[OpTest("istft", tol=_TOL)])
+@aten("aten::istft", rule=custom(), tests=[OpTest("istft", tol=_TOL)], complex="same")
 def istft(
     op: Op,
     self: Complex,
@@ -169,14 +166,11 @@ def istft(
     return Complex(*found) if return_complex else found[0]
 
 
-istft.on_complex(istft.body)
-
-
 def _overlaps(op: Op, count: Size, n_fft: int, hop: int) -> tuple[Any, Any]:
     """Where the elements of all pieces go, `[pieces * n_fft]`, and how long the signal is."""
     if isinstance(count, int) and is_small(count, n_fft):
-        known = np.arange(count)[:, None] * hop + np.arange(n_fft)
-        return op.constant(known.ravel()), n_fft + hop * (count - 1)
+        places = np.arange(count)[:, None] * hop + np.arange(n_fft)
+        return op.constant(places.ravel()), n_fft + hop * (count - 1)
     table = op.Add(op.Unsqueeze(op.Mul(iota(op, count), hop), [1]), iota(op, n_fft))
     pieces = arithmetic(op, "Mul", arithmetic(op, "Sub", count, 1), hop)
     total = arithmetic(op, "Add", pieces, n_fft)

@@ -96,8 +96,8 @@ def _ordered(op: Op, x: Value, order: Any) -> Value:
 
 def _sorted(op: Op, values: Value, *, largest: bool) -> tuple[Any, Any]:
     count = vector(op, [size(op, values, -1)])
-    found = op.TopK(values, count, axis=values.rank - 1, largest=int(largest))
-    return found[0], found[1]
+    ordered = op.TopK(values, count, axis=values.rank - 1, largest=int(largest))
+    return ordered[0], ordered[1]
 
 
 def _empty(a: Value) -> bool:

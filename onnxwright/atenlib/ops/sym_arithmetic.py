@@ -13,7 +13,7 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.op import AtenFunction, aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule
@@ -60,39 +60,39 @@ def _unary(op: Op, name: str, a: Value | Number) -> Any:
 # -- properties of tensors ------------------------------------------------------------------------
 
 
-@aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC)
+@aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_size_int(op: Op, self: Value, dim: int) -> Any:
     """The size of one dimension."""
     return weak(op, size(op, _real(self), dim))
 
 
-@aten("aten::sym_size", "aten::size", rule=SAME, untested=SYMBOLIC)
+@aten("aten::sym_size", "aten::size", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_size(op: Op, self: Value) -> list[Any]:
     """The sizes of all dimensions."""
     return [weak(op, n) for n in sizes(op, _real(self))]
 
 
-@aten("aten::sym_numel", "aten::numel", rule=SAME, untested=SYMBOLIC)
+@aten("aten::sym_numel", "aten::numel", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_numel(op: Op, self: Value) -> Any:
     """The number of elements."""
     return weak(op, numel(op, _real(self)))
 
 
-@aten("aten::sym_stride.int", "aten::stride.int", rule=SAME, untested=SYMBOLIC)
+@aten("aten::sym_stride.int", "aten::stride.int", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_stride_int(op: Op, self: Value, dim: int) -> Any:
     """How far apart neighbours of a dimension are, in a tensor without gaps."""
     every = sizes(op, _real(self))
     return weak(op, product(op, every[dim % len(every) + 1 :]))
 
 
-@aten("aten::sym_stride", rule=SAME, untested=SYMBOLIC)
+@aten("aten::sym_stride", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_stride(op: Op, self: Value) -> list[Any]:
     """The strides of all dimensions, in a tensor without gaps."""
     every = sizes(op, _real(self))
     return [weak(op, product(op, every[n + 1 :])) for n in range(len(every))]
 
 
-@aten("aten::sym_storage_offset", rule=SAME, untested=SYMBOLIC)
+@aten("aten::sym_storage_offset", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_storage_offset(op: Op, self: Value) -> int:
     """Where a tensor starts in its memory: at 0, for tensors of a model share none."""
     return 0
@@ -131,37 +131,36 @@ def is_nonzero(op: Op, self: Value) -> Any:
     return arithmetic.to_python_number(op.backend, "bool", self)
 
 
-_SYMBOLIC = (
-    sym_size_int,
-    sym_size,
-    sym_numel,
-    sym_stride_int,
-    sym_stride,
-    sym_storage_offset,
-)
-for _function in _SYMBOLIC:
-    _function.on_complex(_function.body)
-
-
 # -- Python's operators --------------------------------------------------------------------------
 
 
-@aten("_operator::add", *_on_numbers("aten::add"), rule=SAME, untested=SYMBOLIC)
-def add(op: Op, a: Number, b: Number) -> Any:
-    """The sum."""
-    return binary(op, "add", a, b)
+def _operator(name: str, doc: str, *others: str) -> AtenFunction:
+    """Register an operator of Python on two numbers: a function of the module `operator`."""
+
+    def body(op: Op, a: Value | Number, b: Value | Number) -> Any:
+        return binary(op, name, a, b)
+
+    names = (f"_operator::{name}", *others)
+    return aten(*names, rule=SAME, untested=SYMBOLIC, doc=doc)(body)
 
 
-@aten("_operator::sub", *_on_numbers("aten::sub"), rule=SAME, untested=SYMBOLIC)
-def sub(op: Op, a: Number, b: Number) -> Any:
-    """The difference."""
-    return binary(op, "sub", a, b)
-
-
-@aten("_operator::mul", *_on_numbers("aten::mul"), rule=SAME, untested=SYMBOLIC)
-def mul(op: Op, a: Number, b: Number) -> Any:
-    """The product."""
-    return binary(op, "mul", a, b)
+_operator("add", "The sum.", *_on_numbers("aten::add"))
+_operator("sub", "The difference.", *_on_numbers("aten::sub"))
+_operator("mul", "The product.", *_on_numbers("aten::mul"))
+_operator("truediv", "The quotient as a float.")
+_operator("mod", "What a division leaves, with the sign of the divisor.", "aten::remainder.int")
+_operator("pow", "A power.")
+_operator("lshift", "`a * 2 ** b`.", "_operator::__lshift__")
+_operator("rshift", "`a // 2 ** b`.", "_operator::__rshift__")
+_operator("and_", "Logical and of bools, bitwise and of integers.")
+_operator("or_", "Logical or of bools, bitwise or of integers.")
+_operator("xor", "Exclusive or, of bools or of bits.")
+_operator("eq", "Whether two numbers are equal.", *_on_numbers("aten::eq"))
+_operator("ne", "Whether two numbers differ.", *_on_numbers("aten::ne"))
+_operator("lt", "Whether a number is less than another.", *_on_numbers("aten::lt"))
+_operator("le", "Whether a number is at most another.", *_on_numbers("aten::le"))
+_operator("gt", "Whether a number is greater than another.", *_on_numbers("aten::gt"))
+_operator("ge", "Whether a number is at least another.", *_on_numbers("aten::ge"))
 
 
 @aten("_operator::floordiv", "aten::floordiv.int", rule=SAME, untested=SYMBOLIC)
@@ -178,90 +177,6 @@ def _is_size(x: Value | Number, low: int) -> bool:
     if isinstance(dim, bool) or not isinstance(dim, (int, str)):
         return False
     return at_least(dim, low)
-
-
-@aten("_operator::truediv", rule=SAME, untested=SYMBOLIC)
-def truediv(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """The quotient as a float."""
-    return binary(op, "truediv", a, b)
-
-
-@aten("_operator::mod", "aten::remainder.int", rule=SAME, untested=SYMBOLIC)
-def mod(op: Op, a: int, b: int) -> Any:
-    """What a division leaves, with the sign of the divisor."""
-    return binary(op, "mod", a, b)
-
-
-@aten("_operator::pow", rule=SAME, untested=SYMBOLIC)
-def pow_(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """A power."""
-    return binary(op, "pow", a, b)
-
-
-@aten("_operator::__lshift__", "_operator::lshift", rule=SAME, untested=SYMBOLIC)
-def lshift(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """`a * 2 ** b`."""
-    return binary(op, "lshift", a, b)
-
-
-@aten("_operator::__rshift__", "_operator::rshift", rule=SAME, untested=SYMBOLIC)
-def rshift(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """`a // 2 ** b`."""
-    return binary(op, "rshift", a, b)
-
-
-@aten("_operator::and_", rule=SAME, untested=SYMBOLIC)
-def and_(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """Logical and of bools, bitwise and of integers."""
-    return binary(op, "and_", a, b)
-
-
-@aten("_operator::or_", rule=SAME, untested=SYMBOLIC)
-def or_(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """Logical or of bools, bitwise or of integers."""
-    return binary(op, "or_", a, b)
-
-
-@aten("_operator::xor", rule=SAME, untested=SYMBOLIC)
-def xor(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """Exclusive or, of bools or of bits."""
-    return binary(op, "xor", a, b)
-
-
-@aten("_operator::eq", *_on_numbers("aten::eq"), rule=SAME, untested=SYMBOLIC)
-def eq(op: Op, a: Number, b: Number) -> Any:
-    """Whether two numbers are equal."""
-    return binary(op, "eq", a, b)
-
-
-@aten("_operator::ne", *_on_numbers("aten::ne"), rule=SAME, untested=SYMBOLIC)
-def ne(op: Op, a: Number, b: Number) -> Any:
-    """Whether two numbers differ."""
-    return binary(op, "ne", a, b)
-
-
-@aten("_operator::lt", *_on_numbers("aten::lt"), rule=SAME, untested=SYMBOLIC)
-def lt(op: Op, a: Number, b: Number) -> Any:
-    """Whether a number is less than another."""
-    return binary(op, "lt", a, b)
-
-
-@aten("_operator::le", *_on_numbers("aten::le"), rule=SAME, untested=SYMBOLIC)
-def le(op: Op, a: Number, b: Number) -> Any:
-    """Whether a number is at most another."""
-    return binary(op, "le", a, b)
-
-
-@aten("_operator::gt", *_on_numbers("aten::gt"), rule=SAME, untested=SYMBOLIC)
-def gt(op: Op, a: Number, b: Number) -> Any:
-    """Whether a number is greater than another."""
-    return binary(op, "gt", a, b)
-
-
-@aten("_operator::ge", *_on_numbers("aten::ge"), rule=SAME, untested=SYMBOLIC)
-def ge(op: Op, a: Number, b: Number) -> Any:
-    """Whether a number is at least another."""
-    return binary(op, "ge", a, b)
 
 
 @aten("_operator::neg", "aten::neg.int", rule=SAME, untested=SYMBOLIC)
@@ -288,10 +203,7 @@ def not_(op: Op, a: Value | Number) -> Any:
     return _unary(op, "not_", a)
 
 
-@aten("_operator::getitem", rule=SAME, untested=SYMBOLIC)
+@aten("_operator::getitem", rule=SAME, untested=SYMBOLIC, complex="same")
 def getitem(op: Op, a: Any, b: Any) -> Any:
     """One of several results, or what a subscript takes of a tensor."""
     return a[b]
-
-
-getitem.on_complex(getitem.body)

@@ -34,8 +34,8 @@ def nms(op: Op, dets: Value, scores: Value, iou_threshold: float) -> Any:
     ranks = op.Unsqueeze(cast(op, scores, DType.FLOAT), [0, 1])
     most = op.constant(np.array([INT64_MAX]))
     threshold = op.constant(np.array([iou_threshold], np.float32))
-    found = op.NonMaxSuppression(boxes, ranks, most, threshold)
-    return op.Squeeze(op.Slice(found, [2], [3], [1]), [1])
+    kept = op.NonMaxSuppression(boxes, ranks, most, threshold)
+    return op.Squeeze(op.Slice(kept, [2], [3], [1]), [1])
 
 
 def _column(op: Op, x: Value, start: int, end: int) -> Value:
@@ -94,11 +94,11 @@ def _each(
         scanned = [op.Pad(x, [1] + [0] * (2 * len(x.shape) - 1)) for x in scanned]
 
     def body(*items: Any) -> Any:
-        found = one(*items)
-        return found[0] if len(found) == 1 else tuple(found)
+        rows = one(*items)
+        return rows[0] if len(rows) == 1 else tuple(rows)
 
-    made = op.Scan(*scanned, body=body, num_scan_inputs=len(scanned))
-    results = list(made) if isinstance(made, tuple) else [made]
+    rows = op.Scan(*scanned, body=body, num_scan_inputs=len(scanned))
+    results = list(rows) if isinstance(rows, tuple) else [rows]
     return [op.Slice(r, [1], [INT64_MAX], [0]) for r in results] if more else results
 
 
@@ -123,16 +123,18 @@ def _weights(
         points: Any = op.constant(np.arange(ratio, dtype=dtype.numpy))
         grid = op.constant(np.array([[[ratio]]], dtype.numpy))
     else:
-        found = op.Ceil(step)  # [K, 1]
-        most = op.Cast(op.ReduceMax(op.Concat(found, [[1.0]], axis=0), keepdims=0), to=DType.INT64)
-        points, grid = iota(op, most, dtype), op.Unsqueeze(op.Max(found, 1.0), [2])
+        steps_up = op.Ceil(step)  # [K, 1]
+        most = op.Cast(
+            op.ReduceMax(op.Concat(steps_up, [[1.0]], axis=0), keepdims=0), to=DType.INT64
+        )
+        points, grid = iota(op, most, dtype), op.Unsqueeze(op.Max(steps_up, 1.0), [2])
     inner = op.Div(op.Add(points, 0.5), grid)  # [K, 1, points]
     bins = op.constant(np.arange(count, dtype=dtype.numpy).reshape(1, count, 1))
     offset = op.Mul(op.Add(bins, inner), op.Unsqueeze(step, [2]))
     place = op.Add(op.Unsqueeze(start, [2]), offset)  # [K, count, points]
     used = op.And(op.GreaterOrEqual(place, -1.0), op.LessOrEqual(place, length))
     if ratio <= 0:
-        used = op.And(used, op.Less(points, op.Unsqueeze(found, [2])))
+        used = op.And(used, op.Less(points, op.Unsqueeze(steps_up, [2])))
     near = op.Unsqueeze(op.Min(op.Max(place, 0.0), op.Sub(length, 1.0)), [3])
     tent = op.Max(op.Sub(1.0, op.Abs(op.Sub(near, iota(op, whole, dtype)))), 0.0)
     kept = op.Mul(tent, op.Unsqueeze(op.Cast(used, to=dtype), [3]))
@@ -268,13 +270,13 @@ def roi_pool(
     pooled = _known(pooled_height, pooled_width)
     values, places = _largest(op, input, rois, spatial_scale, pooled)
     if op.version <= _ROI_OPS_UNTIL or not is_for_onnxruntime(op):
-        found = op.MaxRoiPool(
+        maxima = op.MaxRoiPool(
             cast(op, input, DType.FLOAT),
             cast(op, rois, DType.FLOAT),
             pooled_shape=list(pooled),
             spatial_scale=float(spatial_scale),
         )
-        values = cast(op, found, input.onnx_dtype)
+        values = cast(op, maxima, input.onnx_dtype)
     return values, places
 
 
@@ -331,8 +333,8 @@ def deform_conv2d(
     dilations, extra = (dilation_h, dilation_w), [mask] if use_mask else []
     if op.version < _DEFORM_CONV_SINCE:
         steps = list(zip(strides, pads, dilations, strict=True))
-        given = mask if use_mask else None
-        return _sampled_conv(op, input, weight, offset, given, bias, steps, groups, offset_groups)
+        masks = mask if use_mask else None
+        return _sampled_conv(op, input, weight, offset, masks, bias, steps, groups, offset_groups)
     return op.DeformConv(
         input,
         weight,
@@ -390,8 +392,8 @@ def _sampled_conv(
         sampled = op.Mul(sampled, op.Reshape(mask, vector(op, [images, 1, rows, wide])))
     inner = channels // groups * taps
     area = product(op, [high, wide])
-    made = known_sizes(weight.shape[:1])[0]
+    outputs = known_sizes(weight.shape[:1])[0]
     columns = op.Reshape(sampled, vector(op, [count, groups, inner, area]))
-    found = op.MatMul(op.Reshape(weight, [groups, made // groups, inner]), columns)
-    found = op.Reshape(found, vector(op, [count, made, high, wide]))
-    return op.Add(found, op.Unsqueeze(bias, [1, 2]))
+    convolved = op.MatMul(op.Reshape(weight, [groups, outputs // groups, inner]), columns)
+    convolved = op.Reshape(convolved, vector(op, [count, outputs, high, wide]))
+    return op.Add(convolved, op.Unsqueeze(bias, [1, 2]))

@@ -37,8 +37,8 @@ def _index_type(arguments: Arguments) -> DType:
     # torch's schema has the number of its INT64 as the default.
     if not isinstance(arguments["dtype"], DType):
         arguments["dtype"] = DType.INT64
-    found: DType = arguments["dtype"]
-    return found
+    dtype: DType = arguments["dtype"]
+    return dtype
 
 
 @aten("aten::tril_indices", rule=custom(_index_type), tests=[OpTest("tril_indices")])
@@ -62,12 +62,12 @@ def _indices(
 ) -> Value:
     """`[2, count]`: the rows and the columns of one triangle."""
     assert isinstance(dtype, DType)  # the rule fills it in
-    found = op.NonZero(_trilu(op, full(op, [row, col], 1, DType.INT64), offset, upper))
+    places = op.NonZero(_trilu(op, full(op, [row, col], 1, DType.INT64), offset, upper))
     if isinstance(row, int) and isinstance(col, int):
         above = [min(max(n + offset + 1 - upper, 0), col) for n in range(row)]
         count = row * col - sum(above) if upper else sum(above)
-        found = op.Reshape(found, [2, count])
-    return cast(op, found, dtype)
+        places = op.Reshape(places, [2, count])
+    return cast(op, places, dtype)
 
 
 def _powers_type(arguments: Arguments) -> DType:
@@ -79,22 +79,16 @@ def _powers_type(arguments: Arguments) -> DType:
 _POWERS = custom(_powers_type)
 
 
-@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py")
+@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py", complex="same")
 def vander(op: Op, x: Value, N: int | None = None, increasing: bool = False) -> Value:
     """The powers of each element, as rows, the highest first unless `increasing`."""
     return powers(op, x, N, increasing)
 
 
-vander.on_complex(vander.body)
-
-
-@aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")])
+@aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")], complex="same")
 def linalg_vander(op: Op, x: Value, *, N: Size | None = None) -> Value:
     """The powers of each element from 0 on, in a new last dimension."""
     return powers(op, x, N, increasing=True)
-
-
-linalg_vander.on_complex(linalg_vander.body)
 
 
 def powers(op: Op, x: Value, count: Size | None, increasing: bool) -> Value:
@@ -121,18 +115,18 @@ def _complex_powers(op: Op, x: Complex, n: int, increasing: bool) -> Value:
     if n == 0:
         return algebra.each(lambda part: op.Slice(op.Unsqueeze(part, [-1]), [0], [0], [-1]), x)
     ones = op.Add(op.Mul(x.real, 0.0), 1.0)
-    found = [(ones, op.Mul(x.real, 0.0))]
+    powers = [(ones, op.Mul(x.real, 0.0))]
     for _ in range(1, n):
-        a, b = found[-1]
-        found.append(
+        a, b = powers[-1]
+        powers.append(
             (
                 op.Sub(op.Mul(a, x.real), op.Mul(b, x.imag)),
                 op.Add(op.Mul(a, x.imag), op.Mul(b, x.real)),
             )
         )
     if not increasing:
-        found.reverse()
-    reals, imags = zip(*found, strict=True)
+        powers.reverse()
+    reals, imags = zip(*powers, strict=True)
     return Complex(
         op.Concat(*(op.Unsqueeze(r, [-1]) for r in reals), axis=-1),
         op.Concat(*(op.Unsqueeze(i, [-1]) for i in imags), axis=-1),

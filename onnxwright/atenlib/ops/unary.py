@@ -23,15 +23,11 @@ from onnxwright.types.dtypes import DType
     "prims::abs",
     rule=elementwise(promote="complex_to_float"),
     tests=[OpTest("abs")],
+    complex=complex_math.absolute,
 )
 def abs_(op: Op, self: Value) -> Value:
     """The absolute value, the modulus of a complex number."""
     return self if self.onnx_dtype.is_bool or self.onnx_dtype.is_unsigned else op.Abs(self)
-
-
-@abs_.on_complex
-def _abs_complex(op: Op, self: Complex) -> Value:
-    return complex_math.absolute(op, self)
 
 
 @aten(
@@ -61,15 +57,10 @@ def sign(op: Op, self: Value) -> Value:
     return self if self.onnx_dtype.is_bool else op.Sign(self)
 
 
-@aten("aten::sgn", rule=elementwise(), tests=[OpTest("sgn")])
+@aten("aten::sgn", rule=elementwise(), tests=[OpTest("sgn")], complex=complex_math.sgn)
 def sgn(op: Op, self: Value) -> Value:
     """-1, 0 or 1; of a complex number the point of the unit circle in its direction."""
     return self if self.onnx_dtype.is_bool else op.Sign(self)
-
-
-@sgn.on_complex
-def _sgn_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.sgn(op, self)
 
 
 @aten(
@@ -141,15 +132,11 @@ def frac(op: Op, self: Value) -> Value:
     "prims::reciprocal",
     rule=elementwise(promote="int_to_float"),
     tests=[OpTest("reciprocal"), OpTest("__rdiv__")],
+    complex=complex_math.reciprocal,
 )
 def reciprocal(op: Op, self: Value) -> Value:
     """One over a number."""
     return op.Reciprocal(self)
-
-
-@reciprocal.on_complex
-def _reciprocal_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.reciprocal(op, self)
 
 
 @aten("aten::square", rule=elementwise(promote="bool_to_long"), tests=[OpTest("square")])
@@ -163,15 +150,16 @@ def _square_complex(op: Op, self: Complex) -> Complex:
     return complex_math.multiply(op, self, self)
 
 
-@aten("aten::sqrt", "prims::sqrt", rule=elementwise(promote="int_to_float"), tests=[OpTest("sqrt")])
+@aten(
+    "aten::sqrt",
+    "prims::sqrt",
+    rule=elementwise(promote="int_to_float"),
+    tests=[OpTest("sqrt")],
+    complex=complex_math.sqrt,
+)
 def sqrt(op: Op, self: Value) -> Value:
     """The square root."""
     return op.Sqrt(self)
-
-
-@sqrt.on_complex
-def _sqrt_complex(op: Op, self: Complex) -> Complex:
-    return complex_math.sqrt(op, self)
 
 
 @aten(
@@ -220,13 +208,13 @@ def nan_to_num(
     if not dtype.is_float:
         return self
     # NaN is the only number that differs from itself.
-    made = op.Where(op.Equal(self, self), self, _typed(op, 0.0 if nan is None else nan, dtype))
+    cleaned = op.Where(op.Equal(self, self), self, _typed(op, 0.0 if nan is None else nan, dtype))
     if posinf is None and neginf is None:
-        return op.Clip(made, -largest(dtype), largest(dtype))
+        return op.Clip(cleaned, -largest(dtype), largest(dtype))
     high = largest(dtype) if posinf is None else posinf
     low = -largest(dtype) if neginf is None else neginf
-    made = op.Where(op.Equal(self, math.inf), _typed(op, high, dtype), made)
-    return op.Where(op.Equal(self, -math.inf), _typed(op, low, dtype), made)
+    cleaned = op.Where(op.Equal(self, math.inf), _typed(op, high, dtype), cleaned)
+    return op.Where(op.Equal(self, -math.inf), _typed(op, low, dtype), cleaned)
 
 
 def largest(dtype: DType) -> float:

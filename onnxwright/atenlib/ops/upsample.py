@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,15 @@ _LAST_BIT = XFail(
 
 def target_sizes(op: Op, x: Value, scales: Sequence[Any]) -> list[Any]:
     """The sizes that factors ask for."""
-    made: list[Any] = []
+    lengths: list[Any] = []
     for n, scale in enumerate(scales, 2):
         length = size(op, x, n)
         if isinstance(length, int):
-            made.append(math.floor(length * scale))
+            lengths.append(math.floor(length * scale))
         else:
             wide = op.Mul(op.Cast(length, to=DType.DOUBLE), float(scale))
-            made.append(op.Cast(op.Floor(wide), to=DType.INT64))
-    return made
+            lengths.append(op.Cast(op.Floor(wide), to=DType.INT64))
+    return lengths
 
 
 def _agrees(x: Value, sizes: Sequence[Size], scales: Sequence[Any], mode: str) -> bool:
@@ -112,16 +112,16 @@ def resize(
     by_factor = all(f is not None for f in factors)
     if align and not by_factor:
         factors = [None] * spatial
-    wanted = list(sizes) if sizes is not None else target_sizes(op, x, factors)
-    if all(isinstance(n, int) for n in wanted) and tuple(wanted) == tuple(x.shape[2:]):
+    target = list(sizes) if sizes is not None else target_sizes(op, x, factors)
+    if all(isinstance(n, int) for n in target) and tuple(target) == tuple(x.shape[2:]):
         if by_factor and not all(f == 1 for f in factors) and not align:
-            return _by_axis(op, x, mode, wanted, factors, align)
+            return _by_axis(op, x, mode, target, factors, align)
         return x
     known = by_factor or all(f is None for f in factors)
     types = _NEAREST if mode in ("nearest", "exact") else _FLOATS
-    if x.onnx_dtype in types and known and _agrees(x, wanted, factors, mode):
-        return _by_resize(op, x, mode, wanted, factors if by_factor else None, align)
-    return _by_axis(op, x, mode, wanted, factors, align)
+    if x.onnx_dtype in types and known and _agrees(x, target, factors, mode):
+        return _by_resize(op, x, mode, target, factors if by_factor else None, align)
+    return _by_axis(op, x, mode, target, factors, align)
 
 
 def _by_resize(
@@ -259,73 +259,50 @@ def _given(*scales: Any) -> list[Any] | None:
     return None if all(s is None for s in scales) else list(scales)
 
 
-@aten("aten::upsample_nearest1d", rule=like(), untested=_RECORDED)
-def upsample_nearest1d(
-    op: Op, self: Value, output_size: Sequence[Size], scales: float | None = None
-) -> Value:
-    """A line resized to the nearest elements."""
-    return resize(op, self, "nearest", output_size, _given(scales))
+def _nearest(name: str, mode: str, doc: str) -> None:
+    """Register a way of taking the nearest elements, for one, two and three axes."""
+
+    def line(
+        op: Op, self: Value, output_size: Sequence[Size], scales: float | None = None
+    ) -> Value:
+        return resize(op, self, mode, output_size, _given(scales))
+
+    def image(
+        op: Op,
+        self: Value,
+        output_size: Sequence[Size],
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Value:
+        return resize(op, self, mode, output_size, _given(scales_h, scales_w))
+
+    def volume(
+        op: Op,
+        self: Value,
+        output_size: Sequence[Size],
+        scales_d: float | None = None,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Value:
+        return resize(op, self, mode, output_size, _given(scales_d, scales_h, scales_w))
+
+    bodies: tuple[Callable[..., Value], ...] = (line, image, volume)
+    for rank, body in enumerate(bodies, 1):
+        aten(f"aten::{name}{rank}d", rule=like(), untested=_RECORDED, doc=doc)(body)
 
 
-@aten("aten::upsample_nearest2d", rule=like(), untested=_RECORDED)
-def upsample_nearest2d(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized to the nearest elements."""
-    return resize(op, self, "nearest", output_size, _given(scales_h, scales_w))
+_nearest("upsample_nearest", "nearest", "A tensor resized to the nearest elements.")
+_nearest(
+    "_upsample_nearest_exact", "exact",
+    "A tensor resized to the nearest elements, measured from their centres.",
+)  # fmt: skip
 
 
-@aten("aten::upsample_nearest3d", rule=like(), untested=_RECORDED)
-def upsample_nearest3d(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    scales_d: float | None = None,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """A volume resized to the nearest elements."""
-    return resize(op, self, "nearest", output_size, _given(scales_d, scales_h, scales_w))
-
-
-@aten("aten::_upsample_nearest_exact1d", rule=like(), untested=_RECORDED)
-def upsample_nearest_exact1d(
-    op: Op, self: Value, output_size: Sequence[Size], scales: float | None = None
-) -> Value:
-    """A line resized to the nearest elements, measured from their centres."""
-    return resize(op, self, "exact", output_size, _given(scales))
-
-
-@aten("aten::_upsample_nearest_exact2d", rule=like(), untested=_RECORDED)
-def upsample_nearest_exact2d(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized to the nearest elements, measured from their centres."""
-    return resize(op, self, "exact", output_size, _given(scales_h, scales_w))
-
-
-@aten("aten::_upsample_nearest_exact3d", rule=like(), untested=_RECORDED)
-def upsample_nearest_exact3d(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    scales_d: float | None = None,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """A volume resized to the nearest elements, measured from their centres."""
-    return resize(op, self, "exact", output_size, _given(scales_d, scales_h, scales_w))
-
-
-@aten("aten::upsample_linear1d", rule=like(), untested=_RECORDED)
+@aten(
+    "aten::upsample_linear1d",
+    rule=like(),
+    untested=_RECORDED,
+)
 def upsample_linear1d(
     op: Op,
     self: Value,
@@ -337,30 +314,24 @@ def upsample_linear1d(
     return resize(op, self, "linear", output_size, _given(scales), align_corners)
 
 
-@aten("aten::upsample_bilinear2d", rule=like(), untested=_RECORDED)
-def upsample_bilinear2d(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized by linear interpolation along each axis."""
-    return resize(op, self, "linear", output_size, _given(scales_h, scales_w), align_corners)
+def _image(name: str, mode: str, doc: str) -> None:
+    """Register a way of interpolating an image."""
+
+    def body(
+        op: Op,
+        self: Value,
+        output_size: Sequence[Size],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Value:
+        return resize(op, self, mode, output_size, _given(scales_h, scales_w), align_corners)
+
+    aten(f"aten::{name}", rule=like(), untested=_RECORDED, doc=doc)(body)
 
 
-@aten("aten::upsample_bicubic2d", rule=like(), untested=_RECORDED)
-def upsample_bicubic2d(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized by cubic convolution."""
-    return resize(op, self, "cubic", output_size, _given(scales_h, scales_w), align_corners)
+_image("upsample_bilinear2d", "linear", "An image resized by linear interpolation along each axis.")
+_image("upsample_bicubic2d", "cubic", "An image resized by cubic convolution.")
 
 
 @aten("aten::upsample_trilinear3d", rule=like(), untested=_RECORDED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
@@ -53,150 +53,72 @@ def _real_type(arguments: Arguments) -> DType:
     return real_of(arguments["self"].onnx_dtype)
 
 
-@aten("aten::var.correction", rule=custom(_real_type), tests=[OpTest("var")])
-def var_correction(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None = None,
-    correction: Number | None = None,
-    keepdim: bool = False,
-) -> Any:
-    """The variance over axes; the sum of squares is divided by the count less `correction`."""
-    return mean_and_var(op, self, dim, correction, keepdim)[1]
+def _var(op: Op, x: Value, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return mean_and_var(op, x, dim, correction, keepdim)[1]
 
 
-@aten("aten::var", rule=custom(_real_type), tests=[OpTest("var:unbiased")])
-def var(op: Op, self: Value, unbiased: bool = True) -> Any:
-    """The variance of all elements."""
-    return mean_and_var(op, self, None, int(unbiased), False)[1]
-
-
-@aten("aten::var.dim", rule=custom(_real_type), tests=[OpTest("var")])
-def var_dim(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-) -> Any:
-    """The variance over axes."""
-    return mean_and_var(op, self, dim, int(unbiased), keepdim)[1]
-
-
-@aten("aten::std.correction", rule=custom(_real_type), tests=[OpTest("std")])
-def std_correction(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None = None,
-    correction: Number | None = None,
-    keepdim: bool = False,
-) -> Value:
-    """The root of the variance over axes."""
-    return op.Sqrt(mean_and_var(op, self, dim, correction, keepdim)[1])
-
-
-@aten("aten::std", rule=custom(_real_type), tests=[OpTest("std:unbiased")])
-def std(op: Op, self: Value, unbiased: bool = True) -> Value:
-    """The root of the variance of all elements."""
-    return op.Sqrt(mean_and_var(op, self, None, int(unbiased), False)[1])
-
-
-@aten("aten::std.dim", rule=custom(_real_type), tests=[OpTest("std")])
-def std_dim(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-) -> Value:
-    """The root of the variance over axes."""
-    return op.Sqrt(mean_and_var(op, self, dim, int(unbiased), keepdim)[1])
-
-
-def _both(
-    op: Op, x: Value, dim: int | Sequence[int] | None, correction: Any, keepdim: bool, root: bool
-) -> tuple[Any, Any]:
+def _var_mean(op: Op, x: Value, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, ...]:
     mean, variance = mean_and_var(op, x, dim, correction, keepdim)
     if not isinstance(mean, Complex):
         mean = cast(op, mean, x.onnx_dtype)
-    return (op.Sqrt(variance) if root else variance), mean
+    return variance, mean
 
 
-@aten("aten::var_mean.correction", rule=custom(_real_type), tests=[OpTest("var_mean")])
-def var_mean_correction(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None = None,
-    correction: Number | None = None,
-    keepdim: bool = False,
-) -> tuple[Value, ...]:
-    """The variance and the mean over axes."""
-    return _both(op, self, dim, correction, keepdim, root=False)
+def _std(op: Op, x: Value, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return op.Sqrt(_var(op, x, dim, correction, keepdim))
 
 
-@aten("aten::std_mean.correction", rule=custom(_real_type), tests=[OpTest("std_mean")])
-def std_mean_correction(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None = None,
-    correction: Number | None = None,
-    keepdim: bool = False,
-) -> tuple[Value, ...]:
-    """The root of the variance and the mean over axes."""
-    return _both(op, self, dim, correction, keepdim, root=True)
+def _std_mean(op: Op, x: Value, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, ...]:
+    variance, mean = _var_mean(op, x, dim, correction, keepdim)
+    return op.Sqrt(variance), mean
 
 
-@aten("aten::var_mean", rule=custom(_real_type), tests=[OpTest("var_mean:unbiased")])
-def var_mean(op: Op, self: Value, unbiased: bool = True) -> tuple[Value, ...]:
-    """The variance and the mean of all elements."""
-    return _both(op, self, None, int(unbiased), False, root=False)
+def _register(name: str, doc: str, compute: Callable[[Op, Value, Any, Any, bool], Any]) -> None:
+    """Register the three overloads of one of these functions.
+
+    Args:
+        name: what ATen calls it.
+        doc: what it computes, without over what.
+        compute: computes it over axes (None: all); the sum of squares is divided by the count less
+            the correction.
+    """
+
+    def with_correction(
+        op: Op,
+        self: Value,
+        dim: int | Sequence[int] | None = None,
+        correction: Number | None = None,
+        keepdim: bool = False,
+    ) -> Any:
+        return compute(op, self, dim, correction, keepdim)
+
+    def of_all(op: Op, self: Value, unbiased: bool = True) -> Any:
+        return compute(op, self, None, int(unbiased), False)
+
+    def along(
+        op: Op,
+        self: Value,
+        dim: int | Sequence[int] | None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+    ) -> Any:
+        return compute(op, self, dim, int(unbiased), keepdim)
+
+    for overload, body, test, over in (
+        (".correction", with_correction, name, "over axes"),
+        ("", of_all, f"{name}:unbiased", "of all elements"),
+        (".dim", along, name, "over axes"),
+    ):
+        aten(
+            f"aten::{name}{overload}", rule=custom(_real_type), tests=[OpTest(test)],
+            complex="same", doc=f"{doc} {over}.",
+        )(body)  # fmt: skip
 
 
-@aten("aten::var_mean.dim", rule=custom(_real_type), tests=[OpTest("var_mean")])
-def var_mean_dim(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-) -> tuple[Value, ...]:
-    """The variance and the mean over axes."""
-    return _both(op, self, dim, int(unbiased), keepdim, root=False)
-
-
-@aten("aten::std_mean", rule=custom(_real_type), tests=[OpTest("std_mean:unbiased")])
-def std_mean(op: Op, self: Value, unbiased: bool = True) -> tuple[Value, ...]:
-    """The root of the variance and the mean of all elements."""
-    return _both(op, self, None, int(unbiased), False, root=True)
-
-
-@aten("aten::std_mean.dim", rule=custom(_real_type), tests=[OpTest("std_mean")])
-def std_mean_dim(
-    op: Op,
-    self: Value,
-    dim: int | Sequence[int] | None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-) -> tuple[Value, ...]:
-    """The root of the variance and the mean over axes."""
-    return _both(op, self, dim, int(unbiased), keepdim, root=True)
-
-
-for _entry in (
-    var_correction,
-    var,
-    var_dim,
-    std_correction,
-    std,
-    std_dim,
-    var_mean_correction,
-    std_mean_correction,
-    var_mean,
-    var_mean_dim,
-    std_mean,
-    std_mean_dim,
-):
-    _entry.on_complex(_entry.body)
+_register("var", "The variance", _var)
+_register("std", "The root of the variance", _std)
+_register("var_mean", "The variance and the mean", _var_mean)
+_register("std_mean", "The root of the variance and the mean", _std_mean)
 
 
 @aten(
@@ -224,7 +146,8 @@ def _logsumexp_complex(
         reduce(op, "ReduceSum", powers.real, axes, keepdim),
         reduce(op, "ReduceSum", powers.imag, axes, keepdim),
     )
-    found = complex_math.log(op, total)
+    logarithm = complex_math.log(op, total)
     return Complex(
-        op.Add(found.real, top if keepdim or not axes else op.Squeeze(top, axes)), found.imag
+        op.Add(logarithm.real, top if keepdim or not axes else op.Squeeze(top, axes)),
+        logarithm.imag,
     )

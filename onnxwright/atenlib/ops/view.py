@@ -64,8 +64,8 @@ def view_as(op: Op, self: Value, other: Value) -> Value:
 
 @view_as.on_complex
 def _view_as_complex(op: Op, self: Value, other: Value) -> Value:
-    wanted = sizes(op, real_part(other))
-    return algebra.each(lambda part: reshaped(op, part, wanted), self)
+    lengths = sizes(op, real_part(other))
+    return algebra.each(lambda part: reshaped(op, part, lengths), self)
 
 
 @aten("aten::flatten.using_ints", rule=like(), complex="parts", tests=[OpTest("flatten")])

@@ -37,8 +37,8 @@ def _bartlett(angle: _Array) -> _Array:
 
 
 def _blackman(angle: _Array) -> _Array:
-    found: _Array = 0.42 - 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle)
-    return found
+    window: _Array = 0.42 - 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle)
+    return window
 
 
 @aten("aten::bartlett_window", "aten::bartlett_window.periodic", rule=creation(),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands to the parser."""
-    made = command(
+    parser = command(
         commands,
         "convert",
         "convert a model to another opset version, newer or older",
@@ -31,26 +31,26 @@ def add(commands: Commands) -> None:
         ],
         _convert,
     )
-    add_model(made)
-    made.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
-    made.add_argument(
+    add_model(parser)
+    parser.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
+    parser.add_argument(
         "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
     )
-    made.add_argument("--ir-version", type=int, metavar="N")
-    add_verify(made)
-    add_output(made)
-    made = command(
+    parser.add_argument("--ir-version", type=int, metavar="N")
+    add_verify(parser)
+    add_output(parser)
+    parser = command(
         commands,
         "extract",
         "write the part of a model between named values",
         ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
         _extract,
     )
-    add_model(made)
-    made.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
-    made.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
-    add_output(made)
-    made = command(
+    add_model(parser)
+    parser.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
+    parser.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
+    add_output(parser)
+    parser = command(
         commands,
         "compose",
         "connect the outputs of one model to the inputs of another",
@@ -60,15 +60,15 @@ def add(commands: Commands) -> None:
         ],
         _compose,
     )
-    add_model(made)
-    made.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
-    made.add_argument(
+    add_model(parser)
+    parser.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
+    parser.add_argument(
         "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
     )
-    made.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
-    made.set_defaults(options={"io_map": "--connect", "second": "MODEL2", "prefix": "--prefix"})
-    add_output(made)
-    made = command(
+    parser.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
+    parser.set_defaults(options={"io_map": "--connect", "second": "MODEL2", "prefix": "--prefix"})
+    add_output(parser)
+    parser = command(
         commands,
         "set-shapes",
         "make dimensions of inputs fixed or dynamic, and infer all other shapes anew",
@@ -78,24 +78,24 @@ def add(commands: Commands) -> None:
         ],
         _set_shapes,
     )
-    add_model(made)
-    made.add_argument(
+    add_model(parser)
+    parser.add_argument(
         "--shape", action="append", metavar="INPUT=DIMS", help="numbers, names, ? to keep one"
     )
-    made.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
-    add_output(made)
-    made = command(
+    parser.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
+    add_output(parser)
+    parser = command(
         commands,
         "rename",
         "rename inputs, outputs, other values and dimensions",
         ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
         _rename,
     )
-    add_model(made)
+    add_model(parser)
     for kind in ("inputs", "outputs", "values", "dims"):
-        made.add_argument(f"--{kind}", metavar="OLD=NEW,...")
-    add_verify(made)
-    add_output(made)
+        parser.add_argument(f"--{kind}", metavar="OLD=NEW,...")
+    add_verify(parser)
+    add_output(parser)
 
 
 def add_model(made: Any) -> None:
@@ -195,8 +195,8 @@ def _convert(given: Namespace) -> int:
     if given.opset is None and not domains:
         raise CliError("say what to convert to with --opset or --domain")
     source = model_of(given.model)
-    made = convert_version(source, given.opset, domains=domains, ir_version=given.ir_version)
-    return _write_verified(given, source, made)
+    converted = convert_version(source, given.opset, domains=domains, ir_version=given.ir_version)
+    return _write_verified(given, source, converted)
 
 
 def _extract(given: Namespace) -> int:
@@ -212,8 +212,8 @@ def _compose(given: Namespace) -> int:
 
     pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
     prefix = given.prefix and as_utf8(given.prefix)
-    made = compose(model_of(given.model), model_of(given.second), pairs, prefix=prefix)
-    write_result(given, made)
+    composed = compose(model_of(given.model), model_of(given.second), pairs, prefix=prefix)
+    write_result(given, composed)
     return OK
 
 
@@ -241,14 +241,14 @@ def _rename(given: Namespace) -> int:
     if not any(names.values()):
         raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
     source = model_of(given.model)
-    made = rename(
+    renamed = rename(
         source,
         inputs=names["inputs"],
         outputs=names["outputs"],
         values=names["values"],
         dims=names["dims"],
     )
-    return _write_verified(given, source, made)
+    return _write_verified(given, source, renamed)
 
 
 def _names(text: str) -> list[str]:

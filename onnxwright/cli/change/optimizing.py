@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "optimize",
         "make a model smaller and faster; what it computes stays",
@@ -35,26 +35,26 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    add_model(made)
-    made.add_argument("--level", choices=("exact", "rounding"), default="rounding",
+    add_model(parser)
+    parser.add_argument("--level", choices=("exact", "rounding"), default="rounding",
                       help="exact: the same bits; rounding: results may differ by it")  # fmt: skip
-    made.add_argument("--target", choices=("any", "onnxruntime"), default="any",
+    parser.add_argument("--target", choices=("any", "onnxruntime"), default="any",
                       help="onnxruntime: its own operators may be used")  # fmt: skip
-    made.add_argument("--opset", type=int, metavar="N", help="the opset version afterwards")
-    made.add_argument("--skip", action="append", metavar="RULE", default=[],
+    parser.add_argument("--opset", type=int, metavar="N", help="the opset version afterwards")
+    parser.add_argument("--skip", action="append", metavar="RULE", default=[],
                       help="a rule that is not used, move_transposes or share_weights")  # fmt: skip
-    made.add_argument("--keep", action="append", metavar="NAME", default=[],
+    parser.add_argument("--keep", action="append", metavar="NAME", default=[],
                       help="a value or weight that stays what it is")  # fmt: skip
-    made.add_argument("--assume", action="append", metavar="WHAT", default=[],
+    parser.add_argument("--assume", action="append", metavar="WHAT", default=[],
                       help="nonempty, finite, right_padded, visible, frozen, "
                       "constant_initializers or default_session")  # fmt: skip
-    made.add_argument("--inline", action="store_true", help="inline model-local functions")
-    made.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
-    made.add_argument("--report", action="store_true", help="say what was done")
-    made.add_argument("--explain", action="store_true",
+    parser.add_argument("--inline", action="store_true", help="inline model-local functions")
+    parser.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
+    parser.add_argument("--report", action="store_true", help="say what was done")
+    parser.add_argument("--explain", action="store_true",
                       help="say rule by rule what was done, nodes before and after")  # fmt: skip
-    add_verify(made)
-    add_output(made, required=False)
+    add_verify(parser)
+    add_output(parser, required=False)
 
 
 def _run(given: Namespace) -> int:

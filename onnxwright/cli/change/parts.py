@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands to the parser."""
-    made = command(
+    parser = command(
         commands,
         "fold",
         "compute what depends on no input: constants, known shapes, weights",
@@ -36,13 +36,13 @@ def add(commands: Commands) -> None:
         ],
         _fold,
     )
-    add_model(made)
-    made.add_argument("--exact", action="store_true",
+    add_model(parser)
+    parser.add_argument("--exact", action="store_true",
                       help="only what every machine computes to the same bits")  # fmt: skip
-    made.add_argument("--keep", action="append", metavar="NAME", default=[],
+    parser.add_argument("--keep", action="append", metavar="NAME", default=[],
                       help="a weight that stays what it is")  # fmt: skip
-    _finish(made)
-    made = command(
+    _finish(parser)
+    parser = command(
         commands,
         "inline",
         "put the bodies of model-local functions in the places of their calls",
@@ -52,30 +52,30 @@ def add(commands: Commands) -> None:
         ],
         _inline,
     )
-    add_model(made)
-    made.add_argument("--function", action="append", metavar="NAME",
+    add_model(parser)
+    parser.add_argument("--function", action="append", metavar="NAME",
                       help="a name or DOMAIN.NAME; all functions without it")  # fmt: skip
-    _finish(made)
-    made = command(
+    _finish(parser)
+    parser = command(
         commands,
         "remove-unused",
         "remove nodes, initializers, functions and opset imports that nothing needs",
         ["onnxwright remove-unused model.onnx -o small.onnx"],
         _remove_unused,
     )
-    add_model(made)
-    _finish(made)
-    made = command(
+    add_model(parser)
+    _finish(parser)
+    parser = command(
         commands,
         "replace-functions",
         "give functions and custom operators of a model another definition",
         ["onnxwright replace-functions model.onnx --function pkg.Gelu=my.py:gelu -o new.onnx"],
         _replace,
     )
-    add_model(made)
-    made.add_argument("--function", action="append", metavar="NAME=FILE.py:fn", required=True,
+    add_model(parser)
+    parser.add_argument("--function", action="append", metavar="NAME=FILE.py:fn", required=True,
                       help="a name or DOMAIN.NAME, and a script or FunctionProto")  # fmt: skip
-    add_output(made)
+    add_output(parser)
 
 
 def _finish(made: Any) -> None:
@@ -127,8 +127,8 @@ def _replace(given: Namespace) -> int:
             raise CliError(f"--function takes NAME=FILE.py:fn, not {text}")
         check_file(Path(target[0]))
         replacements[name] = find_program(*target)
-    made = replace_functions(model_of(given.model), replacements)
-    write_result(given, made)
+    replaced = replace_functions(model_of(given.model), replacements)
+    write_result(given, replaced)
     return 0
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands to the parser."""
-    made = command(
+    parser = command(
         commands,
         "quantize",
         "weights of products in four or eight bits",
@@ -28,22 +28,22 @@ def add(commands: Commands) -> None:
         ],
         _quantize,
     )
-    add_model(made)
-    made.add_argument("--bits", type=int, choices=(4, 8), default=4)
-    made.add_argument("--block", type=int, metavar="N", default=32,
+    add_model(parser)
+    parser.add_argument("--bits", type=int, choices=(4, 8), default=4)
+    parser.add_argument("--block", type=int, metavar="N", default=32,
                       help="elements that share a scale; 0 for a whole column")  # fmt: skip
-    made.add_argument("--asymmetric", action="store_true", help="write zero points")
-    made.add_argument("--skip", action="append", metavar="NAME", default=[],
+    parser.add_argument("--asymmetric", action="store_true", help="write zero points")
+    parser.add_argument("--skip", action="append", metavar="NAME", default=[],
                       help="a node or weight that stays, or a pattern")  # fmt: skip
-    made.add_argument("--embeddings", action="store_true", help="tables that Gather reads, too")
-    made.add_argument("--target", choices=("any", "onnxruntime"), default="any",
+    parser.add_argument("--embeddings", action="store_true", help="tables that Gather reads, too")
+    parser.add_argument("--target", choices=("any", "onnxruntime"), default="any",
                       help="onnxruntime: its own operators are used")  # fmt: skip
-    made.add_argument("--accuracy-level", type=int, metavar="N", help="of MatMulNBits: 0 to 4")
-    made.add_argument("--dynamic", action="store_true",
+    parser.add_argument("--accuracy-level", type=int, metavar="N", help="of MatMulNBits: 0 to 4")
+    parser.add_argument("--dynamic", action="store_true",
                       help="round activations to eight bits in each run")  # fmt: skip
-    made.add_argument("--report", action="store_true", help="say what was done")
-    add_output(made)
-    made = command(
+    parser.add_argument("--report", action="store_true", help="say what was done")
+    add_output(parser)
+    parser = command(
         commands,
         "half",
         "a model that computes in half precision",
@@ -53,14 +53,14 @@ def add(commands: Commands) -> None:
         ],
         _half,
     )
-    add_model(made)
-    made.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16")
-    made.add_argument("--keep", action="append", metavar="NAME", default=[],
+    add_model(parser)
+    parser.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16")
+    parser.add_argument("--keep", action="append", metavar="NAME", default=[],
                       help="a node, operator or weight to leave, or a pattern")  # fmt: skip
-    made.add_argument("--io", choices=("keep", "half"), default="keep",
+    parser.add_argument("--io", choices=("keep", "half"), default="keep",
                       help="half: inputs and outputs change too")  # fmt: skip
-    made.add_argument("--report", action="store_true", help="say what was done")
-    add_output(made)
+    parser.add_argument("--report", action="store_true", help="say what was done")
+    add_output(parser)
 
 
 def _quantize(given: Namespace) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "coverage",
         "show which ATen operators have a function, by dtype and mode, with reasons for gaps",
@@ -29,12 +29,12 @@ def add(commands: Commands) -> None:
         ],
         _coverage,
     )
-    made.add_argument("--report", metavar="FILE", help="the JSON of a sweep: what passed")
-    made.add_argument("--names", metavar="FILE", help="a JSON list of operators to look for")
-    made.add_argument("--op", action="append", metavar="NAME", help="only this operator")
-    made.add_argument("--summary", action="store_true", help="no line for each operator")
-    made.add_argument("--json", metavar="FILE", help="write the table as JSON")
-    made.add_argument("--html", metavar="FILE", help="write the table as a page")
+    parser.add_argument("--report", metavar="FILE", help="the JSON of a sweep: what passed")
+    parser.add_argument("--names", metavar="FILE", help="a JSON list of operators to look for")
+    parser.add_argument("--op", action="append", metavar="NAME", help="only this operator")
+    parser.add_argument("--summary", action="store_true", help="no line for each operator")
+    parser.add_argument("--json", metavar="FILE", help="write the table as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the table as a page")
 
 
 def _coverage(given: Namespace) -> int:
@@ -45,14 +45,14 @@ def _coverage(given: Namespace) -> int:
     if report is not None and "units" not in report:
         raise CliError(f"{given.report} is not the JSON of a sweep")
     names = _read(given.names, list, "a JSON list of names") if given.names else []
-    found = coverage(report, names, given.op or ())
-    if given.op and not found.rows:
+    table = coverage(report, names, given.op or ())
+    if given.op and not table.rows:
         raise CliError(f"there is no function for {', '.join(given.op)}")
     if given.json:
-        write(given.json, json.dumps(found.data(), indent=1))
+        write(given.json, json.dumps(table.data(), indent=1))
     if given.html:
-        write(given.html, found.html())
-    print(found.text(table=not given.summary))
+        write(given.html, table.html())
+    print(table.text(table=not given.summary))
     return OK
 
 

@@ -97,22 +97,22 @@ def sarif_log(found: Sequence[Message], failures: Sequence[tuple[str, str]] = ()
 
 
 def _result(one: Message, codes: list[str]) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "level": "warning" if one.severity == "warning" else "error",
         "message": {"text": _words(one)},
     }
     if one.code:
-        made |= {"ruleId": one.code, "ruleIndex": codes.index(one.code)}
+        result |= {"ruleId": one.code, "ruleIndex": codes.index(one.code)}
     if one.span is not None:
-        made["locations"] = [{"physicalLocation": _location(one.span)}]
+        result["locations"] = [{"physicalLocation": _location(one.span)}]
     fixes = [_fix(fix) for fix in fixes_of(one)]
     if fixes:
-        made["fixes"] = fixes
+        result["fixes"] = fixes
     related = [
         {"physicalLocation": _location(label.span), "message": {"text": label.text}}
         for label in one.labels
     ]
-    return {**made, "relatedLocations": related} if related else made
+    return {**result, "relatedLocations": related} if related else result
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "test-op",
         "run ONNX's own node tests of an operator with a script in its place",
@@ -25,14 +25,18 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    made.add_argument("name", metavar="NAME", help="the operator; after its domain, if it has one")
-    made.add_argument(
+    parser.add_argument(
+        "name", metavar="NAME", help="the operator; after its domain, if it has one"
+    )
+    parser.add_argument(
         "--script", metavar="FILE.py:fn", required=True,
         help="the script: inputs in the order of the operator, attributes by their names",
     )  # fmt: skip
-    made.add_argument("-k", metavar="TEXT", help="only tests that have this text in their names")
-    made.add_argument("-q", "--quiet", action="store_true", help="no line for tests that are right")
-    add_json(made)
+    parser.add_argument("-k", metavar="TEXT", help="only tests that have this text in their names")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="no line for tests that are right"
+    )
+    add_json(parser)
 
 
 def _run(given: Namespace) -> int:
@@ -72,9 +76,9 @@ def _check_name(name: str, domain: str) -> None:
     from onnxwright.opset import registry
     from onnxwright.opset.describe import did_you_mean
 
-    known = list(registry.all_names(domain)) if domain in registry.domains() else []
-    if name not in known:
-        near = did_you_mean(name, known)
+    names = list(registry.all_names(domain)) if domain in registry.domains() else []
+    if name not in names:
+        near = did_you_mean(name, names)
         raise CliError(f"there is no operator {name}" + (f"; did you mean {near}?" if near else ""))
 
 

@@ -91,9 +91,9 @@ def check_files(files: Sequence[str], *, color: bool = False, form: str = "text"
             for line in workflow_commands(report.found, report.file, report.failure):
                 print(line)
     elif form == "sarif":
-        found = [d for report in reports for d in report.found]
+        messages = [d for report in reports for d in report.found]
         failures = [(report.file, report.failure) for report in reports if report.failure]
-        print_json(sarif_log(found, failures))
+        print_json(sarif_log(messages, failures))
     return max(report.status for report in reports)
 
 
@@ -147,16 +147,16 @@ def _print(report: Report, color: bool) -> None:
 def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Message], bool]:
     """What compiling a script says, and whether it failed."""
     failed = False
-    found: list[Message] = []
+    messages: list[Message] = []
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:
             script.check()
         except OnnxwrightError as error:
             failed = True
-            found += error.diagnostics
+            messages += error.diagnostics
     heard = [w.message for w in seen]
-    return [w.diagnostic for w in heard if isinstance(w, OnnxwrightWarning)] + found, failed
+    return [w.diagnostic for w in heard if isinstance(w, OnnxwrightWarning)] + messages, failed
 
 
 __all__ = ["Report", "check_file", "check_files"]

@@ -25,7 +25,7 @@ _SHOWN = 10
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "sweep",
         "run PyTorch's OpInfo samples through the ATen functions and compare with torch",
@@ -39,36 +39,40 @@ def add(commands: Commands) -> None:
         ],
         _sweep,
     )
-    made.add_argument(
+    parser.add_argument(
         "merge", nargs="*", metavar="merge FILE",
         help="the word merge and journals of parts of a sweep: report them as one, run nothing",
     )  # fmt: skip
-    made.add_argument("--op", action="append", metavar="NAME", help="an operator or OpInfo")
-    made.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
-    made.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
-    made.add_argument(
+    parser.add_argument("--op", action="append", metavar="NAME", help="an operator or OpInfo")
+    parser.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
+    parser.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
+    parser.add_argument(
         "--table", metavar="FILE.py",
         help="run the functions that this file registers with @aten, in this process",
     )  # fmt: skip
-    made.add_argument(
+    parser.add_argument(
         "--mode", choices=("eager", "graph", "dynamic", "both", "all", "export"), default="both",
         help="eager, graph, both (the default), dynamic (symbolic sizes), all three, or export "
         "(every OpInfo exported as a module of one operator)",
     )  # fmt: skip
-    made.add_argument("-n", default="auto", metavar="N", help="processes; auto, or 0 for this one")
-    made.add_argument("--limit", type=int, metavar="N", help="N samples of each OpInfo and dtype")
-    made.add_argument("--opset", type=int, metavar="N", help="the version of the opset")
-    made.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds a unit")
-    made.add_argument("--journal", metavar="FILE", help="write finished units here")
-    made.add_argument("--resume", action="store_true", help="run what the journal does not have")
-    made.add_argument("--shard", metavar="I/N", help="run part I of N, for several machines")
-    made.add_argument(
+    parser.add_argument(
+        "-n", default="auto", metavar="N", help="processes; auto, or 0 for this one"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="N samples of each OpInfo and dtype")
+    parser.add_argument("--opset", type=int, metavar="N", help="the version of the opset")
+    parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds a unit")
+    parser.add_argument("--journal", metavar="FILE", help="write finished units here")
+    parser.add_argument("--resume", action="store_true", help="run what the journal does not have")
+    parser.add_argument("--shard", metavar="I/N", help="run part I of N, for several machines")
+    parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="run on this dask scheduler, tcp://host:8786"
     )
-    made.add_argument("--memory", metavar="SIZE", help="limit of each process, such as 4GB")
-    made.add_argument("--dashboard", metavar="ADDRESS", help="serve dask's dashboard here (:8787)")
-    made.add_argument("--json", metavar="FILE", help="write the report as JSON")
-    made.add_argument("--html", metavar="FILE", help="write the report as a page")
+    parser.add_argument("--memory", metavar="SIZE", help="limit of each process, such as 4GB")
+    parser.add_argument(
+        "--dashboard", metavar="ADDRESS", help="serve dask's dashboard here (:8787)"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the report as a page")
 
 
 def need_torch(what: str) -> None:
@@ -229,8 +233,8 @@ def _check_numbers(given: Namespace) -> None:
         raise CliError(f"--memory takes a size such as 4GB or 500MB, not {given.memory}")
     port = (given.scheduler or ":1").rpartition(":")[2]
     if not port.isdigit():
-        wanted = "an address such as tcp://host:8786"
-        raise CliError(f"--scheduler takes {wanted}, not {given.scheduler}")
+        advice = "an address such as tcp://host:8786"
+        raise CliError(f"--scheduler takes {advice}, not {given.scheduler}")
 
 
 def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:

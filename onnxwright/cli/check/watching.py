@@ -75,13 +75,13 @@ def _stamps(files: Iterable[str]) -> dict[str, tuple[int, int] | None]:
 
 def _imported(own: frozenset[str]) -> Mapping[str, str]:
     """The user's modules that are loaded now and were not before, with their files."""
-    found = {}
+    imported = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if name not in own and isinstance(file, str) and file.endswith(".py"):
             if not _is_installed(file):
-                found[name] = file
-    return found
+                imported[name] = file
+    return imported
 
 
 def _is_installed(file: str) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "compile",
         "compile a script to a model",
@@ -34,27 +34,27 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    made.add_argument(
+    parser.add_argument(
         "script",
         metavar="FILE.py:fn",
         help="the name may be left out if only one, or after to-script",
     )
-    made.add_argument("-o", "--output", metavar="FILE", help="fn.onnx if not given; - for a pipe")
-    made.add_argument(
+    parser.add_argument("-o", "--output", metavar="FILE", help="fn.onnx if not given; - for a pipe")
+    parser.add_argument(
         "--type", action="append", metavar="NAME=TYPE", help="the type of an input, FLOAT[N, 3]"
     )
-    made.add_argument(
+    parser.add_argument(
         "--attribute", action="append", metavar="NAME=VALUE", help="the value of an attribute"
     )
-    made.add_argument("--opset", type=int, metavar="N", help="the ai.onnx version of the model")
-    made.add_argument("--ir-version", type=int, metavar="N")
-    made.add_argument(
+    parser.add_argument("--opset", type=int, metavar="N", help="the ai.onnx version of the model")
+    parser.add_argument("--ir-version", type=int, metavar="N")
+    parser.add_argument(
         "--functions", choices=("all", "none"), help="keep called scripts as functions, or inline"
     )
-    made.add_argument(
+    parser.add_argument(
         "--check", action="store_true", help="have onnx.checker look at the model first"
     )
-    add_json(made)
+    add_json(parser)
 
 
 def _run(given: Namespace) -> int:
@@ -87,16 +87,16 @@ def _run(given: Namespace) -> int:
 
 def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
     """The model, and what it is called."""
-    found = find_program(path, name)
-    if not hasattr(found, "to_model_proto"):
+    program = find_program(path, name)
+    if not hasattr(program, "to_model_proto"):
         changes = (given.type, given.attribute, given.opset, given.ir_version, given.functions)
         if any(change is not None for change in changes):
             raise CliError(
                 f"`{MAKER}` of {path} gives the model as it is; name a script to change it"
             )
-        return found, path.stem
+        return program, path.stem
     try:
-        made = found.to_model_proto(
+        model = program.to_model_proto(
             input_types=_types(given.type),
             attributes=dict(map(_attribute, given.attribute or ())),
             opset_version=given.opset,
@@ -108,9 +108,9 @@ def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
     except Exception as error:
         if not is_too_large(error):
             raise
-        message = f"{found.name} holds over 2 GB of constants; make them inputs, or `External`"
+        message = f"{program.name} holds over 2 GB of constants; make them inputs, or `External`"
         raise CliError(message, status=1) from error
-    return made, found.name
+    return model, program.name
 
 
 def _types(texts: list[str] | None) -> dict[str, Any] | None:

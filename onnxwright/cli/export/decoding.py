@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "decoder",
         "a language model of transformers as a folder for ONNX Runtime",
@@ -28,16 +28,16 @@ def add(commands: Commands) -> None:
         ],
         _decoder,
     )
-    made.add_argument("folder", metavar="FOLDER",
+    parser.add_argument("folder", metavar="FOLDER",
                       help="config.json and weights, as save_pretrained writes them")  # fmt: skip
-    made.add_argument("-o", "--output", required=True, metavar="OUT", help="the folder to write")
-    made.add_argument("--weights", choices=("float32", "float16", "int8", "int4"),
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the folder to write")
+    parser.add_argument("--weights", choices=("float32", "float16", "int8", "int4"),
                       default="float32")  # fmt: skip
-    made.add_argument("--target", choices=("any", "onnxruntime"), default="any",
+    parser.add_argument("--target", choices=("any", "onnxruntime"), default="any",
                       help="onnxruntime: its own operators are used")  # fmt: skip
-    made.add_argument("--no-verify", action="store_true",
+    parser.add_argument("--no-verify", action="store_true",
                       help="generate no tokens to compare with transformers")  # fmt: skip
-    add_json(made)
+    add_json(parser)
 
 
 def _decoder(given: Namespace) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "to-script",
         "write a model as Python that compiles to it again",
@@ -28,25 +28,25 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
-    made.add_argument("-o", "--output", metavar="FILE.py", default="-", help="- (the default)")
-    made.add_argument("--name", help="the name of the function")
-    made.add_argument(
+    parser.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+    parser.add_argument("-o", "--output", metavar="FILE.py", default="-", help="- (the default)")
+    parser.add_argument("--name", help="the name of the function")
+    parser.add_argument(
         "--no-operators", action="store_true", help="op.Add(x, y) where it could be x + y"
     )
-    made.add_argument(
+    parser.add_argument(
         "--inline-constants", metavar="N", default="16",
         help="arrays of up to N elements as numbers; all or none",
     )  # fmt: skip
-    made.add_argument(
+    parser.add_argument(
         "--weights", choices=("inline", "npz", "external"), default="inline",
         help="where larger arrays go",
     )  # fmt: skip
-    made.add_argument("--weights-file", metavar="FILE.npz", help="for --weights npz")
-    made.add_argument(
+    parser.add_argument("--weights-file", metavar="FILE.npz", help="for --weights npz")
+    parser.add_argument(
         "--explain", action="store_true", help="say on standard error what is written less well"
     )
-    add_json(made)
+    add_json(parser)
 
 
 def _run(given: Namespace) -> int:

@@ -23,23 +23,25 @@ _COLOURS = {"+": "32", "-": "31", "~": "33", ">": "36"}
 
 def add(commands: Commands) -> None:
     """Add the commands to the parser."""
-    made = command(
+    parser = command(
         commands,
         "diff",
         "show what was added, removed, changed or rewired between two models",
         ["onnxwright diff old.onnx new.onnx", "onnxwright diff a.onnx b.onnx --html diff.html"],
         _diff,
     )
-    _two(made)
-    made.add_argument("--limit", type=at_least(0), metavar="N", help="show the first N differences")
-    made.add_argument(
+    _two(parser)
+    parser.add_argument(
+        "--limit", type=at_least(0), metavar="N", help="show the first N differences"
+    )
+    parser.add_argument(
         "-b", "--brief", action="store_true", help="a line for each place, and equal ones once"
     )
-    made.add_argument("--html", metavar="FILE", help="write a page with both side by side")
-    made.add_argument("-q", "--quiet", action="store_true", help="only the exit status")
-    add_json(made)
-    add_color(made)
-    made = command(
+    parser.add_argument("--html", metavar="FILE", help="write a page with both side by side")
+    parser.add_argument("-q", "--quiet", action="store_true", help="only the exit status")
+    add_json(parser)
+    add_color(parser)
+    parser = command(
         commands,
         "compare",
         "run two models on the same inputs and compare what comes out",
@@ -49,18 +51,18 @@ def add(commands: Commands) -> None:
         ],
         _compare,
     )
-    _two(made)
-    add_inputs(made)
-    made.add_argument(
+    _two(parser)
+    add_inputs(parser)
+    parser.add_argument(
         "--runs", type=at_least(1), default=1, metavar="N", help="with --random: how often"
     )
-    made.add_argument("--rtol", type=float, default=1e-4, help="relative tolerance (1e-4)")
-    made.add_argument("--atol", type=float, default=1e-6, help="absolute tolerance (1e-6)")
-    made.add_argument(
+    parser.add_argument("--rtol", type=float, default=1e-4, help="relative tolerance (1e-4)")
+    parser.add_argument("--atol", type=float, default=1e-6, help="absolute tolerance (1e-6)")
+    parser.add_argument(
         "--where", action="store_true", help="find the first value inside that differs"
     )
-    add_sources(made)
-    add_json(made)
+    add_sources(parser)
+    add_json(parser)
 
 
 def _two(parser: Any) -> None:
@@ -80,18 +82,20 @@ def _diff(given: Namespace) -> int:
     left, right = _load_two(given, function=True)
     if type(left.proto) is not type(right.proto):
         raise CliError(f"one is a model, the other a function: {left.label}, {right.label}")
-    found = diff(left.source, right.source)
+    difference = diff(left.source, right.source)
     if given.html:
-        write(given.html, found.html(f"{left.label} and {right.label}"))
+        write(given.html, difference.html(f"{left.label} and {right.label}"))
     if given.json:
-        print_json({"same": not found, "summary": found.summary(), "changes": found.data()})
+        print_json(
+            {"same": not difference, "summary": difference.summary(), "changes": difference.data()}
+        )
     elif not given.quiet and given.html != "-":
-        text = found.brief(given.limit) if given.brief else found.text(given.limit)
+        text = difference.brief(given.limit) if given.brief else difference.text(given.limit)
         lines = [clean(line) for line in text.splitlines()]
         if wants_color(given.color):
             lines = [_painted(line) for line in lines]
         print("\n".join(lines))
-    return DIFFERS if found else OK
+    return DIFFERS if difference else OK
 
 
 def _painted(line: str) -> str:
@@ -126,11 +130,15 @@ def _compare(given: Namespace) -> int:
             if reason and entry["same"]:
                 entry |= {"same": False, "reason": reason, "seed": given.seed + number}
         if given.where and not where and not all(e["same"] for e in report.values()):
-            found = first_divergence(
+            divergence = first_divergence(
                 left.source, _renamed(left, right), list(inputs.values()), rtol=given.rtol,
                 atol=given.atol, sources=given.sources,
             )  # fmt: skip
-            where = str(found) if found is not None else "no value inside differs node by node"
+            where = (
+                str(divergence)
+                if divergence is not None
+                else "no value inside differs node by node"
+            )
     same = all(entry["same"] for entry in report.values())
     if given.json:
         print_json({"same": same, "runs": runs, "outputs": report, "where": where or None})
@@ -153,8 +161,8 @@ def _renamed(left: Loaded, right: Loaded) -> Any:
     from onnxwright.compare.value_renaming import with_names_of
 
     folders = [str(x.path.parent) if x.path is not None else "." for x in (left, right)]
-    made = with_names_of(left.proto, right.proto, (folders[0], folders[1]))
-    return right.source if made is right.proto else made
+    renamed = with_names_of(left.proto, right.proto, (folders[0], folders[1]))
+    return right.source if renamed is right.proto else renamed
 
 
 def _print_report(report: dict[str, dict[str, Any]], runs: int, where: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands to the parser."""
-    made = command(
+    parser = command(
         commands,
         "show",
         "show a model as typed text, in figures, or as a picture",
@@ -34,16 +34,16 @@ def add(commands: Commands) -> None:
         ],
         _show,
     )
-    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
-    made.add_argument("--summary", action="store_true", help="figures instead of the listing")
-    made.add_argument("--work", action="store_true", help="the estimated FLOPs of each node")
-    made.add_argument("--svg", metavar="FILE", help="write a picture; - for a pipe")
-    made.add_argument("--html", metavar="FILE", help="write a page: figures, picture, listing")
-    add_dims(made)
-    add_sources(made)
-    add_json(made)
-    add_color(made)
-    made = command(
+    parser.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+    parser.add_argument("--summary", action="store_true", help="figures instead of the listing")
+    parser.add_argument("--work", action="store_true", help="the estimated FLOPs of each node")
+    parser.add_argument("--svg", metavar="FILE", help="write a picture; - for a pipe")
+    parser.add_argument("--html", metavar="FILE", help="write a page: figures, picture, listing")
+    add_dims(parser)
+    add_sources(parser)
+    add_json(parser)
+    add_color(parser)
+    parser = command(
         commands,
         "view",
         "open a model in a browser: in Netron if it is installed, else our page",
@@ -54,12 +54,12 @@ def add(commands: Commands) -> None:
         ],
         _view,
     )
-    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
-    made.add_argument("-o", "--output", metavar="FILE", help="write our page and open nothing")
-    add_sources(made)
-    add_inputs(made)
-    made.add_argument("--page", action="store_true", help="our page, Netron or not")
-    made.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write our page and open nothing")
+    add_sources(parser)
+    add_inputs(parser)
+    parser.add_argument("--page", action="store_true", help="our page, Netron or not")
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
 def _show(given: Namespace) -> int:

@@ -120,18 +120,20 @@ class _Rewriter:
 
     def _annotations(self) -> Iterator[ast.expr]:
         """The annotations of parameters, results and variables, and the values of type aliases."""
-        found: list[ast.expr] = []
+        annotations: list[ast.expr] = []
         for node in ast.walk(self.source.tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                found += [node.returns] if node.returns is not None else []
+                annotations += [node.returns] if node.returns is not None else []
             elif isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation is not None:
-                found.append(node.annotation)
-        used = {part.id for one in found for part in ast.walk(one) if isinstance(part, ast.Name)}
+                annotations.append(node.annotation)
+        used = {
+            part.id for one in annotations for part in ast.walk(one) if isinstance(part, ast.Name)
+        }
         for node in self.source.nodes(ast.Assign):
             (target, *others) = node.targets
             if isinstance(target, ast.Name) and not others and target.id in used:
-                found.append(node.value)
-        for one in found:
+                annotations.append(node.value)
+        for one in annotations:
             self._note_texts(one)
             yield one
 
@@ -179,11 +181,11 @@ class _Rewriter:
         if not isinstance(node, ast.Attribute) or node.attr not in _TENSORS:
             return None
         before = ast.unparse(node.value)
-        known = any(
+        is_module = any(
             before == written or (before.startswith(written + ".") and written == module)
             for written, module in self.modules
         )
-        return before if known else None
+        return before if is_module else None
 
     # -- edits -------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "migrate",
         "rewrite the imports of files written for onnxscript or torch.onnx",
@@ -32,8 +32,8 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    made.add_argument("files", metavar="FILE", nargs="+", help="Python files")
-    form = made.add_mutually_exclusive_group()
+    parser.add_argument("files", metavar="FILE", nargs="+", help="Python files")
+    form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--annotated", action="store_true",
         help='instead: write FLOAT["N", 3] in annotations as Annotated[FLOAT, "N", 3], which '
@@ -42,29 +42,29 @@ def add(commands: Commands) -> None:
     form.add_argument(
         "--brackets", action="store_true", help='instead: write them as FLOAT["N", 3] again'
     )
-    made.add_argument("--diff", action="store_true", help="show what would change")
-    made.add_argument("--write", action="store_true", help="change the files")
-    add_json(made)
+    parser.add_argument("--diff", action="store_true", help="show what would change")
+    parser.add_argument("--write", action="store_true", help="change the files")
+    add_json(parser)
 
 
 def _run(given: Namespace) -> int:
     rewrite = to_annotated if given.annotated else to_brackets if given.brackets else migrate
-    found: dict[str, tuple[str, Migrated]] = {}
+    rewritten: dict[str, tuple[str, Migrated]] = {}
     encodings: dict[str, str] = {}
     for name in given.files:
         try:
             data = Path(name).read_bytes()
             encodings[name], _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             text = data.decode(encodings[name])
-            found[name] = (text, rewrite(text))
+            rewritten[name] = (text, rewrite(text))
         except OSError as error:
             raise CliError(f"{name} cannot be read: {error.strerror}") from error
         except (SyntaxError, UnicodeDecodeError) as error:
             raise CliError(f"{name} is not a Python file: {error}") from error
-    changed = [name for name, (text, made) in found.items() if made.text != text]
+    changed = [name for name, (text, made) in rewritten.items() if made.text != text]
     if given.write:
         for name in changed:
-            write(name, found[name][1].text.encode(encodings[name]))
+            write(name, rewritten[name][1].text.encode(encodings[name]))
     if given.json:
         print_json(
             [
@@ -73,18 +73,18 @@ def _run(given: Namespace) -> int:
                     "changed": name in changed,
                     "notes": [{"line": n.line, "text": n.text} for n in made.notes],
                 }
-                for name, (_, made) in found.items()
+                for name, (_, made) in rewritten.items()
             ]
         )
         return OK
-    for name, (text, made) in found.items():
+    for name, (text, made) in rewritten.items():
         if given.diff and name in changed:
             before, after = (t.splitlines(keepends=True) for t in (text, made.text))
             sys.stdout.writelines(difflib.unified_diff(before, after, name, f"{name} (migrated)"))
         for note in made.notes:
             print(f"{name}:{note.line}: {note.text}")
     word = "changed" if given.write else "to change"
-    print(f"{len(changed)} of {len(found)} files {word}")
+    print(f"{len(changed)} of {len(rewritten)} files {word}")
     return DIFFERS if changed and not given.write and not given.diff else OK
 
 

@@ -56,10 +56,10 @@ def rewrite_onnxscript(source: Source) -> None:
         source: the file.
     """
     bound = {b for node in source.nodes(ast.Import) for b in _import(source, node)}
-    found = [_import_from(source, node) for node in source.nodes(ast.ImportFrom)]
+    statements = [_import_from(source, node) for node in source.nodes(ast.ImportFrom)]
     if bound:
         _uses(source, "onnxscript", [], bound)
-    if bound or any(found):
+    if bound or any(statements):
         remainders: list[ast.BinOp | ast.AugAssign] = [*source.nodes(ast.BinOp)]
         remainders += source.nodes(ast.AugAssign)
         for node in remainders:

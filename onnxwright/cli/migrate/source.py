@@ -110,12 +110,12 @@ class Source:
 
     def bound_names(self) -> frozenset[str]:
         """Every name that the file binds, in any scope."""
-        found = {n.id for n in self.nodes(ast.Name) if isinstance(n.ctx, ast.Store)}
-        found |= {n.arg for n in self.nodes(ast.arg)}
-        found |= {a.asname or a.name.split(".")[0] for a in self.nodes(ast.alias)}
+        names = {n.id for n in self.nodes(ast.Name) if isinstance(n.ctx, ast.Store)}
+        names |= {n.arg for n in self.nodes(ast.arg)}
+        names |= {a.asname or a.name.split(".")[0] for a in self.nodes(ast.alias)}
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        found |= {n.name for n in self.nodes(ast.stmt) if isinstance(n, definitions)}
-        return frozenset(found)
+        names |= {n.name for n in self.nodes(ast.stmt) if isinstance(n, definitions)}
+        return frozenset(names)
 
     def note(self, node: ast.AST, text: str) -> None:
         """Say something of a place."""
@@ -133,9 +133,9 @@ class Source:
     def replace_module(self, node: ast.ImportFrom, old: str, new: str) -> None:
         """Replace the module, or its first parts, of `from module import ...`."""
         start, end = self.span(node)
-        found = re.compile(rb"from[\s\\]+").match(self._data, start, end)
-        assert found is not None
-        self.replace(found.end(), found.end() + len(old), new)
+        match = re.compile(rb"from[\s\\]+").match(self._data, start, end)
+        assert match is not None
+        self.replace(match.end(), match.end() + len(old), new)
 
     def move_names(
         self, node: ast.Import | ast.ImportFrom, moved: Sequence[ast.alias], *instead: str
@@ -192,8 +192,8 @@ class Source:
         return "; " if indent.strip() else self._newline() + indent
 
     def _newline(self) -> str:
-        found = re.search(rb"\r\n|\r|\n", self._data)
-        return found[0].decode() if found else "\n"
+        match = re.search(rb"\r\n|\r|\n", self._data)
+        return match[0].decode() if match else "\n"
 
     def _add_import(self, statement: str, before: int) -> None:
         """Add an import after the docstring and the imports at the top that come before a place."""

@@ -46,19 +46,21 @@ def rewrite_torch_onnx(source: Source) -> None:
 
 def _assigned(source: Source, torches: set[str]) -> dict[str, ast.expr]:
     """Names that are given torch, added to `torches`, and those that are given torch.onnx."""
-    given: list[tuple[str, ast.expr]] = []
+    assignments: list[tuple[str, ast.expr]] = []
     for node in source.nodes(ast.Assign):
-        given += [(t.id, node.value) for t in node.targets if isinstance(t, ast.Name)]
+        assignments += [(t.id, node.value) for t in node.targets if isinstance(t, ast.Name)]
     for one in source.nodes(ast.AnnAssign):
         if isinstance(one.target, ast.Name) and one.value is not None:
-            given.append((one.target.id, one.value))
-    given += [(node.target.id, node.value) for node in source.nodes(ast.NamedExpr)]
+            assignments.append((one.target.id, one.value))
+    assignments += [(node.target.id, node.value) for node in source.nodes(ast.NamedExpr)]
     before = -1
     while before != len(torches):
         before = len(torches)
-        torches |= {n for n, v in given if isinstance(v, ast.Name) and v.id in torches}
+        torches |= {n for n, v in assignments if isinstance(v, ast.Name) and v.id in torches}
     texts = {f"{name}.onnx" for name in torches}
-    return {n: v for n, v in given if isinstance(v, ast.Attribute) and ast.unparse(v) in texts}
+    return {
+        n: v for n, v in assignments if isinstance(v, ast.Attribute) and ast.unparse(v) in texts
+    }
 
 
 def _torch_onnx(*path: str) -> ModuleType:

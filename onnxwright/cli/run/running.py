@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command to the parser."""
-    made = command(
+    parser = command(
         commands,
         "run",
         "run a model",
@@ -35,15 +35,15 @@ def add(commands: Commands) -> None:
         ],
         _run,
     )
-    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
-    add_inputs(made)
-    made.add_argument("--trace", action="store_true", help="run node by node, show every value")
-    made.add_argument(
+    parser.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+    add_inputs(parser)
+    parser.add_argument("--trace", action="store_true", help="run node by node, show every value")
+    parser.add_argument(
         "--stop-on", choices=("nan", "inf", "bad"), help="with --trace: stop at the first such"
     )
-    add_sources(made)
-    made.add_argument("-o", "--output", metavar="FILE.npz", help="save the outputs; - for a pipe")
-    add_json(made)
+    add_sources(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.npz", help="save the outputs; - for a pipe")
+    add_json(parser)
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -114,16 +114,16 @@ def outputs_of(
     from onnxwright.eager import CompiledModel
 
     source: Any = str(loaded.path) if loaded.path is not None and _binary(loaded) else loaded.proto
-    made = CompiledModel(source, providers=providers)
+    compiled = CompiledModel(source, providers=providers)
     # By place: an input may be called `self`.
-    bound = [inputs.get(name) for name in made.input_names]
-    more = {name: value for name, value in inputs.items() if name not in made.input_names}
+    bound = [inputs.get(name) for name in compiled.input_names]
+    more = {name: value for name, value in inputs.items() if name not in compiled.input_names}
     if more:  # initializers that are inputs, too: their default is not used
-        results = made.run({**dict(zip(made.input_names, bound, strict=True)), **more})
-        return dict(zip(made.output_names, results, strict=True))
-    results = made(*bound)
-    many = results if len(made.output_names) != 1 else (results,)
-    return dict(zip(made.output_names, map(_plain, many), strict=True))
+        results = compiled.run({**dict(zip(compiled.input_names, bound, strict=True)), **more})
+        return dict(zip(compiled.output_names, results, strict=True))
+    results = compiled(*bound)
+    many = results if len(compiled.output_names) != 1 else (results,)
+    return dict(zip(compiled.output_names, map(_plain, many), strict=True))
 
 
 def _plain(value: Any) -> Any:
@@ -196,18 +196,18 @@ def traced(loaded: Loaded, inputs: dict[str, Any], given: Namespace, keep: str =
 def _archive(outputs: dict[str, Any]) -> bytes:
     import numpy as np
 
-    made = io.BytesIO()
+    buffer = io.BytesIO()
     arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
     odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
     if odd:
         raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
     # NOTE: not savez(**arrays): an output may be called `file`.
-    with zipfile.ZipFile(made, "w") as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             held = io.BytesIO()
             np.lib.format.write_array(held, np.asarray(array), allow_pickle=False)
             archive.writestr(f"{_safe(name)}.npy", held.getvalue())
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _safe(name: str) -> str:

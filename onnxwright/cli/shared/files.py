@@ -64,14 +64,14 @@ def load(argument: str, *, function: bool = False) -> Loaded:
         return Loaded(_opened(sys.stdin.buffer, "standard input").proto, None, "standard input")
     target = split_target(argument)
     if target is not None:
-        found = find_program(*target)
-        if not hasattr(found, "to_model_proto"):
-            return Loaded(found, None, argument)
+        program = find_program(*target)
+        if not hasattr(program, "to_model_proto"):
+            return Loaded(program, None, argument)
         if function:
             from onnxwright.viz.view import read
 
-            return Loaded(read(found), None, argument)
-        return Loaded(found.to_model_proto(), None, argument)
+            return Loaded(read(program), None, argument)
+        return Loaded(program.to_model_proto(), None, argument)
     path = Path(argument)
     check_file(path)
     return Loaded(_opened(path, str(path)).proto, path, argument)
@@ -86,10 +86,11 @@ def _opened(source: Any, label: str) -> Opened:
     try:
         return open_model(source, defined=False)
     except ModelError as error:
-        found = error.diagnostic
-        if isinstance(found, ModelNotReadable):
-            raise CliError(f"{label} is not an ONNX model: {found.reason}") from error
-        words = f"{label}: {found.words(found.title)}\n  help: {found.words(found.help)}"
+        diagnostic = error.diagnostic
+        if isinstance(diagnostic, ModelNotReadable):
+            raise CliError(f"{label} is not an ONNX model: {diagnostic.reason}") from error
+        title, help_ = (diagnostic.words(t) for t in (diagnostic.title, diagnostic.help))
+        words = f"{label}: {title}\n  help: {help_}"
         raise CliError(words) from error
 
 

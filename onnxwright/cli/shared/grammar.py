@@ -81,15 +81,15 @@ def command(
         Its parser.
     """
     lines = "\n".join(f"  {example}" for example in examples)
-    made: argparse.ArgumentParser = commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=words,
         description=f"{words[0].upper()}{words[1:]}.",
         epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
         formatter_class=Formatter,
     )
-    made.set_defaults(run=run, parser=made)
-    return made
+    parser.set_defaults(run=run, parser=parser)
+    return parser
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -108,12 +108,12 @@ def at_least(least: int) -> Callable[[str], int]:
 
     def number(text: str) -> int:
         try:
-            found = int(text)
+            value = int(text)
         except ValueError:
-            found = least - 1
-        if found < least:
+            value = least - 1
+        if value < least:
             raise argparse.ArgumentTypeError(f"{text} is not a number from {least} on")
-        return found
+        return value
 
     return number
 
@@ -152,13 +152,13 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
         >>> sizes(["N=4", "batch=1"])
         {'N': 4, 'batch': 1}
     """
-    found = {}
+    lengths = {}
     for pair in pairs or ():
         name, _, size = as_utf8(pair).rpartition("=")
         if not name or not size.isdigit():
             raise CliError(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
-        found[name] = int(size)
-    return found
+        lengths[name] = int(size)
+    return lengths
 
 
 def add_dims(parser: argparse.ArgumentParser) -> None:

@@ -103,12 +103,12 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
         import onnx
 
         with contextlib.redirect_stdout(sys.stderr):
-            made = _tried(path, maker)
-        if not isinstance(made, onnx.ModelProto):
+            script = _tried(path, maker)
+        if not isinstance(script, onnx.ModelProto):
             raise CliError(
-                f"`{MAKER}` of {path} gives a {type(made).__name__}, which is not a model"
+                f"`{MAKER}` of {path} gives a {type(script).__name__}, which is not a model"
             )
-        return made
+        return script
     return _script(path, module, name)
 
 
@@ -161,21 +161,21 @@ def _tried(path: Path, run: Callable[[], T]) -> T:
 def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., Any]:
     from onnxwright.dsl.function import ScriptFunction
 
-    known = {s.function.__qualname__: s for s in scripts_of(module)}
+    scripts = {s.function.__qualname__: s for s in scripts_of(module)}
     if not name:
-        if len(known) == 1:
-            return next(iter(known.values()))
-        have = ", ".join(known) or "none"
+        if len(scripts) == 1:
+            return next(iter(scripts.values()))
+        have = ", ".join(scripts) or "none"
         raise CliError(f"name a script of {path}, as in {path}:NAME; it has: {have}")
-    if name in known:
-        return known[name]
+    if name in scripts:
+        return scripts[name]
     value: Any = module
     for part in name.split("."):
         value = getattr(value, part, None)
     if isinstance(value, ScriptFunction):
         return value
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(known) or 'none'}"
+    near = difflib.get_close_matches(name, scripts, 1)
+    hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(scripts) or 'none'}"
     raise CliError(f"{path} has no script {name}{hint}")
 
 

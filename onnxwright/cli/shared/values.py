@@ -66,29 +66,29 @@ def gather(
     kinds = needed(proto)
     types = {**typed(proto), **kinds}
     every = list(types)
-    found: dict[str, Any] = {}
-    free = (name for name in kinds if name not in found)
+    feeds: dict[str, Any] = {}
+    free = (name for name in kinds if name not in feeds)
     for text in given or ():
         for name, value in _read(text, types, free):
             if name not in every:
                 have = ", ".join(every) or "none"
                 raise CliError(f"the model has no input {name}; it has: {have}")
-            if name in found:
+            if name in feeds:
                 raise CliError(f"{name} is given twice")
-            found[name] = value
-    missing = [name for name in kinds if name not in found]
+            feeds[name] = value
+    missing = [name for name in kinds if name not in feeds]
     if random:
         import numpy as np
 
         rng = np.random.default_rng(seed)
         for name in missing:
-            found[name] = draw(rng, name, kinds[name], dims)
+            feeds[name] = draw(rng, name, kinds[name], dims)
     else:
         required = [n for n in missing if type(kinds[n]).__name__ != "OptionalType"]
         if required:
             words = ", ".join(f"{n}: {kinds[n]}" for n in required)
             raise CliError(f"no value for {words}; use --inputs, or --random to draw them")
-    return found
+    return feeds
 
 
 def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any]]:
@@ -98,8 +98,8 @@ def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any
     if not equals or path.exists():
         if path.suffix == ".npz":
             return list(_archive(path))
-        found = getattr(_file(path, None), "name", "")
-        name = found if found in kinds else next(free, text)
+        file_name = getattr(_file(path, None), "name", "")
+        name = file_name if file_name in kinds else next(free, text)
         return [(name, _value(_file(path, kinds.get(name))))]
     name = as_utf8(name)
     kind = kinds.get(name)
@@ -160,10 +160,10 @@ def from_literal(value: Any, kind: Any) -> Any:
     dtype = getattr(kind, "dtype", None)
     if dtype is None:
         return np.array(value)
-    made = np.array(value, dtype=dtype.numpy)
+    array = np.array(value, dtype=dtype.numpy)
     if dtype.is_integer and any(isinstance(x, float) and x != int(x) for x in _leaves(value)):
         raise ValueError(f"the model wants {kind}, and a number is not whole")
-    return made
+    return array
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -210,9 +210,9 @@ def _file(path: Path, kind: Any) -> Any:
                 "SequenceType": onnx.SequenceProto,
                 "OptionalType": onnx.OptionalProto,
             }
-            made = protos.get(type(kind).__name__, onnx.TensorProto)()
-            made.ParseFromString(path.read_bytes())
-            return made
+            proto = protos.get(type(kind).__name__, onnx.TensorProto)()
+            proto.ParseFromString(path.read_bytes())
+            return proto
         import numpy as np
 
         return np.load(path, allow_pickle=False)
@@ -240,8 +240,8 @@ def _value(value: Any) -> Any:
         if isinstance(value, onnx.SequenceProto):
             return SequenceValue(numpy_helper.to_list(value))
         if isinstance(value, onnx.OptionalProto):
-            found = numpy_helper.to_optional(value)
-            return SequenceValue(found) if isinstance(found, list) else found
+            held = numpy_helper.to_optional(value)
+            return SequenceValue(held) if isinstance(held, list) else held
     except (TypeError, ValueError) as error:
         raise CliError(f"a .pb file holds no value: {_words(error)}") from error
     return value
@@ -309,19 +309,19 @@ def as_data(value: Any) -> dict[str, Any]:
     """
     from onnxwright.eager.values import show_value
 
-    made: dict[str, Any] = {"type": show_value(value)}
+    data: dict[str, Any] = {"type": show_value(value)}
     if isinstance(value, list):
-        made["items"] = [as_data(item) for item in value]
+        data["items"] = [as_data(item) for item in value]
     elif isinstance(value, dict):
-        made["data"] = {str(k): v.item() if hasattr(v, "item") else v for k, v in value.items()}
+        data["data"] = {str(k): v.item() if hasattr(v, "item") else v for k, v in value.items()}
     elif hasattr(value, "dtype"):
-        made |= {"dtype": str(value.dtype), "shape": list(value.shape)}
+        data |= {"dtype": str(value.dtype), "shape": list(value.shape)}
         # A list of a trillion empty lists is large as well.
         lists = math.prod(size for size in value.shape if size)
-        made["data"] = _elements(value) if lists <= _SHOWN else None
+        data["data"] = _elements(value) if lists <= _SHOWN else None
     else:
-        made["data"] = value
-    return made
+        data["data"] = value
+    return data
 
 
 def _elements(array: Any) -> Any:

@@ -111,15 +111,15 @@ def _changed(
 ) -> list[Any]:
     used = [a for a in (*args, *kwargs.values()) if is_iterator(a)]
     if not isinstance(function, types.FunctionType):
-        for given in (*args, *kwargs.values()):
-            if isinstance(given, (types.FunctionType, types.MethodType)):
+        for arguments in (*args, *kwargs.values()):
+            if isinstance(arguments, (types.FunctionType, types.MethodType)):
                 # It is called with what only the call itself knows.
-                used += _changed(given, [_Blank()] * _arity(given), {}, seen, depth + 1)
+                used += _changed(arguments, [_Blank()] * _arity(arguments), {}, seen, depth + 1)
     if _hashable(function) and function in LAZY:
         return [x for x in used if not is_iterator(x)]
     if isinstance(function, functools.partial):
-        given = (*function.args, *args)
-        return _changed(function.func, given, {**function.keywords, **kwargs}, seen, depth)
+        arguments = (*function.args, *args)
+        return _changed(function.func, arguments, {**function.keywords, **kwargs}, seen, depth)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and not isinstance(function, types.FunctionType):
         function = wrapped
@@ -194,8 +194,8 @@ def _by_class(
     if hasattr(cls, "__dataclass_fields__"):
         return []
     new = _New()
-    found = _by_function(init, (new, *args), kwargs, seen, depth)
-    return [x for x in found if x is not new]
+    changes = _by_function(init, (new, *args), kwargs, seen, depth)
+    return [x for x in changes if x is not new]
 
 
 class _New:
@@ -281,20 +281,20 @@ class _Reader(ast.NodeVisitor):
             holder = self.value(node.value)
             if holder is _UNKNOWN or holder is _NEW or isinstance(holder, _New):
                 return _NEW if holder is _NEW else _UNKNOWN
-            found = inspect.getattr_static(holder, node.attr, _UNKNOWN)
-            if isinstance(found, (property, classmethod, staticmethod)):
+            attribute = inspect.getattr_static(holder, node.attr, _UNKNOWN)
+            if isinstance(attribute, (property, classmethod, staticmethod)):
                 return getattr(holder, node.attr, _UNKNOWN)
-            if inspect.isroutine(found) and not inspect.isroutine(holder):
+            if inspect.isroutine(attribute) and not inspect.isroutine(holder):
                 return getattr(holder, node.attr, _UNKNOWN)
-            return found if found is not _UNKNOWN else getattr(holder, node.attr, _UNKNOWN)
+            return attribute if attribute is not _UNKNOWN else getattr(holder, node.attr, _UNKNOWN)
         if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp,
                              ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Compare,
                              ast.JoinedStr, ast.GeneratorExp)):  # fmt: skip
             return _NEW
         if isinstance(node, ast.Call):
-            made = self.value(node.func)
-            builtin = isinstance(made, type) or (
-                _hashable(made) and made in (sorted, iter, len, sum, min, max, abs, float, int)
+            held = self.value(node.func)
+            builtin = isinstance(held, type) or (
+                _hashable(held) and held in (sorted, iter, len, sum, min, max, abs, float, int)
             )
             return _NEW if builtin else _UNKNOWN
         return _UNKNOWN
@@ -363,9 +363,9 @@ class _Reader(ast.NodeVisitor):
 
     def used(self, node: ast.expr) -> None:
         """What is iterated over is used up, if it is an iterator."""
-        found = self.value(node)
-        if is_iterator(found):
-            self.changed.append(found)
+        held = self.value(node)
+        if is_iterator(held):
+            self.changed.append(held)
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -396,10 +396,10 @@ class _Reader(ast.NodeVisitor):
         plain = [_Blank() if a is _UNKNOWN or a is _NEW else a for a in args]
         count = len(node.args)
         names = [k.arg or "" for k in node.keywords]
-        found = _changed(
+        changes = _changed(
             function, plain[:count], dict(zip(names, plain[count:])), self.seen, self.depth + 1
         )
-        for changed in found:
+        for changed in changes:
             if isinstance(changed, _Blank):
                 where = next(n for n, a in enumerate(plain) if a is changed)
                 if args[where] is not _NEW:

@@ -43,8 +43,8 @@ class _Liveness:
             then, live_then = self.block(s.then, live)
             orelse, live_else = self.block(s.orelse, live)
             outputs = [n for n in names.bound_in((*s.then, *s.orelse)) if n in live]
-            made = replace(s, then=then, orelse=orelse, live_out=tuple(outputs))
-            return made, self.before(live_then | live_else, s.test)
+            annotated = replace(s, then=then, orelse=orelse, live_out=tuple(outputs))
+            return annotated, self.before(live_then | live_else, s.test)
         if isinstance(s, (hir.For, hir.While)):
             return self.loop(s, live)
         if isinstance(s, hir.Assign):
@@ -92,8 +92,8 @@ class _Liveness:
         needed = at_start | live | flag
         kept = tuple(n for n in dict.fromkeys(bound) if n in needed)
         outputs = tuple(n for n in kept if n in live)
-        made: hir.Statement = replace(s, body=body, carried=kept, live_out=outputs)
+        annotated: hir.Statement = replace(s, body=body, carried=kept, live_out=outputs)
         after = self.before(at_start | live | flag, test)
         if isinstance(s, hir.For):
             after = self.before(after, s.iterable)
-        return made, after
+        return annotated, after

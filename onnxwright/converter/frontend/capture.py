@@ -68,13 +68,13 @@ _PARSED = 16
 def _parse(file: str, text: str) -> ast.Module:
     """The tree of a file, parsed once for each text."""
     key = (file, hash(text))
-    found = _parsed.pop(key, None)
-    if found is None or found[0] != text:
-        found = (text, ast.parse(text))
-    _parsed[key] = found
+    tree = _parsed.pop(key, None)
+    if tree is None or tree[0] != text:
+        tree = (text, ast.parse(text))
+    _parsed[key] = tree
     for oldest in list(_parsed)[:-_PARSED]:
         _parsed.pop(oldest, None)
-    return found[1]
+    return tree[1]
 
 
 def plain_function(obj: object) -> FunctionType:
@@ -171,12 +171,12 @@ def _codes_in(text: str, file: str, flags: int) -> frozenset[tuple[object, ...]]
         stack = [compile(text, file, "exec", flags=flags, dont_inherit=True)]
     except (SyntaxError, ValueError):
         return frozenset()
-    found = set()
+    codes = set()
     while stack:
         current = stack.pop()
-        found.add(_identity(current))
+        codes.add(_identity(current))
         stack.extend(c for c in current.co_consts if isinstance(c, CodeType))
-    return frozenset(found)
+    return frozenset(codes)
 
 
 def capture(function: Callable[..., Any], source: str | None = None) -> SourceUnit:
@@ -346,28 +346,28 @@ _LAMBDAS = "_ow_lambdas"
 
 def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode | None:
     """The definition that made `code`: same name, first line (decorators count) and variables."""
-    found: list[FunctionNode] = []
+    nodes: list[FunctionNode] = []
     is_lambda = code.co_name == "<lambda>"
     for line, node in _lambdas(tree) if is_lambda else _definitions(tree).get(code.co_name, ()):
         if first_line in (None, line) and _same_parameters(node, code):
-            found.append(node)
-    if len(found) > 1 and is_lambda:
-        found = [n for n in found if isinstance(n, ast.Lambda) and _same_position(n, code)] or found
-    return found[0] if found else None
+            nodes.append(node)
+    if len(nodes) > 1 and is_lambda:
+        nodes = [n for n in nodes if isinstance(n, ast.Lambda) and _same_position(n, code)] or nodes
+    return nodes[0] if nodes else None
 
 
 def _definitions(tree: ast.AST) -> dict[str, list[tuple[int, FunctionNode]]]:
     """The functions of a file by name, with their first lines; found once for each tree."""
-    known: dict[str, list[tuple[int, FunctionNode]]] | None = getattr(tree, _INDEX, None)
-    if known is not None:
-        return known
-    known = {}
+    index: dict[str, list[tuple[int, FunctionNode]]] | None = getattr(tree, _INDEX, None)
+    if index is not None:
+        return index
+    index = {}
     for node in _statements(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            known.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
-    setattr(tree, _INDEX, known)
-    return known
+            index.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
+    setattr(tree, _INDEX, index)
+    return index
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
@@ -385,17 +385,17 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _children(node: ast.AST, field: str) -> list[ast.AST]:
-    found = getattr(node, field, None)
-    return found if isinstance(found, list) else []
+    child = getattr(node, field, None)
+    return child if isinstance(child, list) else []
 
 
 def _lambdas(tree: ast.AST) -> list[tuple[int, FunctionNode]]:
     """The lambdas of a file with their lines; found once for each tree."""
-    known: list[tuple[int, FunctionNode]] | None = getattr(tree, _LAMBDAS, None)
-    if known is None:
-        known = [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-        setattr(tree, _LAMBDAS, known)
-    return known
+    index: list[tuple[int, FunctionNode]] | None = getattr(tree, _LAMBDAS, None)
+    if index is None:
+        index = [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+        setattr(tree, _LAMBDAS, index)
+    return index
 
 
 def _same_parameters(node: Any, code: CodeType) -> bool:

@@ -29,8 +29,8 @@ def room_for(depth: int) -> Iterator[None]:
         return
     with _lock:
         _users.append(_users[0] if _users else sys.getrecursionlimit())
-        wanted = _users[0] + (min(depth, DEPTH_LIMIT) + _USUAL) * _FRAMES
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), wanted))
+        limit = _users[0] + (min(depth, DEPTH_LIMIT) + _USUAL) * _FRAMES
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), limit))
     try:
         yield
     finally:

@@ -408,8 +408,8 @@ def children(node: object) -> Iterator[object]:
     names = _FIELDS.get(kind)
     if names is None:
         plain = _NOT_NODES
-        found = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
-        names = _FIELDS[kind] = tuple(found)
+        field_names = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
+        names = _FIELDS[kind] = tuple(field_names)
     for name in names:
         value = getattr(node, name)
         if type(value) is tuple:

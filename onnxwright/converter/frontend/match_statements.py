@@ -85,19 +85,19 @@ def _chain(subject: ast.expr, cases: list[ast.match_case]) -> list[ast.stmt]:
     if not cases:
         return []
     case, *others = cases
-    found = _pattern(case.pattern, subject)
+    first_test = _pattern(case.pattern, subject)
     bind: list[ast.stmt] = [
         ast.copy_location(ast.Assign([_name(name, ast.Store(), case.pattern)], value), case.pattern)
-        for name, value in found.binds.items()
+        for name, value in first_test.binds.items()
     ]
-    if found.test is None:
+    if first_test.test is None:
         if case.guard is None:
             return bind + case.body
         rest = _chain(subject, others)
         return [*bind, ast.copy_location(ast.If(case.guard, case.body, rest), case.guard)]
-    test = found.test
+    test = first_test.test
     if case.guard is not None:
-        test = _joined(ast.And(), [test, _Replaced(found.binds).visit(case.guard)], case.guard)
+        test = _joined(ast.And(), [test, _Replaced(first_test.binds).visit(case.guard)], case.guard)
     rest = _chain(subject, others)
     return [ast.copy_location(ast.If(test, bind + case.body, rest), case.pattern)]
 
@@ -109,10 +109,10 @@ def _pattern(pattern: ast.pattern, subject: ast.expr) -> _Test:
         constant = ast.copy_location(ast.Constant(pattern.value), pattern)
         return _Test(_compared(subject, ast.Is(), constant, pattern), {})
     if isinstance(pattern, ast.MatchAs):
-        found = _Test(None, {}) if pattern.pattern is None else _pattern(pattern.pattern, subject)
+        test = _Test(None, {}) if pattern.pattern is None else _pattern(pattern.pattern, subject)
         if pattern.name is not None:
-            found.binds[pattern.name] = subject
-        return found
+            test.binds[pattern.name] = subject
+        return test
     if isinstance(pattern, ast.MatchOr):
         return _alternatives(pattern, subject)
     if isinstance(pattern, ast.MatchSequence):
@@ -142,17 +142,17 @@ def _instance(pattern: ast.MatchClass, subject: ast.expr) -> _Test:
     )
     if not pattern.patterns:
         return _Test(test, {})
-    found = _pattern(pattern.patterns[0], subject)
-    tests: list[ast.expr] = [test, *([found.test] if found.test is not None else [])]
-    return _Test(_joined(ast.And(), tests, pattern), found.binds)
+    inner = _pattern(pattern.patterns[0], subject)
+    tests: list[ast.expr] = [test, *([inner.test] if inner.test is not None else [])]
+    return _Test(_joined(ast.And(), tests, pattern), inner.binds)
 
 
 def _alternatives(pattern: ast.MatchOr, subject: ast.expr) -> _Test:
-    found = [_pattern(p, subject) for p in pattern.patterns]
-    if any(f.binds for f in found):
+    inner = [_pattern(p, subject) for p in pattern.patterns]
+    if any(f.binds for f in inner):
         raise UnsupportedPatternError(pattern, "a name in an alternative of a `case`")
-    tests = [f.test for f in found if f.test is not None]
-    if len(tests) < len(found):
+    tests = [f.test for f in inner if f.test is not None]
+    if len(tests) < len(inner):
         return _Test(None, {})
     return _Test(_joined(ast.Or(), tests, pattern), {})
 
@@ -177,10 +177,10 @@ def _sequence(pattern: ast.MatchSequence, subject: ast.expr) -> _Test:
             if one.name is not None:
                 binds[one.name] = ast.copy_location(ast.List(rest, ast.Load()), one)
             continue
-        found = _pattern(one, next(items))
-        binds.update(found.binds)
-        if found.test is not None:
-            tests.append(found.test)
+        test = _pattern(one, next(items))
+        binds.update(test.binds)
+        if test.test is not None:
+            tests.append(test.test)
     if not tests:
         return _Test(None, binds)
     return _Test(_joined(ast.And(), tests, pattern), binds)

@@ -16,11 +16,11 @@ def target_names(target: hir.Target) -> list[str]:
 
 def bound_in(block: Iterable[hir.Statement]) -> list[str]:
     """Every name the statements may bind or delete, in order of first binding."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for s in block:
         for name in _bound_by(s):
-            found.setdefault(name)
-    return list(found)
+            names.setdefault(name)
+    return list(names)
 
 
 def _bound_by(s: hir.Statement) -> list[str]:
@@ -62,9 +62,9 @@ def reads(node: object, bound: set[str] | None = None) -> list[str]:
     `bound` collects the names it binds for certain.
     """
     bound = set() if bound is None else bound
-    found: dict[str, None] = {}
-    _reads(node, bound, found)
-    return list(found)
+    names: dict[str, None] = {}
+    _reads(node, bound, names)
+    return list(names)
 
 
 def _reads(node: object, bound: set[str], found: dict[str, None]) -> None:
@@ -112,38 +112,38 @@ def _comprehension_reads(node: hir.Comprehension, bound: set[str], found: dict[s
 
 def free_names(function: hir.LocalFunction) -> list[str]:
     """Names a nested function takes from around it."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     own = {p.name for p in function.params} | set(bound_in(function.body))
     for p in function.params:
-        _reads(p.default, set(), found)
+        _reads(p.default, set(), names)
     for name in block_reads(function.body):
         if name not in own:
-            found.setdefault(name)
-    return list(found)
+            names.setdefault(name)
+    return list(names)
 
 
 def block_reads(block: Iterable[hir.Statement]) -> list[str]:
     """Every name that the statements read anywhere, whoever binds it."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for s in block:
         if isinstance(s, hir.Define):
             for name in free_names(s.function):
-                found.setdefault(name)
+                names.setdefault(name)
             continue
         for child in hir.children(s):
             if isinstance(child, (hir.NameTarget, hir.TupleTarget, hir.ItemTarget)):
                 for name in target_reads(child):
-                    found.setdefault(name)
+                    names.setdefault(name)
             elif _is_statement(child):
                 for name in block_reads([child]):  # type: ignore[list-item]
-                    found.setdefault(name)
+                    names.setdefault(name)
             else:
                 for name in reads(child):
-                    found.setdefault(name)
+                    names.setdefault(name)
         for flag in (getattr(s, "broken", None),):
             if flag:
-                found.setdefault(flag)
-    return list(found)
+                names.setdefault(flag)
+    return list(names)
 
 
 def target_reads(target: hir.Target) -> list[str]:
@@ -165,16 +165,16 @@ def _is_statement(node: object) -> bool:
 
 def captured_names(block: Iterable[hir.Statement]) -> set[str]:
     """Names that functions nested in the block take from it (they may be called at any time)."""
-    found: set[str] = set()
+    names: set[str] = set()
 
     def walk(node: object) -> None:
         if isinstance(node, hir.LocalFunction):
-            found.update(free_names(node))
+            names.update(free_names(node))
         elif isinstance(node, hir.Verbatim):
-            found.update(node.captured)
+            names.update(node.captured)
         for child in hir.children(node):
             walk(child)
 
     for s in block:
         walk(s)
-    return found
+    return names

@@ -55,8 +55,8 @@ class OuterNames(Mapping[str, Any]):
 
 def unknown_name(name: str, visible: Iterable[str], span: Span | None) -> Diagnostic:
     """The message for a name that is nowhere, with the nearest one that is."""
-    known = [n for n in visible if n.isidentifier()]
-    near = difflib.get_close_matches(name, [n for n in known if n not in _BUILTINS], 1)
+    identifiers = [n for n in visible if n.isidentifier()]
+    near = difflib.get_close_matches(name, [n for n in identifiers if n not in _BUILTINS], 1)
     near = near or difflib.get_close_matches(name, list(_BUILTINS), 1, cutoff=0.8)
     advice = (
         f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"
@@ -74,14 +74,14 @@ def check_names(parsed: Parsed, body: hir.Block, sink: Sink) -> None:
     """
     outer = OuterNames(parsed.unit.function)
     local = frozenset((*parsed.params, *names.bound_in(body), *parsed.refused_names))
-    found = Sink()
-    _check(body, outer, local, found)
-    if not found.errors:
+    errors = Sink()
+    _check(body, outer, local, errors)
+    if not errors.errors:
         return
     sure = Sink()
     _check(_without_branches(body), outer, local, sure)
     if sure.errors or sink.errors:
-        for error in found.errors:
+        for error in errors.errors:
             sink.add(error)
 
 
@@ -110,8 +110,8 @@ def _check(node: Any, outer: OuterNames, local: frozenset[str], sink: Sink) -> N
     if type(node) not in hir.NODE_TYPES:
         return
     if isinstance(node, hir.Name):
-        known = node.id in local or node.id in outer
-        if not known and not node.id.startswith(hir.INTERNAL):
+        has_value = node.id in local or node.id in outer
+        if not has_value and not node.id.startswith(hir.INTERNAL):
             sink.add(unknown_name(node.id, [*local, *outer], node.span))
         return
     if isinstance(node, hir.LocalFunction):

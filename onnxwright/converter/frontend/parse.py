@@ -91,10 +91,10 @@ class _Parser(ExpressionParser):
     # -- statements ------------------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt]) -> hir.Block:
-        made: list[hir.Statement] = []
+        lowered: list[hir.Statement] = []
         for node in statements:
-            made.extend(self.statement(node))
-        return tuple(made)
+            lowered.extend(self.statement(node))
+        return tuple(lowered)
 
     def statement(self, node: ast.stmt) -> list[hir.Statement]:
         kind = type(node).__name__
@@ -154,10 +154,12 @@ class _Parser(ExpressionParser):
     def _container_method(self, call: ast.Call, name: str, method: str) -> hir.Statement:
         """`xs.append(v)`: the name is bound to the changed container."""
         span = self.span(call)
-        made = self.expr(call)
-        assert isinstance(made, hir.Call)
-        function = hir.Attribute(made.func.span, hir.Name(made.func.span, name), f"%{method}")
-        changed = hir.Call(span, function, made.args, made.keywords)
+        call_expression = self.expr(call)
+        assert isinstance(call_expression, hir.Call)
+        function = hir.Attribute(
+            call_expression.func.span, hir.Name(call_expression.func.span, name), f"%{method}"
+        )
+        changed = hir.Call(span, function, call_expression.args, call_expression.keywords)
         return hir.Assign(span, (hir.NameTarget(span, name),), changed)
 
     def _outer_item(self, target: ast.expr, value: hir.Expr) -> hir.Statement | None:
@@ -264,12 +266,12 @@ class _Parser(ExpressionParser):
         function = hir.LocalFunction(
             self._header(node), function.name, function.params, function.body
         )
-        made: list[hir.Statement] = [hir.Define(function.span, function)]
+        statements: list[hir.Statement] = [hir.Define(function.span, function)]
         for decorator in reversed(node.decorator_list):
             span = self.span(decorator)
             decorated = hir.Call(span, self.expr(decorator), (hir.Name(span, node.name),), ())
-            made.append(hir.Assign(span, (hir.NameTarget(span, node.name),), decorated))
-        return made
+            statements.append(hir.Assign(span, (hir.NameTarget(span, node.name),), decorated))
+        return statements
 
     def _header(self, node: ast.FunctionDef) -> Span:
         span = self.span(node)
@@ -317,10 +319,10 @@ class _Parser(ExpressionParser):
         return [hir.Raise(self.span(node), exception)]
 
     def do_Delete(self, node: ast.Delete) -> list[hir.Statement]:
-        made: list[hir.Statement] = []
+        statements: list[hir.Statement] = []
         for item in node.targets:
             if isinstance(item, ast.Name):
-                made.append(hir.Delete(self.span(item), item.id))
+                statements.append(hir.Delete(self.span(item), item.id))
             else:
                 advice = "`del` takes names"
                 construct = "`del` of a part of a value"
@@ -329,7 +331,7 @@ class _Parser(ExpressionParser):
                         construct=construct, advice=advice, span=self.span(item)
                     )
                 )
-        return made
+        return statements
 
 
 def _bound_in(tree: ast.AST) -> frozenset[str]:
@@ -345,36 +347,36 @@ def _bound_in(tree: ast.AST) -> frozenset[str]:
 
 def _targeted_names(targets: Iterable[hir.Target]) -> list[str]:
     """The names that targets bind as a whole."""
-    found = []
+    names = []
     for target in targets:
         if isinstance(target, hir.NameTarget):
-            found.append(target.id)
+            names.append(target.id)
         elif isinstance(target, hir.TupleTarget):
-            found += _targeted_names(target.items)
-    return found
+            names += _targeted_names(target.items)
+    return names
 
 
 def _bound_names(node: ast.AST) -> set[str]:
     """Every name a statement may bind."""
-    found: set[str] = set()
+    names: set[str] = set()
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-            found.add(part.id)
+            names.add(part.id)
         elif isinstance(part, ast.alias):
-            found.add((part.asname or part.name).split(".")[0])
+            names.add((part.asname or part.name).split(".")[0])
         elif isinstance(part, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            found.add(part.name)
+            names.add(part.name)
         elif isinstance(part, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-            found.add(part.name or "")
-    return found
+            names.add(part.name or "")
+    return names
 
 
 def _as_load(node: ast.expr) -> ast.expr:
     """A target as the expression that reads it."""
     if isinstance(node, ast.Name):
-        made: ast.expr = ast.Name(node.id, ast.Load())
+        loaded: ast.expr = ast.Name(node.id, ast.Load())
     elif isinstance(node, ast.Subscript):
-        made = ast.Subscript(node.value, node.slice, ast.Load())
+        loaded = ast.Subscript(node.value, node.slice, ast.Load())
     else:
-        made = ast.Constant(None)
-    return ast.copy_location(made, node)
+        loaded = ast.Constant(None)
+    return ast.copy_location(loaded, node)

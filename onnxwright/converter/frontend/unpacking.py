@@ -27,8 +27,8 @@ def unpacking_target(
     for n, item in enumerate(node.elts):
         if isinstance(item, ast.Starred):
             star, item = n, item.value
-        made = target(item)
-        if made is None:
+        item_target = target(item)
+        if item_target is None:
             return None
-        items.append(made)
+        items.append(item_target)
     return hir.TupleTarget(span, tuple(items), star)

@@ -77,8 +77,8 @@ class Usual:
         imports = reconcile(b, nodes, context.opset_version)
         outputs = [b.replaced.get(v, v) for v in outputs]
         _name_nodes(nodes)
-        given = dict.fromkeys((*inputs, *recorder.scopes[0].initializers))
-        verify(given, outputs, nodes, imports, span)
+        inputs_and_initializers = dict.fromkeys((*inputs, *recorder.scopes[0].initializers))
+        verify(inputs_and_initializers, outputs, nodes, imports, span)
         return imports, outputs
 
 

@@ -115,12 +115,12 @@ def _lower(
     around: Sequence[Region] = (),
 ) -> Lowered:
     emission = Verbatim() if context.verbatim else Usual()
-    made = emission.front(script)
+    stages = emission.front(script)
     plan = context.plans.get(script.function, VerbatimPlan())
     recorder = emission.recorder(plan, main=main)
-    own_opset = sugar_opset(script, made, context)
+    own_opset = sugar_opset(script, stages, context)
     b = GraphBackend(recorder, own_opset or default_opset(context), converted_call)
-    b.span = made.parsed.unit.span
+    b.span = stages.parsed.unit.span
     env: dict[str, Any] = {}
     inputs: list[GraphValue] = []
     for p in script.signature.params:
@@ -142,16 +142,16 @@ def _lower(
             emission.check_input(script, p.name, kind, b.span)
         inputs.append(value)
         env[p.name] = value
-    frame = Frame(script.name, made.own_names, OuterNames(script.function), env)
+    frame = Frame(script.name, stages.own_names, OuterNames(script.function), env)
     lowering = Lowering(b, frame, context, emission.handlers, lower_function, around)
     lowering.plan = plan
     entered = any(key is script.function for key, _ in context.chain)
     if entered:
-        result = function_result(lowering, script.signature, made)
+        result = function_result(lowering, script.signature, stages)
     else:
         with context.entering(script.function, script.name, b.span):
-            result = function_result(lowering, script.signature, made)
-    low = _finish(script, made, lowering, emission, result, [v.value for v in inputs])
+            result = function_result(lowering, script.signature, stages)
+    low = _finish(script, stages, lowering, emission, result, [v.value for v in inputs])
     used = {op.version for _, op, _ in b.recorder.uses if op.domain == ""}
     low.versions = frozenset(used | {b.opset.version} if own_opset else used - {b.opset.version})
     return low

@@ -26,10 +26,10 @@ ITERATED = "<iterated"
 
 def memory_of(x: GraphValue) -> Memory:
     """What memory a value may have in Python."""
-    found: Memory | None = getattr(x, "_memory", None)
-    if found is None:
-        found = x._memory = frozenset((object(),))
-    return found
+    memory: Memory | None = getattr(x, "_memory", None)
+    if memory is None:
+        memory = x._memory = frozenset((object(),))
+    return memory
 
 
 def as_view(made: Any, of: GraphValue) -> Any:
@@ -42,9 +42,9 @@ def as_view(made: Any, of: GraphValue) -> Any:
 
 def joined(made: Any, *sides: Any) -> Any:
     """A value that is one of several, decided when the model runs."""
-    found = [memory_of(s) for s in sides if isinstance(s, GraphValue)]
-    if isinstance(made, GraphValue) and found:
-        made._memory = frozenset().union(*found)
+    memories = [memory_of(s) for s in sides if isinstance(s, GraphValue)]
+    if isinstance(made, GraphValue) and memories:
+        made._memory = frozenset().union(*memories)
     return made
 
 
@@ -73,12 +73,12 @@ def forget_others(low: Lowering, name: str, x: GraphValue, span: Span) -> None:
 
 def newly_stale(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Poison]:
     """The names that a part of the program left unreadable, as `forget_others` does."""
-    found = {}
+    stale = {}
     for name, value in after.items():
         if isinstance(value, Poison) and isinstance(value.diagnostic, messages.WrittenElsewhere):
             if name in before and not isinstance(before[name], Poison):
-                found[name] = value
-    return found
+                stale[name] = value
+    return stale
 
 
 def _stale(other: str, name: str, span: Span) -> messages.WrittenElsewhere:
@@ -149,14 +149,14 @@ def rebinds(block: Iterable[Any], name: str) -> bool:
 
 def written_names(block: Iterable[Any]) -> dict[str, Span]:
     """The names whose items statements assign, and where they do so first."""
-    found: dict[str, Span] = {}
+    names: dict[str, Span] = {}
 
     def walk(node: object) -> None:
         if isinstance(node, hir.ItemTarget):
-            found.setdefault(node.id, node.span)
+            names.setdefault(node.id, node.span)
         for child in hir.children(node):
             walk(child)
 
     for one in block:
         walk(one)
-    return found
+    return names

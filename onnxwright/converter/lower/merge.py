@@ -92,8 +92,8 @@ def _joined(a: OnnxType | None, c: OnnxType | None) -> OnnxType | None:
     if isinstance(a, TensorType) and isinstance(c, TensorType):
         return TensorType(a.dtype or c.dtype, _shape(a, c))
     if a is None or c is None:
-        known = a or c
-        return TensorType(known.dtype) if isinstance(known, TensorType) else known
+        kind = a or c
+        return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
     return common_type([a, c])
 
 
@@ -119,5 +119,5 @@ def bring(b: GraphBackend, x: Any, to: LeafType, like: GraphValue | None = None)
     dtype = to.dtype
     if isinstance(x, GraphValue) and x.weak is None:
         return x
-    made: GraphValue = as_value(b, x, dtype=dtype, like=like if dtype is None else None)
-    return made
+    converted: GraphValue = as_value(b, x, dtype=dtype, like=like if dtype is None else None)
+    return converted

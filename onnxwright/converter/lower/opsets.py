@@ -20,12 +20,12 @@ def sugar_opset(script: Script | None, made: Front, context: Context) -> Opset |
         if script.default_opset.domain == "":
             return script.default_opset
     outer = OuterNames(made.parsed.unit.function)
-    found = [
+    opsets = [
         value
         for value in (_static(node, outer) for node in made.chains)
         if isinstance(value, Opset) and value.domain == ""
     ]
-    return max(found, key=lambda o: o.version) if found else None
+    return max(opsets, key=lambda o: o.version) if opsets else None
 
 
 def default_opset(context: Context) -> Opset:

@@ -84,23 +84,23 @@ def _convert(
     inputs = [None if v is None else (b.recorder.type_of(v), _array(b, v)) for v in node.inputs]
     attributes = list(node.attributes.values())
     count = len(node.outputs)
-    made = b.convert_call(op.name, inputs, attributes, count, op.version, target)
-    if isinstance(made, str):
-        not_convertible(made)
-    _splice(b, nodes, node, made)
+    converted = b.convert_call(op.name, inputs, attributes, count, op.version, target)
+    if isinstance(converted, str):
+        not_convertible(converted)
+    _splice(b, nodes, node, converted)
 
 
 def _array(b: GraphBackend, value: ir.Value) -> np.ndarray[Any, Any] | None:
     """The array a value is known to hold; strings stay values."""
-    known = b.recorder.const_value(value)
-    return None if known is None or known.dtype == object else known
+    array = b.recorder.const_value(value)
+    return None if array is None or array.dtype == object else array
 
 
 def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph) -> None:
     """Put the nodes of a converted call where the node was."""
     outside = {f"i{n}": v for n, v in enumerate(old.inputs) if v is not None}
     replaced = {v: outside[v.name or ""] for v in graph.inputs}
-    made: list[ir.Node] = []
+    inserted: list[ir.Node] = []
     for value in graph.initializers.values():
         if value.name in outside:
             replaced[value] = outside[value.name]
@@ -109,7 +109,7 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         constant = ir.Node("", "Constant", [], [attr], num_outputs=1)
         constant.outputs[0].name = b.recorder.names.unique("const")
         replaced[value] = constant.outputs[0]
-        made.append(constant)
+        inserted.append(constant)
     final = list(graph.outputs)
     graph.outputs.clear()
     for node in list(graph):
@@ -120,13 +120,13 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         for value in node.outputs:
             if value not in final:
                 value.name = b.recorder.names.unique("converted")
-        made.append(node)
+        inserted.append(node)
     for n, value in enumerate(final):
         if value in replaced:  # the call is an input as it is
             copy = ir.Node("", "Identity", [replaced[value]], num_outputs=1)
             final[n] = copy.outputs[0]
-            made.append(copy)
-    for node in made:
+            inserted.append(copy)
+    for node in inserted:
         node.metadata_props.update(old.metadata_props)
     for before, after in zip(old.outputs, final, strict=False):
         for user, n in list(before.uses()):
@@ -138,8 +138,8 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
     if owner is not None:
         results = owner.outputs
         results[:] = [b.replaced.get(v, v) for v in results]
-        owner.insert_before(old, made)
+        owner.insert_before(old, inserted)
         owner.remove(old, safe=False)
     else:
         place = nodes.index(old)
-        nodes[place : place + 1] = made
+        nodes[place : place + 1] = inserted

@@ -148,9 +148,9 @@ class Regions:
     def before_attribute(self, holder: Any, name: str, span: Span) -> None:
         """Refuse to read a property that changes what is further out, as `before_call` does."""
         if self.stack and not isinstance(holder, ModuleType):
-            found = getattr_static(type(holder), name, None)
-            if isinstance(found, property) and isinstance(found.fget, FunctionType):
-                self.before_call(found.fget, (holder,), {}, span)
+            attribute = getattr_static(type(holder), name, None)
+            if isinstance(attribute, property) and isinstance(attribute.fget, FunctionType):
+                self.before_call(attribute.fget, (holder,), {}, span)
 
     def change(self, x: Any, how: str, span: Span) -> None:
         """Refuse to change an object, unless it was made in the innermost region."""
@@ -204,12 +204,12 @@ class Regions:
 
     def shared_names(self, names: Iterable[str], frame: Frame, frames: list[Frame]) -> set[str]:
         """The names among some whose containers other names hold too."""
-        found = set()
+        shared = set()
         for name in names:
             value = frame.env.get(name)
             if isinstance(value, CONTAINERS) and self.is_shared(value, frames):
-                found.add(name)
-        return found
+                shared.add(name)
+        return shared
 
 
 def _start(span: Span | None) -> Any:

@@ -79,7 +79,7 @@ def is_list(x: Any) -> bool:
 
 def item_type(b: GraphBackend, *lists: Any) -> LeafType | str:
     """The common type of the items of lists, or why there is none."""
-    found: LeafType | None = None
+    common_type_of_items: LeafType | None = None
     for x in lists:
         kinds = [x.item] if isinstance(x, RunTimeList) and x.item != UNKNOWN else []
         for item in x.added if isinstance(x, RunTimeList) else x:
@@ -88,11 +88,11 @@ def item_type(b: GraphBackend, *lists: Any) -> LeafType | str:
                 return "its items are not tensors"
             kinds.append(kind)
         for kind in kinds:
-            joined = kind if found is None else unify(found, kind)
+            joined = kind if common_type_of_items is None else unify(common_type_of_items, kind)
             if joined is None:
-                return f"its items are {found} and {kind}"
-            found = joined
-    return found or UNKNOWN
+                return f"its items are {common_type_of_items} and {kind}"
+            common_type_of_items = joined
+    return common_type_of_items or UNKNOWN
 
 
 def sequence_kind(item: LeafType) -> SequenceType:
@@ -109,24 +109,24 @@ def sequence_value(b: GraphBackend, x: Any, item: LeafType, name: str) -> GraphV
     """
     kind = sequence_kind(item)
     added = list(x.added if isinstance(x, RunTimeList) else x)
-    made: GraphValue | None = None
+    sequence: GraphValue | None = None
     if isinstance(x, RunTimeList):
         if x.reader is not None:
             x.reader.read()
         if x.stacked is not None:
-            made = emit1(b, "SplitToSequence", (x.stacked,), axis=0, keepdims=0)
+            sequence = emit1(b, "SplitToSequence", (x.stacked,), axis=0, keepdims=0)
         else:
-            made = x.sequence
+            sequence = x.sequence
     elif added:
         values = tuple(_item(b, v, item) for v in added)
         return _typed(b, emit1(b, "SequenceConstruct", values), kind)
-    if made is None:
+    if sequence is None:
         if item.dtype is None:
             fail(messages.ListItemType(name=name, span=b.here()))
-        made = emit1(b, "SequenceEmpty", (), dtype=int(item.dtype))
+        sequence = emit1(b, "SequenceEmpty", (), dtype=int(item.dtype))
     for v in added:
-        made = emit1(b, "SequenceInsert", (_typed(b, made, kind), _item(b, v, item)))
-    return _typed(b, made, kind)
+        sequence = emit1(b, "SequenceInsert", (_typed(b, sequence, kind), _item(b, v, item)))
+    return _typed(b, sequence, kind)
 
 
 def _item(b: GraphBackend, x: Any, item: LeafType) -> GraphValue:
@@ -180,10 +180,10 @@ def from_scan(
         parts = [x.stacked, scanned]
     if isinstance(x, list) and x:
         parts = [_stack(b, x, item), scanned]
-    made = parts[0] if len(parts) == 1 else emit1(b, "Concat", tuple(parts), axis=0)
-    b.recorder.set_type(made.value, kind)
-    adapters.set_type(made.value, kind)
-    return RunTimeList(name, item, stacked=b.wrap(made.value, kind))
+    scanned_items = parts[0] if len(parts) == 1 else emit1(b, "Concat", tuple(parts), axis=0)
+    b.recorder.set_type(scanned_items.value, kind)
+    adapters.set_type(scanned_items.value, kind)
+    return RunTimeList(name, item, stacked=b.wrap(scanned_items.value, kind))
 
 
 def can_scan(x: Any) -> bool:
@@ -195,16 +195,16 @@ def can_scan(x: Any) -> bool:
 
 def _stack(b: GraphBackend, items: Sequence[Any], item: LeafType) -> GraphValue:
     rows = tuple(_unsqueezed(b, _item(b, v, item)) for v in items)
-    made: GraphValue = rows[0] if len(rows) == 1 else emit1(b, "Concat", rows, axis=0)
-    return made
+    stacked: GraphValue = rows[0] if len(rows) == 1 else emit1(b, "Concat", rows, axis=0)
+    return stacked
 
 
 def _unsqueezed(b: GraphBackend, x: GraphValue) -> GraphValue:
     if b.opset.version < 13:
         old: GraphValue = emit1(b, "Unsqueeze", (x,), axes=[0])
         return old
-    made: GraphValue = emit1(b, "Unsqueeze", (x, int_constant(b, [0])))
-    return made
+    row: GraphValue = emit1(b, "Unsqueeze", (x, int_constant(b, [0])))
+    return row
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -219,8 +219,8 @@ def settled(b: GraphBackend, x: RunTimeList) -> RunTimeList:
         joined = item_type(b, x)
         if isinstance(joined, LeafType) and joined == x.item:
             parts = (x.stacked, _stack(b, x.added, x.item))
-            made = emit1(b, "Concat", parts, axis=0)
-            return RunTimeList(x.name, x.item, stacked=b.wrap(made.value, x.stacked.kind))
+            items = emit1(b, "Concat", parts, axis=0)
+            return RunTimeList(x.name, x.item, stacked=b.wrap(items.value, x.stacked.kind))
     joined = item_type(b, x)
     item = joined if isinstance(joined, LeafType) else x.item
     return RunTimeList(x.name, item, sequence=sequence_value(b, x, item, x.name))
@@ -241,11 +241,11 @@ def item_at(b: GraphBackend, x: RunTimeList, index: Any) -> Any:
     at = cast(b, b.as_weak(at, None), DType.INT64)
     if x.stacked is not None:
         return b.as_weak(gather(b, x.stacked, at), x.item.weak)
-    made = emit1(b, "SequenceAt", (x.sequence, at))
+    item = emit1(b, "SequenceAt", (x.sequence, at))
     kind = x.item.kind
-    b.recorder.set_type(made.value, kind)
-    adapters.set_type(made.value, kind)
-    return b.wrap(made.value, kind, x.item.weak)
+    b.recorder.set_type(item.value, kind)
+    adapters.set_type(item.value, kind)
+    return b.wrap(item.value, kind, x.item.weak)
 
 
 def part_of(b: GraphBackend, x: RunTimeList, index: slice) -> RunTimeList | None:
@@ -261,8 +261,8 @@ def as_tensor(b: GraphBackend, x: RunTimeList) -> GraphValue:
     x = settled(b, x)
     if x.stacked is not None:
         return x.stacked
-    made: GraphValue = emit1(b, "ConcatFromSequence", (x.sequence,), axis=0, new_axis=1)
-    return made
+    tensor: GraphValue = emit1(b, "ConcatFromSequence", (x.sequence,), axis=0, new_axis=1)
+    return tensor
 
 
 def concatenated(b: GraphBackend, x: RunTimeList, axis: int, new_axis: bool) -> GraphValue | None:
@@ -289,8 +289,8 @@ def concatenated(b: GraphBackend, x: RunTimeList, axis: int, new_axis: bool) -> 
         return moved
     fixed = [d for d in others if isinstance(d, int)]
     target = [*fixed[:axis], -1, *fixed[axis:]]
-    made: GraphValue = emit1(b, "Reshape", (moved, int_constant(b, target)))
-    return made
+    tensor: GraphValue = emit1(b, "Reshape", (moved, int_constant(b, target)))
+    return tensor
 
 
 def changed(
@@ -306,13 +306,13 @@ def changed(
         item = joined if isinstance(joined, LeafType) else x.item
         place = cast(b, b.as_weak(as_value(b, args[0]), None), DType.INT64)
         inputs = (sequence_value(b, x, item, x.name), _item(b, args[1], item), place)
-        made = _typed(b, emit1(b, "SequenceInsert", inputs), sequence_kind(item))
-        return RunTimeList(x.name, item, sequence=made)
+        sequence = _typed(b, emit1(b, "SequenceInsert", inputs), sequence_kind(item))
+        return RunTimeList(x.name, item, sequence=sequence)
     if method == "pop" and len(args) <= 1:
         places = [cast(b, b.as_weak(as_value(b, a), None), DType.INT64) for a in args]
         held = (sequence_value(b, x, x.item, x.name), *places)
-        made = _typed(b, emit1(b, "SequenceErase", held), sequence_kind(x.item))
-        return RunTimeList(x.name, x.item, sequence=made)
+        sequence = _typed(b, emit1(b, "SequenceErase", held), sequence_kind(x.item))
+        return RunTimeList(x.name, x.item, sequence=sequence)
     return None
 
 
@@ -322,14 +322,14 @@ def summed(b: GraphBackend, x: RunTimeList) -> GraphValue:
     if b.opset.version < 13:
         old: GraphValue = emit1(b, "ReduceSum", (stacked,), axes=[0], keepdims=0)
         return old
-    made: GraphValue = emit1(b, "ReduceSum", (stacked, int_constant(b, [0])), keepdims=0)
-    return made
+    total: GraphValue = emit1(b, "ReduceSum", (stacked, int_constant(b, [0])), keepdims=0)
+    return total
 
 
 def has_items(b: GraphBackend, x: RunTimeList) -> GraphValue:
     """Whether there are items."""
-    made: GraphValue = truth(b, length(b, x))
-    return made
+    flag: GraphValue = truth(b, length(b, x))
+    return flag
 
 
 __all__ = [

@@ -109,8 +109,8 @@ class ShapeTuple(tuple[Any, ...], Promotable):  # noqa: SLOT001 - it carries its
         """The shape as a tensor: a constant if known, else one Shape op."""
         if all(isinstance(d, int) for d in self):
             return b.constant(np.array(list(self), dtype=np.int64))
-        made: GraphValue = emit1(b, "Shape", (self.of,))
-        return made
+        shape: GraphValue = emit1(b, "Shape", (self.of,))
+        return shape
 
 
 class RunTimeContainer(Promotable):
@@ -137,9 +137,9 @@ def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
         if whole is None:
             whole = emit1(b, "Shape", (x,))
         dims.append(b.as_weak(gather(b, whole, int_constant(b, axis)), "int"))
-    made = ShapeTuple(dims)
-    made.of = x
-    return made
+    dims_tuple = ShapeTuple(dims)
+    dims_tuple.of = x
+    return dims_tuple
 
 
 def is_dynamic(x: object) -> bool:
@@ -181,9 +181,9 @@ def same_static(a: object, b: object) -> bool:
 def map_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
     """The same container with `function` applied to everything in it that is not a container."""
     if isinstance(x, tuple):
-        made = [map_leaves(item, function) for item in x]
+        mapped = [map_leaves(item, function) for item in x]
         fields = getattr(x, "_fields", None)
-        return type(x)(*made) if fields is not None else tuple(made)
+        return type(x)(*mapped) if fields is not None else tuple(mapped)
     if isinstance(x, list):
         return [map_leaves(item, function) for item in x]
     if isinstance(x, dict):
@@ -193,9 +193,9 @@ def map_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
 
 def leaves(x: Any) -> list[Any]:
     """Everything in a container that is not a container, in order."""
-    found: list[Any] = []
-    map_leaves(x, found.append)
-    return found
+    every: list[Any] = []
+    map_leaves(x, every.append)
+    return every
 
 
 def same_structure(a: Any, b: Any) -> bool:

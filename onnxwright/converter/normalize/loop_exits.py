@@ -63,8 +63,8 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
     if orelse:
         # Without `break` it runs whenever the loop did not return, which was tested before.
         after.extend([unless(broken, orelse, s.span)] if breaks and broken else orelse)
-    made: hir.Statement = replace(s, body=body, orelse=(), broken=broken)
-    return [*before, made, *after]
+    loop: hir.Statement = replace(s, body=body, orelse=(), broken=broken)
+    return [*before, loop, *after]
 
 
 def _is_endless(s: _Loop) -> bool:

@@ -34,8 +34,8 @@ def single_exit(block: hir.Block, flags: FlagNames) -> hir.Block:
 def _functions(node: Any, flags: FlagNames) -> Any:
     """The same tree, with the bodies of nested functions normalized."""
     if isinstance(node, tuple):
-        made = tuple(_functions(item, flags) for item in node)
-        return made if any(a is not b for a, b in zip(made, node)) else node
+        rewritten = tuple(_functions(item, flags) for item in node)
+        return rewritten if any(a is not b for a, b in zip(rewritten, node)) else node
     if type(node) not in hir.NODE_TYPES:
         return node
     if isinstance(node, hir.LocalFunction):

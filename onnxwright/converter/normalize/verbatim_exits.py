@@ -16,8 +16,8 @@ from onnxwright.converter.normalize.exits import contains
 def verbatim_exits(node: Any) -> Any:
     """The same tree, with `keep` or `until` set on each `for` that has such a test."""
     if isinstance(node, tuple):
-        made = tuple(verbatim_exits(item) for item in node)
-        return made if any(a is not b for a, b in zip(made, node)) else node
+        rewritten = tuple(verbatim_exits(item) for item in node)
+        return rewritten if any(a is not b for a, b in zip(rewritten, node)) else node
     if type(node) not in hir.NODE_TYPES:
         return node
     changed: dict[str, Any] = {}
@@ -27,8 +27,8 @@ def verbatim_exits(node: Any) -> Any:
             after = verbatim_exits(before)
             if after is not before:
                 changed[f.name] = after
-    made = replace(node, **changed) if changed else node
-    return _with_condition(made) if isinstance(made, hir.For) else made
+    rewritten = replace(node, **changed) if changed else node
+    return _with_condition(rewritten) if isinstance(rewritten, hir.For) else rewritten
 
 
 def _with_condition(s: hir.For) -> hir.For:

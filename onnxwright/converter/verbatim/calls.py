@@ -39,8 +39,8 @@ def call_op(
     low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
 ) -> Any:
     """An operator call as one node; as usual where an argument is not a value yet."""
-    made = _as_written(low, op, args, kwargs, span, wanted)
-    return usual_calls.call_op(low, op, args, kwargs, span, wanted) if made is None else made
+    result = _as_written(low, op, args, kwargs, span, wanted)
+    return usual_calls.call_op(low, op, args, kwargs, span, wanted) if result is None else result
 
 
 def _as_written(
@@ -66,8 +66,8 @@ def _as_written(
             graphs.append(graph)
             attributes.append(ir.Attr(name, ir.AttributeType.GRAPH, graph))
         elif isinstance(value, list) and value and all(isinstance(v, Closure) for v in value):
-            made = [body_graph(low, op, name, v, args, kwargs, span) for v in value]
-            attributes.append(ir.Attr(name, ir.AttributeType.GRAPHS, made))
+            bodies = [body_graph(low, op, name, v, args, kwargs, span) for v in value]
+            attributes.append(ir.Attr(name, ir.AttributeType.GRAPHS, bodies))
         else:
             attributes.append(_attribute(name, value, signature))
     b = low.at(span)
@@ -90,11 +90,11 @@ def _as_written(
 
 def _wrapped(low: Lowering, values: list[ir.Value], kinds: list[Any], *, single: bool) -> Any:
     b = low.b
-    made = []
+    wrapped = []
     for value, kind in zip(values, kinds, strict=True):
         b.recorder.set_type(value, kind)
-        made.append(b.wrap(value, kind))
-    return made[0] if single else tuple(made)
+        wrapped.append(b.wrap(value, kind))
+    return wrapped[0] if single else tuple(wrapped)
 
 
 def _kinds(
@@ -108,7 +108,7 @@ def _kinds(
 ) -> list[OnnxType | None]:
     """Types of the outputs as far as they can be found; nothing is refused."""
     types = [None if a is None else a.kind for a in args]
-    known = [None if a is None else low.b.recorder.const_value(a.value) for a in args]
+    arrays = [None if a is None else low.b.recorder.const_value(a.value) for a in args]
     if signature is None:
         return [None] * count
     try:
@@ -118,12 +118,12 @@ def _kinds(
             return subgraph_types(
                 op, len(node.inputs), len(node.outputs), results, attributes, low.b.span
             )
-        found = infer(signature, node, types, known, op.version)
+        kinds = infer(signature, node, types, arrays, op.version)
         if op.name == "Constant" and "value" in node.attributes:
             tensor = node.attributes["value"]
             if not tensor.is_ref() and tensor.as_tensor().dtype != ir.DataType.STRING:
                 low.b.recorder.info(node.outputs[0]).const_value = tensor.as_tensor().numpy()
-        return found
+        return kinds
     except (*INFERENCE_ERRORS, OnnxwrightError, ValueError, TypeError, KeyError, IndexError):
         return [None] * count
 
@@ -138,11 +138,11 @@ def call_script(
     b = low.at(span)
     attributes: list[ir.Attr] = []
     plan = low.context.plans.get(script.function, VerbatimPlan())
-    known = {p.name: plan.names.get(p.name, p.name) for p in script.signature.attributes}
+    names = {p.name: plan.names.get(p.name, p.name) for p in script.signature.attributes}
     for python, value in kwargs.items():
         if python in _RESERVED or value is None:
             continue
-        name = known.get(python, python)
+        name = names.get(python, python)
         if isinstance(value, Closure):
             called: Op = Opset(script.domain, script.version or 1)[script.name]
             graph = body_graph(low, called, name, value, args, kwargs, span)
@@ -185,13 +185,13 @@ def _result_kinds(
         return [None] * count
     if not all(isinstance(a, GraphValue) and isinstance(a.kind, TensorType) for a in args):
         return [None] * count
-    given = {p.name: a for p, a in zip(params, args, strict=True)}
+    arguments = {p.name: a for p, a in zip(params, args, strict=True)}
     try:
         with low.context.entering(script.function, script.name, span):
-            found = call_result(low, script, given, span)
+            result = call_result(low, script, arguments, span)
     except OnnxwrightError:
         return [None] * count
-    kinds = [kind for kind, _ in found.kinds]
+    kinds = [kind for kind, _ in result.kinds]
     return kinds if len(kinds) == count else [None] * count
 
 

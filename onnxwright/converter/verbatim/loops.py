@@ -60,8 +60,8 @@ def _for(low: Lowering, s: hir.For) -> bool:
         if s.until is not None:
             return _until(low, s.until)
         if s.broken is not None:
-            made: GraphValue = low.frame.env[s.broken]
-            return made
+            broken: GraphValue = low.frame.env[s.broken]
+            return broken
         return None
 
     def start(number: GraphValue, flag: GraphValue) -> None:
@@ -89,8 +89,8 @@ def _while(low: Lowering, s: hir.While) -> bool:
             low.frame.env[named] = flag
 
     def go_on(flag: GraphValue) -> GraphValue:
-        made: GraphValue = low.evaluate(s.test)
-        return made
+        condition: GraphValue = low.evaluate(s.test)
+        return condition
 
     body = _body(low, s, form, start, go_on, named)
     _emit_loop(low, s, None, first, *body)
@@ -126,8 +126,8 @@ def _trip_count(low: Lowering, node: hir.Expr) -> GraphValue | None:
 def _until(low: Lowering, test: hir.Expr) -> GraphValue:
     """What is true as long as a test for the end is not."""
     if isinstance(test, hir.Unary) and test.op == "not_":
-        made: GraphValue = low.evaluate(test.operand)
-        return made
+        condition: GraphValue = low.evaluate(test.operand)
+        return condition
     done = low.evaluate(test)
     recorder = low.b.recorder
     (value,) = recorder.node("", "Not", [done.value], [], 1, sugar=False)
@@ -138,14 +138,14 @@ def _until(low: Lowering, test: hir.Expr) -> GraphValue:
 def _unchanged(low: Lowering, flag: GraphValue, how: str) -> GraphValue:
     """The condition of the next iteration where nothing decides it."""
     b = low.b
-    made: GraphValue = flag
+    condition: GraphValue = flag
     if how == "true":
-        made = b.constant(np.array(True))
+        condition = b.constant(np.array(True))
     elif how == "identity" and not b.recorder.copies:
         (copy,) = b.recorder.node("", "Identity", [flag.value], [], 1, sugar=False)
         b.recorder.set_type(copy, _FLAG)
-        made = b.wrap(copy, _FLAG)
-    return made
+        condition = b.wrap(copy, _FLAG)
+    return condition
 
 
 def _body(

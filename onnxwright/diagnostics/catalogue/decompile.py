@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptValueError
+from onnxwright.errors import ScriptValueError
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoWeightsFile(Diagnostic):
     """`weights=` names a place that is not known, or a file of arrays without its path."""
 
-    code: ClassVar[str] = "OW742"
-    title: ClassVar[str] = "`weights={given}` does not say where the arrays go"
-    label: ClassVar[str] = "asked for here"
-    help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    code = "OW742"
+    title = "`weights={given}` does not say where the arrays go"
+    label = "asked for here"
+    help = "{advice}"
+    error = ScriptValueError
     given: str
     advice: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class WeightsTooLargeForText(Diagnostic):
     """The weights of a model are too large to be written into Python text."""
 
-    code: ClassVar[str] = "OW883"
-    title: ClassVar[str] = "the weights take {size}, which is too much for Python text"
-    label: ClassVar[str] = "asked for here"
-    help: ClassVar[str] = (
+    code = "OW883"
+    title = "the weights take {size}, which is too much for Python text"
+    label = "asked for here"
+    help = (
         "use `weights='external'`, which leaves them in the model's data file, or "
         "`weights='npz'` with `weights_file=`"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    error = ScriptValueError
     size: str

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import ExportError, OnnxwrightError
+from onnxwright.errors import ExportError
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChosenChanged(Diagnostic):
     """The value of a tensor chooses one of several objects, and one of them is changed later."""
 
-    code: ClassVar[str] = "OW886"
-    title: ClassVar[str] = "{line}, and {changed} is changed in place afterwards"
-    label: ClassVar[str] = "{marked}"
-    help: ClassVar[str] = "{proposal}"
-    error: ClassVar[type[OnnxwrightError]] = ExportError
+    code = "OW886"
+    title = "{line}, and {changed} is changed in place afterwards"
+    label = "{marked}"
+    help = "{proposal}"
+    error = ExportError
     kind: str
     in_loop: bool = False
     is_item: bool = False
@@ -81,54 +77,51 @@ _CHOSEN = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChangedOnOneSide(Diagnostic):
     """A branch or a loop changes an object in place whose state cannot be one of the model."""
 
-    code: ClassVar[str] = "OW887"
-    title: ClassVar[str] = (
+    code = "OW887"
+    title = (
         "this line is decided by a value, and an object of type `{kind}` is changed in place there"
     )
-    label: ClassVar[str] = "decided by a value"
-    help: ClassVar[str] = (
+    label = "decided by a value"
+    help = (
         "keep what changes in a tensor, a number, a list or a dict; of an iterator, count the "
         "place and read the item at it"
     )
-    error: ClassVar[type[OnnxwrightError]] = ExportError
+    error = ExportError
     kind: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class MayChange(Diagnostic):
     """A branch calls a function that cannot be read, with an object that it may change."""
 
-    code: ClassVar[str] = "OW874"
-    title: ClassVar[str] = (
+    code = "OW874"
+    title = (
         "this line is decided by a value, and `{name}`, which is called there, may change an "
         "object of type `{kind}`"
     )
-    label: ClassVar[str] = "decided by a value"
-    help: ClassVar[str] = (
+    label = "decided by a value"
+    help = (
         "call it before the decision, give it tensors and numbers, or write the function in "
         "Python: a function of C or without source is not converted"
     )
-    error: ClassVar[type[OnnxwrightError]] = ExportError
+    error = ExportError
     name: str
     kind: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class UsedUpByExport(Diagnostic):
     """The program takes an item of a generator that was made before the export."""
 
-    code: ClassVar[str] = "OW898"
-    title: ClassVar[str] = (
+    code = "OW898"
+    title = (
         "the program takes items of a {kind} that was made before the export, which would use it up"
     )
-    label: ClassVar[str] = "used here"
-    help: ClassVar[str] = (
+    label = "used here"
+    help = (
         "make it in `forward`, or keep the number of the next item in a buffer and compute the "
         "item from it"
     )
-    error: ClassVar[type[OnnxwrightError]] = ExportError
+    error = ExportError
     kind: str

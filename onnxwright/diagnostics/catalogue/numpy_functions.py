@@ -2,81 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError, StaticTypeError
+from onnxwright.errors import ScriptTypeError, ScriptValueError, StaticTypeError
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoNumpyFunction(Diagnostic):
     """A function of numpy is called with tensors, and has no meaning in ONNX here."""
 
-    code: ClassVar[str] = "OW865"
-    title: ClassVar[str] = "`{name}` cannot be called with tensors"
-    label: ClassVar[str] = "called here"
-    help: ClassVar[str] = (
+    code = "OW865"
+    title = "`{name}` cannot be called with tensors"
+    label = "called here"
+    help = (
         "{near}use an operator (`op....`), or compute it outside; "
         "the guide lists the functions of numpy that tensors have"
     )
-    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
+    error = StaticTypeError
     name: str
     near: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoSuchAxis(Diagnostic):
     """An axis is named that the tensor does not have."""
 
-    code: ClassVar[str] = "OW866"
-    title: ClassVar[str] = "`{name}`: axis {axis} of a tensor of rank {rank}"
-    label: ClassVar[str] = "called here"
-    help: ClassVar[str] = "axes are counted from 0, or from -1 at the end"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    code = "OW866"
+    title = "`{name}`: axis {axis} of a tensor of rank {rank}"
+    label = "called here"
+    help = "axes are counted from 0, or from -1 at the end"
+    error = ScriptValueError
     name: str
     axis: int
     rank: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class NumpyArguments(Diagnostic):
     """The arguments of a function of numpy do not fit, or ask for what ONNX does not have."""
 
-    code: ClassVar[str] = "OW867"
-    title: ClassVar[str] = "`{name}` of a tensor: {reason}"
-    label: ClassVar[str] = "called here"
-    help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    code = "OW867"
+    title = "`{name}` of a tensor: {reason}"
+    label = "called here"
+    help = "{advice}"
+    error = ScriptTypeError
     name: str
     reason: str
     advice: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class WrittenElsewhere(Diagnostic):
     """A name is read whose memory was written into through another name."""
 
-    code: ClassVar[str] = "OW868"
-    title: ClassVar[str] = "{name} shares memory with {written}, which was written into"
-    label: ClassVar[str] = "read here"
-    help: ClassVar[str] = (
+    code = "OW868"
+    title = "{name} shares memory with {written}, which was written into"
+    label = "read here"
+    help = (
         "in numpy both would change; values of ONNX do not: take a copy before it is written "
         "(`y = x.copy()`), or read {written}"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    error = ScriptValueError
     name: str
     written: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class WrittenShape(Diagnostic):
     """A value is written into a part of a tensor that it does not fit."""
 
-    code: ClassVar[str] = "OW869"
-    title: ClassVar[str] = "a value of shape {value} does not fit a part of shape {part}"
-    label: ClassVar[str] = "written here"
-    help: ClassVar[str] = "the value is broadcast: its sizes, from the last, are those or one"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    code = "OW869"
+    title = "a value of shape {value} does not fit a part of shape {part}"
+    label = "written here"
+    help = "the value is broadcast: its sizes, from the last, are those or one"
+    error = ScriptValueError
     value: str
     part: str

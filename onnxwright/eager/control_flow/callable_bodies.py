@@ -72,11 +72,11 @@ def is_callable(body: object) -> bool:
 def _call(op: Op, attribute: str, body: Any, given: Sequence[Any], names: str) -> list[Any]:
     """The results of a body as values."""
     _check_call(op, attribute, body, len(given), names)
-    found = body(*given)
-    if isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue):
-        results = list(found)
+    returned = body(*given)
+    if isinstance(returned, (tuple, list)) and not isinstance(returned, SequenceValue):
+        results = list(returned)
     else:
-        results = [] if found is None else [found]
+        results = [] if returned is None else [returned]
     return [_as_result(op, attribute, r) for r in results]
 
 
@@ -200,8 +200,8 @@ def _loop(
 def _never_stacked(op: Op, body: Any, carried: Sequence[Any], columns: int) -> tuple[Any, ...]:
     """What a loop without iterations stacks: no rows, of the type one iteration would give."""
     try:
-        found = body(wrap(np.array(0, np.int64)), *carried)
-        rows = [_as_result(op, "body", r) for r in found[len(carried) :]]
+        results = body(wrap(np.array(0, np.int64)), *carried)
+        rows = [_as_result(op, "body", r) for r in results[len(carried) :]]
     except Exception:  # noqa: BLE001 - the iteration was not meant to happen
         rows = []
     rows += [wrap(np.zeros((), np.float32))] * (columns - len(rows))

@@ -201,9 +201,9 @@ class Interpreter:
         if facts(node.op_type, domain).has_bodies:
             return self._control(op, node, trimmed, given, scope, attributes, here)
         if domain == "" and node.op_type == "Constant":
-            known = constant_array(given)
-            if known is not None:
-                return [known]
+            array = constant_array(given)
+            if array is not None:
+                return [array]
         return self.run_op(op, trimmed, given, outputs)
 
     def _control(
@@ -230,14 +230,14 @@ class Interpreter:
         wrapped = [as_value(x) for x in inputs]
         results = callable_bodies.run(op, wrapped, bodies, len(node.output))
         assert results is not None
-        found = [raw_value(r) for r in results]
+        results_of_body = [raw_value(r) for r in results]
         body = given.get("body")
-        if len(found) < len(node.output) and body is not None:
+        if len(results_of_body) < len(node.output) and body is not None:
             # No iteration: what is stacked is empty, of the type that the body declares.
-            found += [_empty(o) for o in body.output[len(body.output) - len(node.output) :]][
-                len(found) :
-            ]
-        return found
+            results_of_body += [
+                _empty(o) for o in body.output[len(body.output) - len(node.output) :]
+            ][len(results_of_body) :]
+        return results_of_body
 
     def callable(
         self,

@@ -56,7 +56,7 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
     Returns:
         The names in order of first use.
     """
-    known = {i.name for i in graph.input} | {i.name for i in graph.initializer}
+    names = {i.name for i in graph.input} | {i.name for i in graph.initializer}
     free: dict[str, None] = {}
     for node in graph.node:
         used = list(node.input)
@@ -66,11 +66,11 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
             ):
                 used += free_names(inner)
         for name in used:
-            if name and name not in known:
+            if name and name not in names:
                 free[name] = None
-        known.update(node.output)
+        names.update(node.output)
     for output in graph.output:
-        if output.name not in known:
+        if output.name not in names:
             free[output.name] = None
     return list(free)
 
@@ -122,16 +122,16 @@ def attribute_values(node: onnx.NodeProto, outer: Mapping[str, Any]) -> dict[str
     Returns:
         Name -> value; a reference to an attribute that is not given is left out.
     """
-    found = {}
+    values = {}
     for proto in node.attribute:
         if proto.ref_attr_name:
             if proto.ref_attr_name in outer:
-                found[proto.name] = outer[proto.ref_attr_name]
+                values[proto.name] = outer[proto.ref_attr_name]
         else:
             value = attribute_value(proto, outer)
             if value is not None:  # without a type and a value it is as if it were not given
-                found[proto.name] = value
-    return found
+                values[proto.name] = value
+    return values
 
 
 def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:

@@ -68,9 +68,9 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 def _with_length(tensor: TensorProto) -> TensorProto:
     """A tensor in a file, with the length of its data: the file may have more."""
-    made = copy.deepcopy(tensor)
-    made.external_data.add(key="length", value=str(_stored_bytes(tensor)))
-    return made
+    longer = copy.deepcopy(tensor)
+    longer.external_data.add(key="length", value=str(_stored_bytes(tensor)))
+    return longer
 
 
 def _stored_bytes(tensor: TensorProto) -> int:
@@ -97,22 +97,22 @@ def bind(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Val
     names = [i.name for i in model.graph.input]
     needed = [n for n in names if n not in initialized]
     if isinstance(inputs, Mapping):
-        given = dict(inputs)
+        arguments = dict(inputs)
     else:
         order = needed if len(inputs) <= len(needed) else names
         if len(inputs) > len(names):
             _bad_inputs(model, f"{len(inputs)} were given, it has {len(names)}")
-        given = dict(zip(order, inputs, strict=False))
-    for name in given:
+        arguments = dict(zip(order, inputs, strict=False))
+    for name in arguments:
         if name not in names:
             _bad_inputs(model, f"it has no input `{name}`")
     for info in model.graph.input:
-        if info.name in needed and info.name not in given:
+        if info.name in needed and info.name not in arguments:
             if info.type.HasField("optional_type"):
-                given[info.name] = None
+                arguments[info.name] = None
             else:
                 _bad_inputs(model, f"`{info.name}` is missing")
-    return {name: run_value(value) for name, value in given.items()}
+    return {name: run_value(value) for name, value in arguments.items()}
 
 
 def _bad_inputs(model: Any, reason: str) -> None:

@@ -141,8 +141,8 @@ class Debug:
             EagerValueError: the node does not exist, or a value it needs was not kept (OW624).
         """
         start = _find_node(self.model, node)
-        known = {**self.inputs, **self.values, **{k: run_value(v) for k, v in changed.items()}}
-        return _run(self.model, known, start, **self._options)
+        values = {**self.inputs, **self.values, **{k: run_value(v) for k, v in changed.items()}}
+        return _run(self.model, values, start, **self._options)
 
     def _rows(self) -> list[list[str]]:
         rows = []

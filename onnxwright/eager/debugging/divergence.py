@@ -153,7 +153,7 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any], sources: Source
     if callable(target) and (isinstance(target, Script) or not is_source(target)):
         return _run_function(target, inputs)
     proto, load = read_model(target)
-    made: list[Made] = []
+    runs: list[Made] = []
     places: dict[str, tuple[str, str, str]] = {}
     results = [o.name for o in proto.graph.output]
 
@@ -164,7 +164,7 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any], sources: Source
         if record.origin is not None:
             place = f"{record.origin.file}:{record.origin.line}"
         if record.path or record.output not in results:
-            made.append(Made(record.output, place, value, None, record.op, record.source))
+            runs.append(Made(record.output, place, value, None, record.op, record.source))
         else:
             places[record.output] = place, record.op, record.source
 
@@ -173,8 +173,8 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any], sources: Source
     for position, name in enumerate(results):
         if name in run.outputs:
             place, op, source = places.get(name, ("", "Identity", ""))
-            made.append(Made(name, place, run.outputs[name], position, op, source))
-    return made
+            runs.append(Made(name, place, run.outputs[name], position, op, source))
+    return runs
 
 
 def _run_function(
@@ -184,14 +184,14 @@ def _run_function(
         seen = trace(target, keep=True, **inputs)
     else:
         seen = trace(target, *inputs, keep=True)
-    made = []
+    runs = []
     for line in seen:
         value = line.value.value if isinstance(line.value, Tensor) else line.value
         returned = re.fullmatch(r"return(?:\[(\d+)\])?", line.name) if line.depth == 0 else None
         result = int(returned[1] or 0) if returned is not None else None
         text = (source_line(line.file, line.line) or "").strip()
-        made.append(Made(line.name, f"{line.file}:{line.line}", value, result, "", text))
-    return made
+        runs.append(Made(line.name, f"{line.file}:{line.line}", value, result, "", text))
+    return runs
 
 
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:

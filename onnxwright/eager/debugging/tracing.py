@@ -99,8 +99,8 @@ class Trace:
         for entry in reversed(self.lines):
             if entry.name == name:
                 return entry
-        known = ", ".join(dict.fromkeys(entry.name for entry in self.lines))
-        raise KeyError(f"{name!r} is not in the trace; it has {known}")
+        outputs = ", ".join(dict.fromkeys(entry.name for entry in self.lines))
+        raise KeyError(f"{name!r} is not in the trace; it has {outputs}")
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """The lines as dictionaries, for a data frame."""

@@ -179,10 +179,10 @@ class Widened(Prepared):
             x.astype(np.float32) if isinstance(x, np.ndarray) and d is not None else x
             for x, d in zip(inputs, self.elements, strict=True)
         ]
-        found = super().__call__(wide)
+        results = super().__call__(wide)
         return [
             r.astype(d.numpy) if isinstance(r, np.ndarray) and d is not None else r
-            for r, d in zip(found, self.results, strict=True)
+            for r, d in zip(results, self.results, strict=True)
         ]
 
 
@@ -244,8 +244,10 @@ class Interpreted(Prepared):
             body = self.body(inputs)
             assert signature is not None
             assert body is not None
-            given = {n: a.default for n, a in signature.attributes.items() if a.default is not None}
-            return run.function(body, inputs, {**given, **self.attributes})[: self.count]
+            attributes = {
+                n: a.default for n, a in signature.attributes.items() if a.default is not None
+            }
+            return run.function(body, inputs, {**attributes, **self.attributes})[: self.count]
         except EagerError as error:
             if isinstance(error.diagnostic, messages.NoKernel):
                 inner = error.diagnostic

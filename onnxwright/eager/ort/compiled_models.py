@@ -287,40 +287,40 @@ class CompiledModel:
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Value]:
         if len(args) > len(self.input_names):
             self._bad(f"{len(args)} were given, it has {len(self.input_names)}")
-        given = dict(zip(self.input_names, args, strict=False))
+        arguments = dict(zip(self.input_names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self._kinds:
                 self._bad(f"it has no input `{name}`")
-            if name in given:
+            if name in arguments:
                 self._bad(f"`{name}` is given twice")
-            given[name] = value
+            arguments[name] = value
         feed: dict[str, Value] = {}
         for name, kind in zip(self.input_names, self._in_kinds, strict=True):
-            if name not in given:
+            if name not in arguments:
                 if isinstance(kind, OptionalType):
                     feed[name] = None
                     continue
                 self._bad(f"`{name}` is missing")
-            feed[name] = self._value(name, kind, given[name])
+            feed[name] = self._value(name, kind, arguments[name])
         for name in kwargs:
             if name not in feed:  # an initializer that is an input as well: its value is replaced
-                feed[name] = self._value(name, self._kinds[name], given[name])
+                feed[name] = self._value(name, self._kinds[name], arguments[name])
         return feed
 
     def _value(self, name: str, kind: OnnxType | None, value: Any) -> Value:
         if isinstance(value, np.ndarray) and isinstance(kind, TensorType):
-            made: Value = as_array(value)
+            array: Value = as_array(value)
         else:
             foreign_array = foreign.to_array(value)
             if foreign_array is not None:
-                made = foreign_array
+                array = foreign_array
             elif isinstance(kind, TensorType) and not isinstance(value, tensor.Tensor):
-                made = as_array(value, None if _has_dtype(value) else kind.dtype)
+                array = as_array(value, None if _has_dtype(value) else kind.dtype)
             else:
-                made = raw_value(foreign.own_sequence(value))
-        if not fits(type_of_value(made), kind):
-            self._bad(f"`{name}` is {type_of_value(made)}, the model wants {kind}")
-        return made
+                array = raw_value(foreign.own_sequence(value))
+        if not fits(type_of_value(array), kind):
+            self._bad(f"`{name}` is {type_of_value(array)}, the model wants {kind}")
+        return array
 
     def _bad(self, reason: str) -> NoReturn:
         fail(

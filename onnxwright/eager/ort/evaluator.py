@@ -223,9 +223,9 @@ class OrtEvaluator:
         key = self._key(op, inputs, attributes, outputs)
         if key in self._fallen:
             return None
-        known = self.cache.get(key)
-        if known is not None:
-            return known
+        prepared = self.cache.get(key)
+        if prepared is not None:
+            return prepared
         try:
             return self._prepare(key, op, inputs, attributes, outputs)
         except NoKernelError as error:

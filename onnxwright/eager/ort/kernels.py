@@ -65,8 +65,8 @@ def kernels_text(domain: str, name: str, version: int) -> str:
     if types is None:
         versions = sorted({k.version_range[0] for k in _kernels().get((domain, name), ())})
         if versions:
-            known = ", ".join(map(str, versions))
-            return f"it has kernels for the versions {known} of this operator, not for {version}"
+            listed = ", ".join(map(str, versions))
+            return f"it has kernels for the versions {listed} of this operator, not for {version}"
         return "it has no kernel for this operator"
     shown = [f"{v}: {_all_types(t)}" for v, t in sorted(types.items())]
     return "its kernels take " + ("; ".join(shown) if shown else "other types")

@@ -152,8 +152,8 @@ def _failed_node(model: Any, text: str) -> Any | None:
     """The node that a message of the runtime means."""
     if model is None:
         return None
-    found = _RUNNING.search(text)
-    op_type, name = (found[1], found[2]) if found else (None, None)
+    match = _RUNNING.search(text)
+    op_type, name = (match[1], match[2]) if match else (None, None)
     if name is None:
         named = _NODE_NAME.search(text)
         name = named[1] if named else None

@@ -83,8 +83,8 @@ def _function_session(
         nbytes = sessions.SESSION_BYTES + model.ByteSize() * 2
         # NOTE: the key holds ids; what they belong to is kept with the session.
         kept = compiled_models.add(key, Kept((made, proto, evaluator), nbytes))
-    found: CompiledModel | None = kept.model[0]
-    return found
+    session: CompiledModel | None = kept.model[0]
+    return session
 
 
 def _function_model(

@@ -113,10 +113,10 @@ def with_defaults(node: onnx.NodeProto, signature: registry.OpSignature) -> Any:
 
     full = onnx.NodeProto()
     full.CopyFrom(node)
-    given = {a.name for a in full.attribute}
+    names = {a.name for a in full.attribute}
     for name, param in signature.attributes.items():
         default = signature.schema.attributes[name].default_value
-        if name not in given and default.type and param.default is not None:
+        if name not in names and default.type and param.default is not None:
             full.attribute.append(default)
     return full
 
@@ -180,11 +180,11 @@ def _widened_only(older: registry.OpSignature, newer: registry.OpSignature) -> b
     if names(older.outputs) != names(newer.outputs[: len(older.outputs)]):
         return False
     for name, param in newer.attributes.items():
-        known = older.attributes.get(name)
-        if known is None:
+        attribute = older.attributes.get(name)
+        if attribute is None:
             if param.required:
                 return False
-        elif (known.kind, known.required, known.default) != (
+        elif (attribute.kind, attribute.required, attribute.default) != (
             param.kind,
             param.required,
             param.default,

@@ -77,8 +77,8 @@ def failed_guard(text: str) -> str | None:
     Returns:
         Which input of which operator, None where it is about something else.
     """
-    found = _NAME.search(text)
-    return None if found is None else found[1]
+    match = _NAME.search(text)
+    return None if match is None else match[1]
 
 
 def _least(node: onnx.NodeProto) -> list[tuple[int, int]]:
@@ -116,19 +116,19 @@ def _unknown(
 
 def _ranks(graph: onnx.GraphProto, around: Ranks, typed: onnx.GraphProto | None) -> Ranks:
     """The ranks of the values that a graph reads and makes, None where they are not known."""
-    found = dict(around)
-    found.update((name, None) for node in graph.node for name in node.output)
-    found.update((info.name, None) for info in graph.input)
+    ranks = dict(around)
+    ranks.update((name, None) for node in graph.node for name in node.output)
+    ranks.update((info.name, None) for info in graph.input)
     infos: Iterable[onnx.ValueInfoProto] = () if around else graph.input
     if typed is not None:
         infos = (*typed.input, *typed.value_info, *typed.output)
     for info in infos:
         tensor = info.type.tensor_type
         if info.type.HasField("tensor_type") and tensor.HasField("shape"):
-            found[info.name] = len(tensor.shape.dim)
-    found.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
-    found.update((t.values.name, len(t.dims)) for t in graph.sparse_initializer)
-    return found
+            ranks[info.name] = len(tensor.shape.dim)
+    ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
+    ranks.update((t.values.name, len(t.dims)) for t in graph.sparse_initializer)
+    return ranks
 
 
 def _subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
@@ -212,17 +212,17 @@ def _guards(
 ) -> list[onnx.NodeProto]:
     """Nodes that give an input of a node unchanged, and fail where it has too few axes."""
     place, shape, length, more, same, value = (names.new() for _ in range(6))
-    given = node.input[n]
+    source = node.input[n]
     node.input[n] = value
     make = helper.make_node
     return [
         make("Constant", [], [place], value=helper.make_tensor("", 7, [1], [rank - 1])),
-        make("Shape", [given], [shape]),
+        make("Shape", [source], [shape]),
         make("Gather", [shape, place], [length], name=text),
         # The shape again, so that nothing may run before the length is read.
         make("Add", [shape, length], [more]),
         make("Sub", [more, length], [same]),
-        make("Reshape", [given, same], [value]),
+        make("Reshape", [source, same], [value]),
     ]
 
 

@@ -32,14 +32,14 @@ def entries_of(tensor: onnx.TensorProto, where: str) -> dict[str, str]:
     Raises:
         Damage: one is not text, or occurs twice.
     """
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for entry in tensor.external_data:
         if not is_text(entry.key, entry.value):
             raise Damage("external", where, "an entry of `external_data` is not UTF-8 text")
-        if entry.key in found:
+        if entry.key in entries:
             raise Damage("external", where, f"`external_data` has two entries {quoted(entry.key)}")
-        found[entry.key] = entry.value
-    return found
+        entries[entry.key] = entry.value
+    return entries
 
 
 def check_location(location: str, where: str) -> None:

@@ -95,8 +95,8 @@ def expanded_calls(model: onnx.ModelProto) -> int:
     Returns:
         The number.
     """
-    known = {(f.domain, f.name, f.overload): f for f in model.functions}
-    calls = {key: [k for k in called(f.node) if k in known] for key, f in known.items()}
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    calls = {key: [k for k in called(f.node) if k in functions] for key, f in functions.items()}
     count: dict[Key, int] = {}
     for key in TopologicalSorter({k: set(v) for k, v in calls.items()}).static_order():
         count[key] = 1 + sum(count[k] for k in calls[key])
@@ -112,9 +112,9 @@ def check_steps(model: onnx.ModelProto) -> None:
     Raises:
         Damage: they do.
     """
-    known = {(f.domain, f.name, f.overload): f for f in model.functions}
-    calls = {key: list(called(f.node)) for key, f in known.items()}
-    order = TopologicalSorter({k: {c for c in v if c in known} for k, v in calls.items()})
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    calls = {key: list(called(f.node)) for key, f in functions.items()}
+    order = TopologicalSorter({k: {c for c in v if c in functions} for k, v in calls.items()})
     size: dict[Key, int] = {}
     for key in order.static_order():
         size[key] = len(calls[key]) + sum(size.get(k, 0) for k in calls[key])

@@ -178,9 +178,9 @@ class _Checker:
             if name in made:
                 what = f"the value {quoted(name)} is an initializer and the output of a node"
                 raise Damage("structure", where, what)
-        known = None if outside is None else outside | set(held)
+        names = None if outside is None else outside | set(held)
         outputs = [o.name for o in graph.output]
-        self._body([i.name for i in graph.input], graph.node, outputs, where, known, depth)
+        self._body([i.name for i in graph.input], graph.node, outputs, where, names, depth)
 
     def _body(
         self,
@@ -235,12 +235,12 @@ class _Checker:
         if not attr.name:
             raise Damage("structure", place, "it has no name")
         held = [f.name for f, _ in attr.ListFields() if f.name in _VALUES]
-        wanted = _HELD.get(attr.type)
+        field = _HELD.get(attr.type)
         if attr.ref_attr_name:
             if held:
                 raise Damage("structure", place, "it refers to a parameter and has a value, too")
             return
-        if len(held) > 1 or (wanted is not None and held and held != [wanted]):
+        if len(held) > 1 or (field is not None and held and held != [field]):
             name = _A.AttributeType.Name(attr.type)
             what = f"its type is {name}, and it holds {', '.join(held)}"
             raise Damage("structure", place, what)
@@ -291,8 +291,8 @@ def _check_bodies(node: onnx.NodeProto, where: str) -> None:
     if node.domain not in ("", "ai.onnx"):
         return
     for name in _BODIES.get(node.op_type, ()):
-        given = next((a for a in node.attribute if a.name == name), None)
-        if given is None or not (given.HasField("g") or given.ref_attr_name):
+        attribute = next((a for a in node.attribute if a.name == name), None)
+        if attribute is None or not (attribute.HasField("g") or attribute.ref_attr_name):
             raise Damage("structure", where, f"it has no graph {quoted(name)}")
 
 

@@ -64,8 +64,8 @@ def _promises(domain: str, op_type: str, version: int) -> _Promises | None:
     """The promises of a schema; None for an operator that onnx does not know."""
     if not is_known_domain(domain) or version > newest(domain):
         return None
-    known = signature(domain, op_type, version)
-    return None if known is None else _promises_of(known)
+    schema = signature(domain, op_type, version)
+    return None if schema is None else _promises_of(schema)
 
 
 def _promises_of(known: OpSignature) -> _Promises:
@@ -301,7 +301,7 @@ def _check_attributes(
     for attr in node.attribute:
         name, kind, refers = attr.name, attr.type, attr.ref_attr_name
         held.add(name)
-        wanted = kinds.get(name)
+        expected = kinds.get(name)
         what = None
         if kind == _UNDEFINED:
             what = "it has no type"
@@ -312,11 +312,11 @@ def _check_attributes(
             what = None if attr.HasField(_SINGLE[kind]) else "it has no value"
             if kind == _A.GRAPH and what is None:
                 _check_outputs(attr.g)
-        elif kind == _INT and name in ELEMENT_TYPES and wanted is not None and not node.domain:
+        elif kind == _INT and name in ELEMENT_TYPES and expected is not None and not node.domain:
             if attr.i not in _ELEMENTS and not attr.i == ELEMENT_TYPES[name] == 0:
                 what = f"{attr.i} is not an element type"
-        if what is None and wanted is not None and wanted != kind:
-            found, takes = (_A.AttributeType.Name(k) for k in (kind, wanted))
+        if what is None and expected is not None and expected != kind:
+            found, takes = (_A.AttributeType.Name(k) for k in (kind, expected))
             what = f"its type is {found}, the operator takes {takes}"
         if what is not None:
             raise Damage("structure", f"attribute {quoted(name)}", what)

@@ -121,20 +121,20 @@ def _stable(reads: Sequence[set[int]]) -> list[int]:
 
 def _made(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
     """Each output's node."""
-    made: dict[str, int] = {}
+    places: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in node.output:
             if name:
-                made.setdefault(name, number)
-    return made
+                places.setdefault(name, number)
+    return places
 
 
 def _read(node: onnx.NodeProto, made: dict[str, int]) -> set[int]:
     """The nodes whose outputs a node reads, itself or in its subgraphs."""
-    found = {made[name] for name in node.input if name in made}
+    places = {made[name] for name in node.input if name in made}
     for graph in _graphs(node):
-        found |= {made[name] for name in _free(graph) if name in made}
-    return found
+        places |= {made[name] for name in _free(graph) if name in made}
+    return places
 
 
 def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

@@ -66,8 +66,8 @@ def _absent_inputs(
         for caller, key, node in calls:
             outer = found[caller] if caller is not None else ()
             declared = functions[key].input
-            given = [*node.input, *[""] * len(declared)]
-            missing = {n for n, v in zip(declared, given, strict=False) if not v or v in outer}
+            names = [*node.input, *[""] * len(declared)]
+            missing = {n for n, v in zip(declared, names, strict=False) if not v or v in outer}
             changed |= not missing <= found[key]
             found[key] |= missing
     return found

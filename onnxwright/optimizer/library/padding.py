@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.operators.pads import sides_of_pad, with_pads
 from onnxwright.optimizer.building import modern, runs
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number, numbers
@@ -36,36 +37,17 @@ def _conv(rng: Any) -> Draw:
 
 def _sides(x: Any, pads: Any, axes: Any, mode: Any) -> list[int] | None:
     """How much a Pad adds before each axis and after each; None where that is not known."""
-    given, rank = numbers(pads), x.rank
+    given, places = numbers(pads), None if axes is None else numbers(axes)
     mode = mode.decode() if isinstance(mode, bytes) else mode
-    if given is None or rank is None or min(given, default=0) < 0 or mode != "constant":
+    if given is None or x.rank is None or mode != "constant" or (axes is None) != (places is None):
         return None
-    places = list(range(rank)) if axes is None else numbers(axes)
-    if places is None or len(given) != 2 * len(places):
-        return None
-    sides = [0] * (2 * rank)
-    for n, axis in enumerate(places):
-        sides[axis % rank] += given[n]
-        sides[rank + axis % rank] += given[len(places) + n]
-    return sides
+    return sides_of_pad(given, places, x.rank)
 
 
-def _spatial(x: Any, sides: list[int] | None, attrs: Any) -> list[int] | None:
-    """The pads of a window operator after a Pad, None where it cannot have them."""
-    if sides is None or attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        return None
-    rank = x.rank
-    if any(sides[:2]) or any(sides[rank : rank + 2]):
-        return None
-    added = [*sides[2:rank], *sides[rank + 2 :]]
-    before = attrs.get("pads") or [0] * len(added)
-    if len(before) != len(added):
-        return None
-    return [a + int(b) for a, b in zip(before, added, strict=True)]
-
-
-def _with(attrs: Any, pads: list[int], **more: Any) -> dict[str, Any]:
-    return {**{k: v for k, v in attrs.items() if k != "auto_pad"}, "pads": pads, **more}
+def _padding_itself(x: Any, pads: Any, axes: Any, mode: Any, attrs: Any) -> dict[str, Any] | None:
+    """The attributes of a window operator after a Pad, None where it cannot take the Pad in."""
+    sides = _sides(x, pads, axes, mode)
+    return None if sides is None else with_pads(attrs, sides)
 
 
 @rule(since=2, cases=_conv)
@@ -83,16 +65,16 @@ def _(
 ) -> Any:
     if value is not None and number(value) != 0:
         return None
-    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
-    return None if made is None else op.Conv(x, w, b, **_with(attrs, made))
+    changed = _padding_itself(x, pads, axes, mode, attrs)
+    return None if changed is None else op.Conv(x, w, b, **changed)
 
 
-def _fits_pool(pads: list[int] | None, attrs: Any) -> bool:
-    """Whether each window of a pool that pads so has an element of the image."""
-    if pads is None or attrs.get("ceil_mode") or any(d != 1 for d in attrs.get("dilations", ())):
+def _fits_pool(attrs: Any) -> bool:
+    """Whether each window of a pool with these attributes has an element of the image."""
+    if attrs.get("ceil_mode") or any(d != 1 for d in attrs.get("dilations", ())):
         return False
     kernel = [int(k) for k in attrs["kernel_shape"]] * 2
-    return all(p < k for p, k in zip(pads, kernel, strict=True))
+    return all(p < k for p, k in zip(attrs["pads"], kernel, strict=True))
 
 
 @rule(since=7, level="rounding", cases=_padded)
@@ -111,10 +93,10 @@ def _(op: Op, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -
     # Padding of its own that is not counted would be counted, too.
     if any(attrs.get("pads") or ()) and not attrs.get("count_include_pad"):
         return None
-    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
-    if made is None or not _fits_pool(made, attrs):
+    changed = _padding_itself(x, pads, axes, mode, attrs)
+    if changed is None or not _fits_pool(changed):
         return None
-    return op.AveragePool(x, **_with(attrs, made, count_include_pad=1))
+    return op.AveragePool(x, **{**changed, "count_include_pad": 1})
 
 
 @rule(since=2, cases=_padded)
@@ -130,10 +112,10 @@ def pad_into_max_pool(
 def _(op: Op, x: Value, pads: Value, least: Value, mode: Value, attrs: Any, axes: Any) -> Any:
     if number(least) != -np.inf:
         return None
-    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
-    if made is None or not _fits_pool(made, attrs):
+    changed = _padding_itself(x, pads, axes, mode, attrs)
+    if changed is None or not _fits_pool(changed):
         return None
-    return op.MaxPool(x, **_with(attrs, made))
+    return op.MaxPool(x, **changed)
 
 
 @rule(since=2, cases=_padded)
@@ -149,10 +131,10 @@ def pad_of_relu_into_max_pool(
 def _(op: Op, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
     if (value is not None and number(value) != 0) or not runs(op, "MaxPool", x.dtype):
         return None
-    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
-    if made is None or not _fits_pool(made, attrs):
+    changed = _padding_itself(x, pads, axes, mode, attrs)
+    if changed is None or not _fits_pool(changed):
         return None
-    return op.MaxPool(op.Relu(x), **_with(attrs, made))
+    return op.MaxPool(op.Relu(x), **changed)
 
 
 @rule(since=2, cases=_padded)

@@ -44,12 +44,12 @@ def operands(b: Backend[V], name: str, items: Sequence[object]) -> list[V]:
     if like is None:
         dtype = np.result_type(*[_default(b, i) for i in items])
         return [cast(b, as_value(b, i), DType.from_numpy(dtype)) for i in items]
-    made = [like if i is strong[0] else as_value(b, i, like=like) for i in items]
-    dtypes = {d.name: d for d in (dtype_of(b, v) for v in made) if d is not None}
+    values = [like if i is strong[0] else as_value(b, i, like=like) for i in items]
+    dtypes = {d.name: d for d in (dtype_of(b, v) for v in values) if d is not None}
     if len(dtypes) > 1:
         left, right = list(dtypes)[:2]
         fail(types.MixedTypes(operation=name, left=left, right=right, span=b.here()))
-    return made
+    return values
 
 
 def _default(b: Backend[V], x: object) -> np.dtype[Any]:
@@ -96,10 +96,10 @@ def axis_numbers(b: Backend[V], function: str, rank: int | None, axis: object) -
         ScriptTypeError: they are not integers, or appear twice (OW867).
         ScriptValueError: the axis is out of range (OW866).
     """
-    found = static(b, f"`axis` of `{function}`", axis)
-    if found is None:
+    numbers = static(b, f"`axis` of `{function}`", axis)
+    if numbers is None:
         return None
-    many = list(found) if isinstance(found, (list, tuple)) else [found]
+    many = list(numbers) if isinstance(numbers, (list, tuple)) else [numbers]
     axes: list[int] = []
     for one in many:
         if isinstance(one, bool) or not isinstance(one, int):
@@ -202,9 +202,9 @@ def _dimension(b: Backend[V], function: str, size: Any, of: V | None) -> int | V
     if isinstance(size, Promotable):
         return as_value(b, size, dtype=DType.INT64)
     if is_value(size):
-        known = b.constant_value(size)
+        size_array = b.constant_value(size)
         value: V = size
-        return int(known.item()) if known is not None and known.size == 1 else value
+        return int(size_array.item()) if size_array is not None and size_array.size == 1 else value
     if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
         return int(size)
     named = None if of is None else shape_of(b, of)

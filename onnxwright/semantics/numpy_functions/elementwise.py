@@ -46,8 +46,8 @@ def _by_formula(ufunc: np.ufunc, formula: Callable[[Backend[Any], Any], Any]) ->
 
     def apply(b: Backend[V], x: object) -> V:
         value = _in_dtype_of(b, ufunc, operand(b, x))
-        made: V = formula(b, value)
-        return made
+        value_of_formula: V = formula(b, value)
+        return value_of_formula
 
     apply.__doc__ = "A formula of a few operators, in the types numpy computes in."
     return apply
@@ -187,10 +187,10 @@ def _skipping_nan(both: Callable[..., V]) -> Callable[..., V]:
 
     def apply(b: Backend[V], x: object, y: object) -> V:
         left, right = operands(b, "np.fmax", (x, y))
-        found = both(b, left, right)
+        both_sides = both(b, left, right)
         if (dtype := dtype_of(b, left)) is not None and not dtype.is_float:
-            return found
-        rest = emit1(b, "Where", (emit1(b, "IsNaN", (right,)), left, found))
+            return both_sides
+        rest = emit1(b, "Where", (emit1(b, "IsNaN", (right,)), left, both_sides))
         return emit1(b, "Where", (emit1(b, "IsNaN", (left,)), right, rest))
 
     apply.__doc__ = "As `maximum` and `minimum`, a number before NaN."

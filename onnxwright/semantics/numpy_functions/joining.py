@@ -53,11 +53,11 @@ def concatenate(b: Backend[V], xs: object, axis: object = 0) -> V:
     if static(b, "`axis` of `concatenate`", axis) is None:
         return concat(b, [flat(b, v) for v in values], 0)
     ranks = [rank_of(b, v) for v in values]
-    known = {r for r in ranks if r is not None}
-    if 0 in known or len(known) > 1:
+    known_ranks = {r for r in ranks if r is not None}
+    if 0 in known_ranks or len(known_ranks) > 1:
         refuse(b, "concatenate", "the numbers of axes differ, or are zero",
                "use `np.stack`, or give the tensors equally many axes")  # fmt: skip
-    at = one_axis(b, "concatenate", known.pop() if known else None, axis)
+    at = one_axis(b, "concatenate", known_ranks.pop() if known_ranks else None, axis)
     return concat(b, values, at)
 
 
@@ -117,8 +117,10 @@ def _split(b: Backend[V], function: str, x: object, parts: object, axis: object)
     elif function == "array_split" or b.opset.version < 18:
         refuse(b, function, f"the size of axis {at} is not known", "give the places to cut at")
     else:
-        made = b.emit(b.opset["Split"], (value,), {"axis": at, "num_outputs": wanted}, wanted)
-        return list(made)
+        parts_of_value = b.emit(
+            b.opset["Split"], (value,), {"axis": at, "num_outputs": wanted}, wanted
+        )
+        return list(parts_of_value)
     if b.opset.version < 13:
         given = {"axis": at, "split": lengths}
         return list(b.emit(b.opset["Split"], (value,), given, wanted))

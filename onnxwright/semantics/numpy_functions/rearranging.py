@@ -34,13 +34,13 @@ def reshape(b: Backend[V], x: object, *shape: object, order: object = "C") -> V:
     row_order(b, "reshape", order)
     if not shape:
         refuse(b, "reshape", "there is no shape", "give sizes, or a tuple of them")
-    wanted = shape[0] if len(shape) == 1 else shape
-    sizes = shape_vector(b, "reshape", wanted, value)
-    known = b.constant_value(sizes)
-    some = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
+    new_shape = shape[0] if len(shape) == 1 else shape
+    sizes = shape_vector(b, "reshape", new_shape, value)
+    size_array = b.constant_value(sizes)
+    some = list(new_shape) if isinstance(new_shape, (list, tuple)) else [new_shape]
     follows = any(isinstance(s, int) and s == -1 for s in some)
     # 0 is a size in numpy; ONNX takes it as "the same size" unless `allowzero` says otherwise.
-    if (known is None and not follows) or (known is not None and 0 in known):
+    if (size_array is None and not follows) or (size_array is not None and 0 in size_array):
         return emit1(b, "Reshape", (value, sizes), allowzero=1)
     return emit1(b, "Reshape", (value, sizes))
 
@@ -60,14 +60,22 @@ def flatten(b: Backend[V], x: object, order: object = "C") -> V:
 def transpose(b: Backend[V], x: object, *axes: object) -> V:
     """The axes in another order; reversed where none is given."""
     value = operand(b, x)
-    given: object = axes[0] if len(axes) == 1 else axes or None
-    found = axis_numbers(b, "transpose", rank_of(b, value), given)
-    if found is None:
+    perm: object = axes[0] if len(axes) == 1 else axes or None
+    axes_of_perm = axis_numbers(b, "transpose", rank_of(b, value), perm)
+    if axes_of_perm is None:
         return value if rank_of(b, value) in (0, 1) else emit1(b, "Transpose", (value,))
-    rank = known_rank(b, "transpose", value) if any(a < 0 for a in found) else len(found)
-    if sorted(found) != list(range(rank)) or rank_of(b, value) not in (None, rank):
-        refuse(b, "transpose", f"{tuple(found)} does not name each axis", "name each axis once")
-    return value if found == list(range(rank)) else emit1(b, "Transpose", (value,), perm=found)
+    rank = (
+        known_rank(b, "transpose", value) if any(a < 0 for a in axes_of_perm) else len(axes_of_perm)
+    )
+    if sorted(axes_of_perm) != list(range(rank)) or rank_of(b, value) not in (None, rank):
+        refuse(
+            b, "transpose", f"{tuple(axes_of_perm)} does not name each axis", "name each axis once"
+        )
+    return (
+        value
+        if axes_of_perm == list(range(rank))
+        else emit1(b, "Transpose", (value,), perm=axes_of_perm)
+    )
 
 
 def swapaxes(b: Backend[V], x: object, axis1: object, axis2: object) -> V:
@@ -128,14 +136,16 @@ def broadcast_to(b: Backend[V], x: object, shape: object) -> V:
     """Repeated to a shape."""
     value = operand(b, x)
     wanted = shape_vector(b, "broadcast_to", shape, value)
-    known = b.constant_value(wanted)
+    shape_array = b.constant_value(wanted)
     have = shape_of(b, value)
-    if known is not None and have is not None:
-        pairs = list(zip(reversed(have), reversed(known.tolist()), strict=False))
+    if shape_array is not None and have is not None:
+        pairs = list(zip(reversed(have), reversed(shape_array.tolist()), strict=False))
         bad = any(isinstance(d, int) and d not in (1, size) for d, size in pairs)
-        if bad or len(have) > known.size:
+        if bad or len(have) > shape_array.size:
             advice = "sizes are equal, or one where they are repeated"
-            refuse(b, "broadcast_to", f"{list(have)} does not become {known.tolist()}", advice)
+            refuse(
+                b, "broadcast_to", f"{list(have)} does not become {shape_array.tolist()}", advice
+            )
     return emit1(b, "Expand", (value, wanted))
 
 

@@ -44,8 +44,8 @@ def reduce(b: Backend[V], op: str, x: V, axes: list[int] | None, keepdims: objec
     dtype = dtype_of(b, x)
     if dtype is not None and dtype.is_integer and dtype not in _KERNELS:
         # Runtimes have kernels for the common types.  Sums and products wrap around alike.
-        made = reduce(b, op, cast(b, x, DType.INT64), axes, keepdims)
-        return cast(b, made, dtype)
+        total = reduce(b, op, cast(b, x, DType.INT64), axes, keepdims)
+        return cast(b, total, dtype)
     if b.opset.version < (13 if op == "ReduceSum" else 18):
         given: dict[str, Any] = {} if axes is None else {"axes": axes}
         return emit1(b, op, (x,), **given, **keep)
@@ -113,15 +113,15 @@ def _count(b: Backend[V], x: V, axes: list[int] | None) -> V:
             total = int(np.prod([d for d in shape if isinstance(d, int)], dtype=np.int64))
             return b.constant(np.array(total, dtype.numpy))
         return cast(b, emit1(b, "Size", (x,)), dtype)
-    found: int | V = 1
+    count: int | V = 1
     for axis in axes:
         size = size_of(b, x, axis)
-        if isinstance(found, int) and isinstance(size, int):
-            found *= size
+        if isinstance(count, int) and isinstance(size, int):
+            count *= size
         else:
-            sides = [int_constant(b, s) if isinstance(s, int) else s for s in (found, size)]
-            found = emit1(b, "Mul", sides)
-    value = int_constant(b, found) if isinstance(found, int) else found
+            sides = [int_constant(b, s) if isinstance(s, int) else s for s in (count, size)]
+            count = emit1(b, "Mul", sides)
+    value = int_constant(b, count) if isinstance(count, int) else count
     return cast(b, value, dtype)
 
 
@@ -150,14 +150,14 @@ def _extreme(function: str, op: str) -> Callable[..., V]:
         _not_empty(b, function, value, axes)
         dtype = dtype_of(b, value)
         if dtype is DType.BOOL:
-            made = reduce(b, op, cast(b, value, DType.INT32), axes, keepdims)
-            return cast(b, made, DType.BOOL)
-        found = reduce(b, op, value, axes, keepdims)
+            narrow = reduce(b, op, cast(b, value, DType.INT32), axes, keepdims)
+            return cast(b, narrow, DType.BOOL)
+        extremum = reduce(b, op, value, axes, keepdims)
         if axes == [] or (dtype is not None and not dtype.is_float):
-            return found
+            return extremum
         # The runtimes skip NaN, which numpy finds.
         missing = any_(b, emit1(b, "IsNaN", (value,)), axis, keepdims=keepdims)
-        return emit1(b, "Where", (missing, number(b, value, float("nan")), found))
+        return emit1(b, "Where", (missing, number(b, value, float("nan")), extremum))
 
     apply.__doc__ = f"ONNX {op}; NaN where there is one."
     return apply
@@ -178,12 +178,12 @@ def _position(function: str, op: str) -> Callable[..., V]:
         if axis is None:
             _not_empty(b, function, value, None)
             rank = rank_of(b, value)
-            found = _first(b, op, flat(b, value), 0, keep=False)
+            position = _first(b, op, flat(b, value), 0, keep=False)
             if not keep:
-                return found
+                return position
             if rank is None:
                 refuse(b, function, "the rank is not known", "give `axis=`")
-            return emit1(b, "Reshape", (found, int_constant(b, [1] * rank)))
+            return emit1(b, "Reshape", (position, int_constant(b, [1] * rank)))
         at = one_axis(b, function, rank_of(b, value), axis)
         _not_empty(b, function, value, [at])
         return _first(b, op, value, at, keep=keep)
@@ -199,14 +199,14 @@ def _lacks_kernel(b: Backend[V], x: V) -> bool:
 
 def _first(b: Backend[V], op: str, x: V, axis: int, *, keep: bool) -> V:
     """The first place of the largest or smallest; of the first NaN where there is one."""
-    found = emit1(b, op, (x,), axis=axis, keepdims=int(keep))
+    position = emit1(b, op, (x,), axis=axis, keepdims=int(keep))
     dtype = dtype_of(b, x)
     if dtype is not None and not dtype.is_float:
-        return found
+        return position
     missing = cast(b, emit1(b, "IsNaN", (x,)), DType.INT32)
     first = emit1(b, "ArgMax", (missing,), axis=axis, keepdims=int(keep))
     some = cast(b, reduce(b, "ReduceMax", missing, [axis], keep), DType.BOOL)
-    return emit1(b, "Where", (some, first, found))
+    return emit1(b, "Where", (some, first, position))
 
 
 argmax = _position("argmax", "ArgMax")
@@ -219,8 +219,8 @@ argmin = _position("argmin", "ArgMin")
 def any_(b: Backend[V], x: object, axis: object = None, *, keepdims: object = False) -> V:
     """Whether one element is true; of nothing, none is."""
     flags = cast(b, truth(b, operand(b, x)), DType.INT32)
-    made = reduce(b, "ReduceSum", flags, _axes(b, "any", flags, axis), keepdims)
-    return cast(b, made, DType.BOOL)
+    count_of_true = reduce(b, "ReduceSum", flags, _axes(b, "any", flags, axis), keepdims)
+    return cast(b, count_of_true, DType.BOOL)
 
 
 def all_(b: Backend[V], x: object, axis: object = None, *, keepdims: object = False) -> V:

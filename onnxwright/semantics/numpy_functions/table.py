@@ -140,10 +140,10 @@ ENTRIES: tuple[Entry, ...] = (
 
 
 def _in_numpy(path: str) -> Any:
-    found: Any = np
+    function: Any = np
     for part in path.split("."):
-        found = getattr(found, part, None)
-    return found
+        function = getattr(function, part, None)
+    return function
 
 
 METHODS: dict[str, Entry] = {e.name: e for e in ENTRIES if e.is_method}
@@ -244,25 +244,25 @@ def no_function(b: Backend[Any], function: Any) -> NoReturn:
 
 
 def _near(name: str) -> str:
-    known = [f for e in ENTRIES for f in e.functions]
-    found = difflib.get_close_matches(name, known, 1, 0.75)
-    return f"`np.{found[0]}` is there; " if found else ""
+    function_names = [f for e in ENTRIES for f in e.functions]
+    near = difflib.get_close_matches(name, function_names, 1, 0.75)
+    return f"`np.{near[0]}` is there; " if near else ""
 
 
 def _call(b: Backend[Any], entry: Entry, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    given = dict(kwargs)
+    arguments = dict(kwargs)
     signature = _signature(entry.meaning)
-    known = signature.parameters
+    parameters = signature.parameters
     for name, values in _IGNORED.items():
-        if name in given and name not in known and _is_one_of(given[name], values):
-            del given[name]
+        if name in arguments and name not in parameters and _is_one_of(arguments[name], values):
+            del arguments[name]
     try:
-        signature.bind(b, *args, **given)
+        signature.bind(b, *args, **arguments)
     except TypeError as error:
         reason = str(error)
         advice = f"these are there: {', '.join(_parameters(entry))}"
         refuse(b, entry.name.removeprefix("np."), reason, advice)
-    made = entry.meaning(b, *args, **given)
+    made = entry.meaning(b, *args, **arguments)
     if entry.is_view:
         return made
     return fresh(b, made) if any(made is a for a in args) else made

@@ -19,15 +19,15 @@ _REDUCE = tuple(name for name in REDUCTIONS if name != "ReduceSum")
 def axes_become_an_input(op: Ops, call: Call) -> Any:
     """`axes` is an input.  Source: ONNX Squeeze, Unsqueeze, ReduceSum 13; Reduce* 18."""
     axes = call.attr("axes")
-    given = call.int64(op, list(axes)) if axes else None
-    return call.same(op, [call.input(0), given], call.without("axes"))
+    axes_input = call.int64(op, list(axes)) if axes else None
+    return call.same(op, [call.input(0), axes_input], call.without("axes"))
 
 
 @up(10, "Slice")
 def slice_limits_become_inputs(op: Ops, call: Call) -> Any:
     """`starts`, `ends` and `axes` are inputs.  Source: ONNX Slice 10."""
-    given = [call.attr(n) for n in ("starts", "ends", "axes")]
-    inputs = [None if v is None else call.int64(op, list(v)) for v in given]
+    limits = [call.attr(n) for n in ("starts", "ends", "axes")]
+    inputs = [None if v is None else call.int64(op, list(v)) for v in limits]
     return call.same(op, [call.input(0), *inputs], {})
 
 
@@ -35,8 +35,8 @@ def slice_limits_become_inputs(op: Ops, call: Call) -> Any:
 def split_becomes_an_input(op: Ops, call: Call) -> Any:
     """`split` is an input.  Source: ONNX Split 13."""
     sizes = call.attr("split")
-    given = call.int64(op, list(sizes)) if sizes else None
-    return call.same(op, [call.input(0), given], call.without("split"))
+    sizes_input = call.int64(op, list(sizes)) if sizes else None
+    return call.same(op, [call.input(0), sizes_input], call.without("split"))
 
 
 @up(18, "Split")
@@ -95,8 +95,8 @@ def softmax_of_one_axis(op: Ops, call: Call) -> Any:
     if axis == -1 or (rank is not None and axis == rank - 1):
         return call.same(op, None, {"axis": -1})
     flat = op.Flatten(x, axis=axis)
-    made = call.same(op, [flat], {"axis": -1})
-    return op.Reshape(made[0], op.Shape(x))
+    softmax = call.same(op, [flat], {"axis": -1})
+    return op.Reshape(softmax[0], op.Shape(x))
 
 
 @up(20, "DFT")
@@ -124,8 +124,8 @@ def scan_without_batches(op: Ops, call: Call) -> Any:
     backend = op.backend
 
     def each(*values: Any) -> Any:
-        made = backend.emit(op.opset["Scan"], list(values), attributes, count)
-        return tuple(made)
+        results = backend.emit(op.opset["Scan"], list(values), attributes, count)
+        return tuple(results)
 
     return backend.emit(
         op.opset["Scan"], inputs, {"body": each, "num_scan_inputs": len(inputs)}, count

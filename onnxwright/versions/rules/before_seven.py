@@ -110,8 +110,10 @@ def normalization_is_of_inference(op: Ops, call: Call) -> Any:
         raise Refused(_TRAINS, _ADVICE)
     if any(call.used[1:]):
         raise Refused("outputs of training are read, but it is of inference")
-    made = op.backend.emit(op.opset["BatchNormalization"], call.inputs, call.without("is_test"), 1)
-    return [made[0]]
+    results = op.backend.emit(
+        op.opset["BatchNormalization"], call.inputs, call.without("is_test"), 1
+    )
+    return [results[0]]
 
 
 @up(7, "Dropout")
@@ -124,8 +126,8 @@ def dropout_is_of_inference(op: Ops, call: Call) -> Any:
         raise Refused(_TRAINS.replace("below 14", "below 12"), _ADVICE)
     if any(call.used[1:]):
         raise Refused("its mask is read, which has no meaning in inference")
-    made = op.backend.emit(op.opset["Dropout"], call.inputs, call.without("is_test"), 1)
-    return [made[0]]
+    results = op.backend.emit(op.opset["Dropout"], call.inputs, call.without("is_test"), 1)
+    return [results[0]]
 
 
 @up(7, "LSTM", "RNN", "GRU")

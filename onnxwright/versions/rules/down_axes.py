@@ -96,14 +96,14 @@ def split_counts_itself(op: Ops, call: Call) -> Any:
     if isinstance(size, int):
         part = -(-size // count)
         sizes = [part] * (count - 1) + [size - part * (count - 1)]
-        given = call.int64(op, sizes)
+        sizes_input = call.int64(op, sizes)
     else:
         length = op.Gather(op.Shape(call.input(0)), call.int64(op, [axis]))
         number = call.int64(op, [count])
         part = op.Div(op.Sub(op.Add(length, number), call.int64(op, [1])), number)
         rest = op.Sub(length, op.Mul(part, call.int64(op, [count - 1])))
-        given = op.Concat(*([part] * (count - 1)), rest, axis=0)
-    return call.same(op, [call.input(0), given], call.without("num_outputs"))
+        sizes_input = op.Concat(*([part] * (count - 1)), rest, axis=0)
+    return call.same(op, [call.input(0), sizes_input], call.without("num_outputs"))
 
 
 @down(13, "Split")
@@ -111,9 +111,9 @@ def split_becomes_an_attribute(op: Ops, call: Call) -> Any:
     """`split` is an attribute.  Source: ONNX Split 11."""
     if not call.has(1):
         return KEEP
-    known = call.constants(1)
-    if known is not None:
-        sizes = [int(v) for v in known]
+    split_array = call.constants(1)
+    if split_array is not None:
+        sizes = [int(v) for v in split_array]
         return call.same(op, [call.input(0)], call.without(split=sizes))
     axis, start, parts = call.int64(op, [call.attr("axis", 0)]), call.int64(op, [0]), []
     for n in range(call.count):
@@ -130,12 +130,12 @@ def top_k_of_the_largest(op: Ops, call: Call) -> Any:
     if attributes.get("axis", -1) < -1:
         attributes["axis"] += call.rank(0)
     if call.attr("largest", 1) == 0:
-        made = call.same(op, [op.Neg(x), call.input(1)], attributes)
-        values = op.Neg(made[0])
+        results = call.same(op, [op.Neg(x), call.input(1)], attributes)
+        values = op.Neg(results[0])
     else:
-        made = call.same(op, [x, call.input(1)], attributes)
-        values = made[0]
-    return [values, made[1]]
+        results = call.same(op, [x, call.input(1)], attributes)
+        values = results[0]
+    return [values, results[1]]
 
 
 @down(10, "TopK")
@@ -154,20 +154,20 @@ def pads_of_all_axes(op: Ops, call: Call) -> Any:
     axes, rank = call.ints(3), call.rank(0)
     assert axes is not None
     axes = [a + rank if a < 0 else a for a in axes]
-    known = call.constants(1)
-    if known is not None:
+    pads_array = call.constants(1)
+    if pads_array is not None:
         pads = [0] * (2 * rank)
         for n, axis in enumerate(axes):
-            pads[axis], pads[axis + rank] = int(known[n]), int(known[n + len(axes)])
-        given = call.int64(op, pads)
+            pads[axis], pads[axis + rank] = int(pads_array[n]), int(pads_array[n + len(axes)])
+        pads_input = call.int64(op, pads)
     else:
         # Where each of the 2 * rank pads is in the given ones; 0 follows them.
         where = [2 * len(axes)] * (2 * rank)
         for n, axis in enumerate(axes):
             where[axis], where[axis + rank] = n, n + len(axes)
         longer = op.Concat(call.input(1), call.int64(op, [0]), axis=0)
-        given = op.Gather(longer, call.int64(op, where))
-    return call.same(op, [call.input(0), given, call.get(2)])
+        pads_input = op.Gather(longer, call.int64(op, where))
+    return call.same(op, [call.input(0), pads_input, call.get(2)])
 
 
 @down(19, "Pad")
@@ -212,19 +212,19 @@ def limits_become_attributes(op: Ops, call: Call) -> Any:
 
     Source: ONNX Clip 6 and 11: where `min` is greater than `max`, the result is `max`.
     """
-    known = [call.constants(n) if call.has(n) else None for n in (1, 2)]
-    computed = [call.has(n) and k is None for n, k in zip((1, 2), known)]
-    values = [None if k is None else float(k.ravel()[0]) for k in known]
+    bound_arrays = [call.constants(n) if call.has(n) else None for n in (1, 2)]
+    computed = [call.has(n) and k is None for n, k in zip((1, 2), bound_arrays)]
+    values = [None if k is None else float(k.ravel()[0]) for k in bound_arrays]
     crossed = None not in values and values[0] > values[1]  # type: ignore[operator]
     if not any(computed) and not crossed:
         attributes = {n: v for n, v in zip(("min", "max"), values) if v is not None}
         return call.same(op, [call.input(0)], attributes)
-    made = call.input(0)
+    clipped = call.input(0)
     if call.has(1):
-        made = op.Max(made, call.input(1))
+        clipped = op.Max(clipped, call.input(1))
     if call.has(2):
-        made = op.Min(made, call.input(2))
-    return [made]
+        clipped = op.Min(clipped, call.input(2))
+    return [clipped]
 
 
 @down(11, "ScatterElements")
@@ -247,8 +247,8 @@ def softmax_of_a_matrix(op: Ops, call: Call) -> Any:
     rank = call.rank(0)
     order = list(range(rank))
     order.append(order.pop(axis))
-    made = call.same(op, [op.Transpose(x, perm=order)], {"axis": rank - 1})
-    return [op.Transpose(made[0], perm=[order.index(n) for n in range(rank)])]
+    softmax = call.same(op, [op.Transpose(x, perm=order)], {"axis": rank - 1})
+    return [op.Transpose(softmax[0], perm=[order.index(n) for n in range(rank)])]
 
 
 @down(20, "DFT")
@@ -269,13 +269,13 @@ def whole_shape(op: Ops, call: Call) -> Any:
     start, end = call.attr("start", 0), call.attr("end")
     if not start and end is None:
         return call.same(op, None, {})
-    made = call.same(op, None, {})
+    shape = call.same(op, None, {})
     rank = call.input(0).rank
     if rank is not None:
         # Clamped, as Shape has it.
         start, end, _ = slice(start, end).indices(rank)
         end = max(start, end)
-    return [op.Slice(made[0], [start], [2**31 - 1 if end is None else end])]
+    return [op.Slice(shape[0], [start], [2**31 - 1 if end is None else end])]
 
 
 @down(14, "Reshape")
@@ -283,16 +283,16 @@ def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
     """Without `allowzero` a 0 copies a size.  Source: ONNX Reshape 14."""
     if not call.given("allowzero"):
         return KEEP
-    made = call.same(op, None, call.without("allowzero"))
+    reshaped = call.same(op, None, call.without("allowzero"))
     if not call.attr("allowzero", 0):
-        return made
-    known = call.constants(1)
-    sizes: Any = known.tolist() if known is not None else call.input(1).dims
+        return reshaped
+    shape_array = call.constants(1)
+    sizes: Any = shape_array.tolist() if shape_array is not None else call.input(1).dims
     before = call.input(0).shape or ()
     if not isinstance(sizes, (list, tuple)):
         sizes = [None]
     if -1 in sizes:
-        return made  # then no other size may be 0
+        return reshaped  # then no other size may be 0
     for n, size in enumerate(sizes):
         if isinstance(size, int) and size != 0:
             continue
@@ -302,7 +302,7 @@ def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
                 "`allowzero=1` came with opset 14, and the sizes may be 0",
                 "say that no size is 0 with `assume={'nonempty'}`, or fix the sizes",
             )
-    return made
+    return reshaped
 
 
 @down(12, "Constant")
@@ -335,8 +335,8 @@ def scan_of_a_batch(op: Ops, call: Call) -> Any:
         attributes["directions"] = list(directions)
     inputs = [None, *(op.Unsqueeze(v, axes=[0]) for v in call.inputs if v is not None)]
     backend: Any = op.backend
-    made = backend.build(op.opset["Scan"], None, inputs, attributes, call.count)
-    return [op.Squeeze(v, axes=[0]) for v in made]
+    results = backend.build(op.opset["Scan"], None, inputs, attributes, call.count)
+    return [op.Squeeze(v, axes=[0]) for v in results]
 
 
 @down(9, "ConstantOfShape")

@@ -27,10 +27,10 @@ def batch_norm_of_inference(op: Ops, call: Call) -> Any:
             "`training_mode=1` came with opset 14; before, runtimes chose the mode",
             "export the model for inference",
         )
-    made = op.backend.emit(
+    results = op.backend.emit(
         op.opset["BatchNormalization"], call.inputs, call.without("training_mode"), 1
     )
-    return [made[0]]
+    return [results[0]]
 
 
 @down(12, "Dropout")
@@ -42,12 +42,12 @@ def ratio_becomes_an_attribute(op: Ops, call: Call) -> Any:
     ratio, x = call.constant(1), call.input(0)
     given = 0.5 if ratio is None else float(ratio)
     attributes = call.without("seed", ratio=given)
-    made = op.backend.emit(op.opset["Dropout"], [x], attributes, 1)
+    results = op.backend.emit(op.opset["Dropout"], [x], attributes, 1)
     if not any(call.used[1:]):
-        return [made[0]]
+        return [results[0]]
     # Older versions do not say what the mask of inference holds.
     kept = op.constant(np.ones((), dtype=bool))
-    return [made[0], op.Expand(kept, op.Shape(x))]
+    return [results[0], op.Expand(kept, op.Shape(x))]
 
 
 @down(10, "Dropout")
@@ -55,8 +55,8 @@ def mask_has_the_type_of_the_data(op: Ops, call: Call) -> Any:
     """The mask of version 7 has the type of the data.  Source: ONNX Dropout 7."""
     if not any(call.used[1:]):
         return KEEP
-    made = call.same(op)
-    return [made[0], op.Cast(made[1], to=int(DType.BOOL))]
+    results = call.same(op)
+    return [results[0], op.Cast(results[1], to=int(DType.BOOL))]
 
 
 @down(21, "GroupNormalization")
@@ -98,10 +98,10 @@ def layout_by_transposing(op: Ops, call: Call) -> Any:
         op.Transpose(v, perm=swapped) if v is not None and (n == 0 or n in states) else v
         for n, v in enumerate(call.inputs)
     ]
-    made = call.same(op, inputs, attributes)
+    results = call.same(op, inputs, attributes)
     return [
         op.Transpose(v, perm=[2, 0, 1, 3]) if n == 0 else op.Transpose(v, perm=swapped)
-        for n, v in enumerate(made)
+        for n, v in enumerate(results)
     ]
 
 
@@ -114,8 +114,8 @@ def relu_of_integers(op: Ops, call: Call) -> Any:
     zero = op.constant(np.zeros((), dtype=dtype.numpy))
     if dtype in (DType.INT8, DType.INT16):
         wide = op.Cast(call.input(0), to=int(DType.INT32))
-        made = op.Max(wide, op.constant(np.zeros((), dtype=np.int32)))
-        return [op.Cast(made, to=int(dtype))]
+        largest = op.Max(wide, op.constant(np.zeros((), dtype=np.int32)))
+        return [op.Cast(largest, to=int(dtype))]
     return [op.Max(call.input(0), zero)]
 
 
@@ -127,8 +127,8 @@ def pow_of_floats(op: Ops, call: Call) -> Any:
     if DType.BFLOAT16 not in (x.dtype, y.dtype):
         return KEEP
     wide = [op.Cast(v, to=int(DType.FLOAT)) if v.dtype is DType.BFLOAT16 else v for v in (x, y)]
-    made = call.same(op, wide)
-    return [op.Cast(made[0], to=int(x.dtype)) if x.dtype is DType.BFLOAT16 else made[0]]
+    results = call.same(op, wide)
+    return [op.Cast(results[0], to=int(x.dtype)) if x.dtype is DType.BFLOAT16 else results[0]]
 
 
 @down(12, "Pow")
@@ -172,12 +172,12 @@ def quantize_per_tensor(op: Ops, call: Call) -> Any:
     if dtype not in (DType.INT8, DType.UINT8) or op.version < 11:
         raise Refused("scales of an axis came with opset 13")
     low, high = (-128, 127) if dtype is DType.INT8 else (0, 255)
-    made = op.Round(op.Div(call.input(0), op.Reshape(call.input(1), column)))
+    rounded = op.Round(op.Div(call.input(0), op.Reshape(call.input(1), column)))
     if call.has(2):
         zero = op.Cast(call.input(2), to=int(DType.FLOAT))
-        made = op.Add(made, op.Reshape(zero, column))
+        rounded = op.Add(rounded, op.Reshape(zero, column))
     limits = [op.constant(np.array(v, dtype=np.float32)) for v in (low, high)]
-    return [op.Cast(op.Clip(made, *limits), to=int(dtype))]
+    return [op.Cast(op.Clip(rounded, *limits), to=int(dtype))]
 
 
 @down(11, "Equal")
@@ -218,11 +218,13 @@ def extremes_of_integers(op: Ops, call: Call) -> Any:
     dtype = call.input(0).dtype
     if dtype is None or dtype.is_float:
         return KEEP
-    made = call.input(0)
+    clipped = call.input(0)
     for other in call.inputs[1:]:
-        less = op.Less(made, other)
-        made = op.Where(less, other, made) if call.name == "Max" else op.Where(less, made, other)
-    return [made if call.count < len(call.inputs) else op.Identity(made)]
+        less = op.Less(clipped, other)
+        clipped = (
+            op.Where(less, other, clipped) if call.name == "Max" else op.Where(less, clipped, other)
+        )
+    return [clipped if call.count < len(call.inputs) else op.Identity(clipped)]
 
 
 @down(12, "Clip")
@@ -231,12 +233,12 @@ def clip_of_integers(op: Ops, call: Call) -> Any:
     dtype = call.input(0).dtype
     if dtype is None or dtype.is_float:
         return KEEP
-    made = call.input(0)
+    clipped = call.input(0)
     if call.has(1):
-        made = op.Where(op.Less(made, call.input(1)), call.input(1), made)
+        clipped = op.Where(op.Less(clipped, call.input(1)), call.input(1), clipped)
     if call.has(2):
-        made = op.Where(op.Less(call.input(2), made), call.input(2), made)
-    return [made]
+        clipped = op.Where(op.Less(call.input(2), clipped), call.input(2), clipped)
+    return [clipped]
 
 
 @down(8, "Sum", "Mean", "Max", "Min")
@@ -244,17 +246,17 @@ def without_broadcasting(op: Ops, call: Call) -> Any:
     """Inputs have one shape; Sum and Mean are written with Add.  Source: ONNX Sum 6."""
     shapes = [v.shape for v in call.inputs if v is not None]
     first = shapes[0]
-    known = first is not None and None not in first
-    if len(shapes) == 1 or (known and all(s == first for s in shapes)):
+    has_static_shape = first is not None and None not in first
+    if len(shapes) == 1 or (has_static_shape and all(s == first for s in shapes)):
         return KEEP
     if call.name in ("Max", "Min"):
         raise Refused("broadcasting came with opset 8")
-    made = call.input(0)
+    aligned = call.input(0)
     for n in range(1, len(call.inputs)):
-        made = op.Add(made, call.input(n))
+        aligned = op.Add(aligned, call.input(n))
     if call.name == "Sum":
-        return [made]
-    return [op.Div(made, op.constant(np.array(len(call.inputs), dtype=call.dtype(0).numpy)))]
+        return [aligned]
+    return [op.Div(aligned, op.constant(np.array(len(call.inputs), dtype=call.dtype(0).numpy)))]
 
 
 @down(11, "Gemm")

@@ -41,9 +41,9 @@ def resize_all_axes(op: Ops, call: Call) -> Any:
     where = [axes.index(n) if n in axes else len(axes) + n for n in range(rank)]
 
     def spread(n: int, others: Any) -> Any:
-        known = call.constants(n)
-        if known is not None and isinstance(others, np.ndarray):
-            return op.constant(np.concatenate([known, others])[where])
+        arrays = call.constants(n)
+        if arrays is not None and isinstance(others, np.ndarray):
+            return op.constant(np.concatenate([arrays, others])[where])
         rest = op.constant(others) if isinstance(others, np.ndarray) else others
         return op.Gather(op.Concat(call.input(n), rest, axis=0), call.int64(op, where))
 
@@ -61,8 +61,8 @@ def resize_all_axes(op: Ops, call: Call) -> Any:
 
 
 def _only_grows(call: Call) -> bool:
-    known = call.constants(2) if _there(call, 2) else None
-    return known is not None and bool((known >= 1).all())
+    scales_array = call.constants(2) if _there(call, 2) else None
+    return scales_array is not None and bool((scales_array >= 1).all())
 
 
 def _there(call: Call, n: int) -> bool:
@@ -111,8 +111,8 @@ def resize_by_scales(op: Ops, call: Call) -> Any:
             )
     elif coordinates != "asymmetric" and not bool((scales == 1).all()):
         raise Refused(f"version 10 has no {coordinates} coordinates")
-    given = op.constant(scales.astype(np.float32))
-    return call.same(op, [call.input(0), given], {"mode": mode})
+    scales_input = op.constant(scales.astype(np.float32))
+    return call.same(op, [call.input(0), scales_input], {"mode": mode})
 
 
 def _scales(call: Call) -> Any:
@@ -121,9 +121,9 @@ def _scales(call: Call) -> Any:
         if sizes is None or any(not isinstance(d, int) or d == 0 for d in shape):
             return None
         before = np.array(shape, dtype=np.int64)
-        found = (np.array(sizes) / before).astype(np.float32)
-        back = np.floor(found * before).astype(np.int64).tolist()
-        return found if back == sizes else None
+        scales = (np.array(sizes) / before).astype(np.float32)
+        back = np.floor(scales * before).astype(np.int64).tolist()
+        return scales if back == sizes else None
     return call.constant(2)
 
 

@@ -28,8 +28,8 @@ def einsum_by_products(op: Ops, call: Call) -> Any:
         _summed(op, (call.input(n), part), set(out).union(*parts[:n], *parts[n + 1 :]))
         for n, part in enumerate(parts)
     ]
-    made = _product(op, *terms, out=out) if len(terms) == 2 else None
-    return _ordered(op, made or _by_elements(op, terms, out), out)
+    term = _product(op, *terms, out=out) if len(terms) == 2 else None
+    return _ordered(op, term or _by_elements(op, terms, out), out)
 
 
 def _summed(op: Ops, term: Term, kept: set[str]) -> Term:
@@ -56,11 +56,11 @@ def _product(op: Ops, a: Term, b: Term, *, out: str) -> Term | None:
         x = op.Unsqueeze(x, axes=[len(batch)])
     if not columns:
         y = op.Unsqueeze(y, axes=[len(batch) + 1])
-    made = op.MatMul(x, y)
+    product = op.MatMul(x, y)
     missing = [len(batch) + n for n, group in enumerate((rows, columns)) if not group]
     if missing:
-        made = op.Squeeze(made, axes=missing)
-    return made, batch + rows + columns
+        product = op.Squeeze(product, axes=missing)
+    return product, batch + rows + columns
 
 
 def _by_elements(op: Ops, terms: list[Term], out: str) -> Term:
@@ -79,8 +79,8 @@ def _ordered(op: Ops, term: Term, letters: str) -> GraphValue:
     value, given = term
     if given == letters:
         return value
-    made: GraphValue = op.Transpose(value, perm=[given.index(c) for c in letters])
-    return made
+    ordered: GraphValue = op.Transpose(value, perm=[given.index(c) for c in letters])
+    return ordered
 
 
 __all__: list[str] = []

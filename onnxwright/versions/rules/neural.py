@@ -22,8 +22,8 @@ def batch_norm_per_channel(op: Ops, call: Call) -> Any:
         raise Refused("training statistics per element (`spatial=0`) have no newer equivalent")
     x, scale, bias, mean, var = (call.input(n) for n in range(5))
     epsilon = op.constant(np.array(call.attr("epsilon", 1e-5), dtype=call.dtype(0).numpy))
-    made = op.Div(op.Sub(x, mean), op.Sqrt(op.Add(var, epsilon)))
-    return [op.Add(op.Mul(made, scale), bias)]
+    normalized = op.Div(op.Sub(x, mean), op.Sqrt(op.Add(var, epsilon)))
+    return [op.Add(op.Mul(normalized, scale), bias)]
 
 
 @up(14, "BatchNormalization")
@@ -33,8 +33,8 @@ def batch_norm_says_training(op: Ops, call: Call) -> Any:
     Source: ONNX BatchNormalization 9 and 14.
     """
     if not any(call.used[1:]):
-        made = op.backend.emit(op.opset["BatchNormalization"], call.inputs, call.attributes, 1)
-        return [made[0]]
+        results = op.backend.emit(op.opset["BatchNormalization"], call.inputs, call.attributes, 1)
+        return [results[0]]
     if any(call.used[3:]):
         raise Refused("its outputs `saved_mean` and `saved_var` have no newer equivalent")
     attributes = call.without(training_mode=1)
@@ -57,16 +57,16 @@ def dropout_mask_is_bool(op: Ops, call: Call) -> Any:
     """The mask is BOOL; before, it had the type of the data.  Source: ONNX Dropout 7 and 10."""
     if not any(call.used[1:]):
         return KEEP
-    made = call.same(op)
-    return [made[0], op.Cast(made[1], to=int(call.dtype(0)))]
+    results = call.same(op)
+    return [results[0], op.Cast(results[1], to=int(call.dtype(0)))]
 
 
 @up(12, "Dropout")
 def dropout_ratio_is_an_input(op: Ops, call: Call) -> Any:
     """`ratio` is an input.  Source: ONNX Dropout 12; version 10 is that of inference."""
     ratio = call.attr("ratio", 0.5)
-    given = op.constant(np.array(ratio, dtype=np.float32))
-    return call.same(op, [call.input(0), given], call.without("ratio"))
+    ratio_input = op.constant(np.array(ratio, dtype=np.float32))
+    return call.same(op, [call.input(0), ratio_input], call.without("ratio"))
 
 
 @up(21, "GroupNormalization")

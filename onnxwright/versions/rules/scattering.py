@@ -56,8 +56,8 @@ def _one_by_one(op: Ops, call: Call) -> Any:
 def _sizes_from(op: Ops, call: Call, data: GraphValue, first: int) -> GraphValue:
     """The sizes of the axes from one on; none where there are no more."""
     end = call.int64(op, [2**31])
-    made: GraphValue = op.Slice(op.Shape(data), call.int64(op, [first]), end, call.int64(op, [0]))
-    return made
+    sizes: GraphValue = op.Slice(op.Shape(data), call.int64(op, [first]), end, call.int64(op, [0]))
+    return sizes
 
 
 def _places(op: Ops, call: Call, indices: GraphValue) -> GraphValue:
@@ -70,10 +70,10 @@ def _places(op: Ops, call: Call, indices: GraphValue) -> GraphValue:
         if limits[0] < limits[1]
     ]
     kept.insert(1 if axis else 0, op.Cast(op.Reshape(indices, call.int64(op, [1, -1])), to=7))
-    made: GraphValue = op.Transpose(
+    places: GraphValue = op.Transpose(
         op.Concat(*kept, axis=0) if len(kept) > 1 else kept[0], perm=[1, 0]
     )
-    return made
+    return places
 
 
 __all__: list[str] = []

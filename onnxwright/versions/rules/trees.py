@@ -85,8 +85,8 @@ class _Writer:
             if key not in leaves:
                 for n, branch in ((4, nodes[key].yes), (6, nodes[key].no)):
                     inner = branch in leaves
-                    found = leaves[branch] if inner else places[branch]
-                    self.nodes[place][n : n + 2] = [found, int(inner)]
+                    child = leaves[branch] if inner else places[branch]
+                    self.nodes[place][n : n + 2] = [child, int(inner)]
         self.roots.append(places[root])
 
     def attributes(self) -> dict[str, Any]:
@@ -214,17 +214,17 @@ def _scores(
         "aggregate_function": _AGGREGATES.index(aggregate),
         "post_transform": _TRANSFORMS.index(transform if inside else "NONE"),
     }
-    made: GraphValue = op.backend.emit(op.opset["TreeEnsemble"], [x], attributes, 1)[0]
-    return made if inside else _transformed(std, made, transform)
+    scores: GraphValue = op.backend.emit(op.opset["TreeEnsemble"], [x], attributes, 1)[0]
+    return scores if inside else _transformed(std, scores, transform)
 
 
 def _transformed(std: Ops, scores: GraphValue, transform: str) -> GraphValue:
     if transform == "NONE":
         return scores
-    made: GraphValue = (
+    transformed: GraphValue = (
         std.Softmax(scores, axis=1) if transform == "SOFTMAX" else std.Sigmoid(scores)
     )
-    return made
+    return transformed
 
 
 def _numbers(call: Call, name: str) -> list[float]:
@@ -313,9 +313,9 @@ class _Reader:
 
     def _members(self, call: Call) -> dict[int, list[float]]:
         """The members that each node tests; the sets are separated by NaN."""
-        given = call.attr("membership_values")
+        membership = call.attr("membership_values")
         sets: list[list[float]] = [[]]
-        for value in [] if given is None else _array(given).ravel():
+        for value in [] if membership is None else _array(membership).ravel():
             if np.isnan(value):
                 sets.append([])
             else:

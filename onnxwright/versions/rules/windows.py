@@ -35,7 +35,7 @@ def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
     x, scales = call.input(0), call.input(1)
     empty = op.constant(np.zeros(0, dtype=np.float32))
     nearest = call.attr("mode", "nearest") == "nearest"
-    known = call.constants(1)
+    scales_array = call.constants(1)
 
     def made(value: Any, given: Any, rounding: str) -> Any:
         attributes = call.without(coordinate_transformation_mode="asymmetric")
@@ -43,12 +43,12 @@ def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
             attributes["nearest_mode"] = rounding
         return call.same(op, [value, empty, given], attributes)
 
-    if not nearest or known is None or (known >= 1).all():
+    if not nearest or scales_array is None or (scales_array >= 1).all():
         return made(x, scales, "floor")
-    if (known <= 1).all():
+    if (scales_array <= 1).all():
         return made(x, scales, "ceil")
-    wider = made(x, op.constant(np.maximum(known, 1).astype(np.float32)), "floor")
-    return made(wider[0], op.constant(np.minimum(known, 1).astype(np.float32)), "ceil")
+    wider = made(x, op.constant(np.maximum(scales_array, 1).astype(np.float32)), "floor")
+    return made(wider[0], op.constant(np.minimum(scales_array, 1).astype(np.float32)), "ceil")
 
 
 @up(13, "Resize")

@@ -88,10 +88,10 @@ def _body_inputs(
         return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
     if op.name == "Scan" and not op.domain:
         named = {n: kwargs[n] for n in _LAYOUT if kwargs.get(n) is not None}
-        given = {"num_scan_inputs": 1} | {n: op.attribute(n, v) for n, v in named.items()}
-        if any(map(is_reference, given.values())):
+        attributes = {"num_scan_inputs": 1} | {n: op.attribute(n, v) for n, v in named.items()}
+        if any(map(is_reference, attributes.values())):
             return None
-        layout = scan_layout(given, [_rank(k) for k in kinds], span)
+        layout = scan_layout(attributes, [_rank(k) for k in kinds], span)
         scanned = map(_without_axis, kinds[layout.states :], layout.axes)
         return [*kinds[: layout.states], *scanned]
     if op.name == "SequenceMap" and not op.domain:
@@ -120,8 +120,8 @@ def _body_outputs(
         b = low.at(span)
         value = low.value(item)
         if not isinstance(value, GraphValue) or value.weak is not None:
-            known = like.dtype if like is not None else dtype
-            value = as_value(b, value, dtype=known)
+            dtype_of_like = like.dtype if like is not None else dtype
+            value = as_value(b, value, dtype=dtype_of_like)
         outputs.append(value)
     return outputs
 
@@ -141,13 +141,13 @@ def _parameter_names(body: Any, given: int = 0) -> list[str]:
         own = inspect.signature(function, follow_wrapped=False).parameters.values()
         params = [(p.name, p.kind.name) for p in own if p.default is inspect.Parameter.empty]
         star, keywords = "VAR_POSITIONAL", "VAR_KEYWORD"
-    found: list[str] = []
+    names: list[str] = []
     for name, kind in params:
         if kind == star:
-            found += [f"{name}_{n}" for n in range(len(found), given)]
+            names += [f"{name}_{n}" for n in range(len(names), given)]
         elif kind != keywords:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _parameter_annotations(body: Any) -> dict[str, object]:
@@ -156,8 +156,8 @@ def _parameter_annotations(body: Any) -> dict[str, object]:
         params = body.function.params
         return {p.name: p.annotation for p in params if p.annotation is not None}
     function = body.function if is_script(body) else body
-    found: dict[str, object] = getattr(function, "__annotations__", {})
-    return found
+    annotations: dict[str, object] = getattr(function, "__annotations__", {})
+    return annotations
 
 
 def name_of(body: Any) -> str:

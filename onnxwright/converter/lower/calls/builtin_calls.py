@@ -66,8 +66,8 @@ def _one_or_many(python: Callable[..., Any], name: str, reduce_name: str) -> Cal
             if isinstance(only, RunTimeList) and only.item.weak is not None:
                 only = b.as_weak(as_tensor(b, only), only.item.weak)
             if isinstance(only, GraphValue):
-                made = arithmetic.reduce_all(b, reduce_name, only)
-                return b.as_weak(made, only.weak)
+                total = arithmetic.reduce_all(b, reduce_name, only)
+                return b.as_weak(total, only.weak)
             items = items_of(low, only, span) if is_dynamic(only) else list(only)
         items = [low.value(i) for i in items]
         if len(items) == 1:
@@ -189,8 +189,8 @@ def _any_all(op: str) -> Callable[..., Any]:
         if isinstance(value, GraphValue):
             flags = cast(b, truth(b, value), DType.INT32)
             name = "ReduceMax" if op == "or" else "ReduceMin"
-            made = emit1(b, name, (flags,), keepdims=0)
-            return b.as_weak(cast(b, made, DType.BOOL), "bool")
+            flag_of_all = emit1(b, name, (flags,), keepdims=0)
+            return b.as_weak(cast(b, flag_of_all, DType.BOOL), "bool")
         result: Any = op == "and"
         for item in items_of(low, value, span) if is_dynamic(value) else value:
             result = short_circuit(low, op, result, always(item), span)

@@ -44,8 +44,8 @@ def call_result(low: Lowering, script: Script, given: dict[str, Any], span: Span
         return _lower_for_types(low, script, given, span)
     if key not in low.context.results:
         low.context.results[key] = _lower_for_types(low, script, given, span)
-    found: CallResult = low.context.results[key]
-    return found
+    result: CallResult = low.context.results[key]
+    return result
 
 
 def _fact(low: Lowering, value: Any) -> object:
@@ -64,9 +64,9 @@ def _fact(low: Lowering, value: Any) -> object:
 def _lower_for_types(
     low: Lowering, script: Script, given: dict[str, Any], span: Span
 ) -> CallResult:
-    made = front(script.function, script.source_text)
+    stages = front(script.function, script.source_text)
     recorder = Recorder()
-    opset = sugar_opset(script, made, low.context) or low.b.opset
+    opset = sugar_opset(script, stages, low.context) or low.b.opset
     b = GraphBackend(recorder, opset, low.b.convert_call)
     b.span = span
     env: dict[str, Any] = {}
@@ -76,10 +76,10 @@ def _lower_for_types(
         if not p.is_attribute:
             value = _scratch_input(low, b, p, value, weak)
         env[p.name] = value
-    frame = Frame(script.name, made.own_names, OuterNames(script.function), env)
+    frame = Frame(script.name, stages.own_names, OuterNames(script.function), env)
     around = [Region(f"`{script.name}`", None)]
     nested = Lowering(b, frame, low.context, low.handlers.for_types, low.lower_callee, around)
-    result = function_result(nested, script.signature, made)
+    result = function_result(nested, script.signature, stages)
     met = {name: dtype for name, v in weak.items() if (dtype := _met_dtype(v)) is not None}
     single = not isinstance(result, (tuple, list))
     values = [result] if single else list(result)
@@ -124,11 +124,11 @@ def annotated_dtype(p: Param) -> DType | None:
 
 def _met_dtype(v: GraphValue) -> DType | None:
     """The one element type that a number was cast to in a body, if there is just one."""
-    found: set[DType | None] = set()
+    dtypes: set[DType | None] = set()
     for node, _ in v.value.uses():
         if node.op_type == "Cast" and "to" in node.attributes:
-            found.add(DType(node.attributes["to"].as_int()))
+            dtypes.add(DType(node.attributes["to"].as_int()))
         elif v.kind is not None:
-            found.add(getattr(v.kind, "dtype", None))
-    found.discard(None)
-    return found.pop() if len(found) == 1 else None
+            dtypes.add(getattr(v.kind, "dtype", None))
+    dtypes.discard(None)
+    return dtypes.pop() if len(dtypes) == 1 else None

@@ -31,18 +31,18 @@ def inline_python(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         bad_call(function.__name__, str(error), str(signature), span)
-    given = set(bound.arguments)
+    arguments = set(bound.arguments)
     bound.apply_defaults()
     for name, value in bound.arguments.items():
-        if name not in given:
+        if name not in arguments:
             low.regions.from_outside(value)
-    made = front(function)
+    stages = front(function)
     with low.context.entering(function, function.__name__, span, _HELPER_DEPTH):
         frame = Frame(
-            function.__name__, made.own_names, OuterNames(function), dict(bound.arguments)
+            function.__name__, stages.own_names, OuterNames(function), dict(bound.arguments)
         )
-        with room_for(len(low.callers) * 4 + made.parsed.depth):
-            return run_body(low, frame, made.body, span)
+        with room_for(len(low.callers) * 4 + stages.parsed.depth):
+            return run_body(low, frame, stages.body, span)
 
 
 def _own_signature(function: FunctionType) -> inspect.Signature:
@@ -83,21 +83,21 @@ def _bind_closure(
     function = closure.function
     shown = "(" + ", ".join(p.name for p in function.params) + ")"
     env: dict[str, Any] = {}
-    given = list(args)
+    arguments = list(args)
     for p in function.params:
         if p.kind == "star":
-            env[p.name], given = tuple(given), []
+            env[p.name], arguments = tuple(arguments), []
         elif p.kind == "keywords":
             env[p.name], kwargs = kwargs, {}
-        elif p.kind == "positional" and given:
-            env[p.name] = given.pop(0)
+        elif p.kind == "positional" and arguments:
+            env[p.name] = arguments.pop(0)
         elif p.name in kwargs:
             env[p.name] = kwargs.pop(p.name)
         elif p.name in closure.defaults:
             env[p.name] = closure.defaults[p.name]
         else:
             bad_call(function.name, f"lacks its argument `{p.name}`", shown, span)
-    if given:
+    if arguments:
         bad_call(function.name, f"takes {len(function.params)} arguments", shown, span)
     if kwargs:
         bad_call(function.name, f"has no parameter `{next(iter(kwargs))}`", shown, span)

@@ -65,8 +65,8 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
         if key is not None and key not in kwargs:
             kwargs[key] = value
         elif key is not None or isinstance(value, dict):
-            given = value if key is None else {key: value}
-            kwargs = low.python(value_node.span, _with_keywords, kwargs, given)
+            arguments = value if key is None else {key: value}
+            kwargs = low.python(value_node.span, _with_keywords, kwargs, arguments)
         else:
             low.needed_now("the mapping after `**`", value_node.span)
     return low.apply(function, args, kwargs, node.span, wanted)
@@ -121,13 +121,13 @@ def apply_function(
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
     if isinstance(function, TensorMethod):
         b = low.at(span)
-        made = call_method(b, function.name, function.of, args, kwargs)
-        return as_view(made, function.of) if ARRAY_METHODS[function.name].is_view else made
+        value = call_method(b, function.name, function.of, args, kwargs)
+        return as_view(value, function.of) if ARRAY_METHODS[function.name].is_view else value
     handler = BUILTINS.get(function) if _hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
     if handler is not None and (dynamic or _holds_functions([*args, *kwargs.values()])):
-        made = handler(low, args, kwargs, span)
-        return low.regions.own(made) if type(made) in (list, dict) else made
+        value = handler(low, args, kwargs, span)
+        return low.regions.own(value) if type(value) in (list, dict) else value
     if dynamic and is_numpy(function):
         return call_numpy(low, function, args, kwargs, span)
     if not dynamic and not _holds_functions((*args, *kwargs.values())):
@@ -156,8 +156,8 @@ def _makes_ops(function: Any) -> bool:
         return False
     outer = OuterNames(function)
     for name in function.__code__.co_names:
-        found = outer.function.__globals__.get(name)
-        if type(found).__name__ == "Opset" or is_script(found):
+        global_value = outer.function.__globals__.get(name)
+        if type(global_value).__name__ == "Opset" or is_script(global_value):
             return True
     cells = (outer[n] for n in outer.cells if n in outer)
     return any(type(c).__name__ == "Opset" or is_script(c) for c in cells)
@@ -203,8 +203,8 @@ def _list_operator(
     b: GraphBackend, name: str, args: list[Any], kwargs: dict[str, Any]
 ) -> GraphValue | None:
     """An operator of sequences on a list that is one tensor; None where a sequence is needed."""
-    known = not is_dynamic(args[1:]) and not is_dynamic(kwargs)
-    if name == "ConcatFromSequence" and len(args) == 1 and known:
+    is_static = not is_dynamic(args[1:]) and not is_dynamic(kwargs)
+    if name == "ConcatFromSequence" and len(args) == 1 and is_static:
         if set(kwargs) <= {"axis", "new_axis"} and "axis" in kwargs:
             return concatenated(b, args[0], int(kwargs["axis"]), bool(kwargs.get("new_axis", 0)))
     if name == "SequenceLength" and len(args) == 1 and not kwargs:
@@ -215,8 +215,8 @@ def _list_operator(
 
 
 def _input_value(low: Lowering, x: Any) -> GraphValue:
-    made: GraphValue = as_value(low.b, x)
-    return made
+    tensor: GraphValue = as_value(low.b, x)
+    return tensor
 
 
 def _remember_constant(low: Lowering, op: Op, kwargs: dict[str, Any], result: Any) -> None:
@@ -333,14 +333,14 @@ def _changed_list(low: Lowering, x: RunTimeList, method: str, node: hir.Call) ->
     items = args
     if method == "extend" and len(args) == 1:
         items = items_of(low, args[0], node.span)
-    made = None
+    result = None
     if not node.keywords and (method != "append" or len(args) == 1):
-        made = changed(low.at(node.span), x, method, args, items)
-    if made is None:
+        result = changed(low.at(node.span), x, method, args, items)
+    if result is None:
         advice = f"these are there: {', '.join(METHODS)}"
         what = f"does not have `{method}` with these arguments"
         fail(control_flow.RunTimeListUse(name=x.name, what=what, advice=advice, span=node.span))
-    return made
+    return result
 
 
 # Methods of containers that only put values in or hand them out, tensors too.

@@ -66,11 +66,11 @@ def call_numpy(
     ufunc = getattr(function, "__self__", None)
     if isinstance(ufunc, np.ufunc):
         return call_ufunc(b, ufunc, function.__name__, args, kwargs)
-    made = call_function(b, function, args, kwargs)
+    result = call_function(b, function, args, kwargs)
     entry = FUNCTIONS[function]
     if entry.is_view and args and isinstance(args[0], GraphValue):
-        return as_view(made, args[0])
-    return made
+        return as_view(result, args[0])
+    return result
 
 
 def _of_list(
@@ -85,8 +85,8 @@ def _of_list(
     if not isinstance(axis, int) or is_dynamic(axis):
         return None
     stacked = function is np.stack
-    made = concatenated(low.b, args[0], axis, stacked)
-    if made is not None:
-        return made
-    given = {"axis": axis, "new_axis": int(stacked)}
-    return low.apply(low.b.opset["ConcatFromSequence"], [args[0]], given, span)
+    result = concatenated(low.b, args[0], axis, stacked)
+    if result is not None:
+        return result
+    attributes = {"axis": axis, "new_axis": int(stacked)}
+    return low.apply(low.b.opset["ConcatFromSequence"], [args[0]], attributes, span)

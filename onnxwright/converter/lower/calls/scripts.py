@@ -33,13 +33,13 @@ def call_script(
     low: Lowering, script: Script, args: list[Any], kwargs: dict[str, Any], span: Span
 ) -> Any:
     """Call another script with evaluated arguments."""
-    given = bind_arguments(script.name, script.signature, args, kwargs, span)
-    _check_attributes(low, script, given, span)
+    arguments = bind_arguments(script.name, script.signature, args, kwargs, span)
+    _check_attributes(low, script, arguments, span)
     with low.context.entering(script.function, script.name, span):
         choice = low.context.choose(script)
-        if choice == "inline" or (choice == "auto" and _must_inline(low, script, given)):
-            return inline_script(low, script, given, span)
-        return _call_node(low, script, given, span)
+        if choice == "inline" or (choice == "auto" and _must_inline(low, script, arguments)):
+            return inline_script(low, script, arguments, span)
+        return _call_node(low, script, arguments, span)
 
 
 def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> None:
@@ -57,12 +57,12 @@ def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span
 
 def inline_script(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> Any:
     """The body of a script in place of the call."""
-    made = front(script.function, script.source_text)
-    frame = Frame(script.name, made.own_names, OuterNames(script.function), dict(given))
+    stages = front(script.function, script.source_text)
+    frame = Frame(script.name, stages.own_names, OuterNames(script.function), dict(given))
     before = low.b.opset
-    low.b.opset = sugar_opset(script, made, low.context) or before
+    low.b.opset = sugar_opset(script, stages, low.context) or before
     try:
-        return run_body(low, frame, made.body, span)
+        return run_body(low, frame, stages.body, span)
     finally:
         low.b.opset = before
 
@@ -80,8 +80,8 @@ def _must_inline(low: Lowering, script: Script, given: dict[str, Any]) -> bool:
                 return True
         elif value is None or isinstance(value, (dict, set)) or _is_function(value):
             return True
-    known = low.context.callees.get((script.domain, script.name, script.overload))
-    if known is not None and not _same_function(known, script):
+    callee = low.context.callees.get((script.domain, script.name, script.overload))
+    if callee is not None and not _same_function(callee, script):
         return True  # one name can be one function only
     return generic_error(low, script) is not None
 
@@ -96,8 +96,8 @@ def generic_error(low: Lowering, script: Script) -> ScriptError | None:
             low.context.results[key] = low.lower_callee(script, low.context, [called])
         except ScriptError as error:
             low.context.results[key] = error
-    found = low.context.results[key]
-    return found if isinstance(found, ScriptError) else None
+    result = low.context.results[key]
+    return result if isinstance(result, ScriptError) else None
 
 
 # -- call nodes ------------------------------------------------------------------------------------
@@ -114,9 +114,9 @@ def _call_node(low: Lowering, script: Script, given: dict[str, Any], span: Span)
     for p in script.signature.params:
         value = given[p.name]
         if isinstance(p.spec, AttributeSpec):
-            made = _attribute_argument(low, script, p, value, span)
-            if made is not None:
-                attributes.append(made)
+            argument = _attribute_argument(low, script, p, value, span)
+            if argument is not None:
+                attributes.append(argument)
         else:
             inputs.append(_tensor_argument(low, script, p, value, given, result))
     while inputs and inputs[-1] is None:
@@ -145,13 +145,13 @@ def _call_node(low: Lowering, script: Script, given: dict[str, Any], span: Span)
 def remember_callee(low: Lowering, script: Script, span: Span) -> None:
     """Remember a called function; two different ones of one name are an error."""
     key = (script.domain, script.name, script.overload)
-    known = low.context.callees.setdefault(key, script)
-    if not _same_function(known, script):
+    callee = low.context.callees.setdefault(key, script)
+    if not _same_function(callee, script):
         fail(
             models.TwoFunctionsOneName(
                 name=script.name,
                 domain=script.domain,
-                first=_place(known),
+                first=_place(callee),
                 second=_place(script),
                 span=span,
             )
@@ -198,8 +198,8 @@ def _tensor_argument(
         like = _same_variable(script, p, given)
     if dtype is None and like is None:
         dtype = result.met.get(p.name)
-    made: GraphValue = as_value(b, value, dtype=dtype, like=like)
-    return made
+    tensor: GraphValue = as_value(b, value, dtype=dtype, like=like)
+    return tensor
 
 
 def _same_variable(script: Script, p: Param, given: dict[str, Any]) -> GraphValue | None:

@@ -41,8 +41,8 @@ def evaluate_comprehension(low: Lowering, node: hir.Comprehension) -> Any:
     if node.kind == "dict":
         return low.regions.own(dict(pairs))
     items = [element for element, _ in pairs]
-    made = low.python(node.span, set, items) if node.kind == "set" else items
-    return low.regions.own(made)
+    result = low.python(node.span, set, items) if node.kind == "set" else items
+    return low.regions.own(result)
 
 
 def _clauses(
@@ -93,7 +93,7 @@ def _as_loop(low: Lowering, node: hir.Comprehension, trips: DynamicTripCount) ->
     low.frame.env[_ITEMS] = low.regions.own([])
     try:
         dynamic_for(low, loop, trips, Region("this comprehension", span))
-        made = low.frame.lookup(_ITEMS, span)
+        iterated = low.frame.lookup(_ITEMS, span)
     finally:
         low.frame = outer
-    return replace(made, name="this list") if isinstance(made, RunTimeList) else made
+    return replace(iterated, name="this list") if isinstance(iterated, RunTimeList) else iterated

@@ -54,10 +54,10 @@ def evaluate_subscript(low: Lowering, node: hir.Subscript) -> Any:
     value = low.evaluate(node.value)
     index = low.evaluate(node.index)
     b = low.at(node.span)
-    made = item_at(low, value, index, node.span, b)
+    item = item_at(low, value, index, node.span, b)
     if isinstance(value, GraphValue) and is_view_index(index):
-        return as_view(made, value)
-    return made
+        return as_view(item, value)
+    return item
 
 
 def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) -> Any:
@@ -67,8 +67,8 @@ def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) 
         return _list_item(low, value, index, span, b)
     if isinstance(value, GraphValue):
         weak = value.weak
-        made = subscript(b, b.as_weak(value, None), map_index(index, low.value))
-        return b.as_weak(made, weak)
+        item = subscript(b, b.as_weak(value, None), map_index(index, low.value))
+        return b.as_weak(item, weak)
     if not is_dynamic(index):
         return low.python(span, operator.getitem, value, index)
     if isinstance(value, np.ndarray):
@@ -76,8 +76,8 @@ def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) 
     if isinstance(value, (list, tuple)) and is_number_like(value) and len(value):
         weak = plain_kind(value)
         table = b.constant(np.array(list(value)))
-        made = subscript(b, table, map_index(index, low.value))
-        return b.as_weak(made, weak if weak in ("bool", "int", "float") else None)
+        item = subscript(b, table, map_index(index, low.value))
+        return b.as_weak(item, weak if weak in ("bool", "int", "float") else None)
     if _are_alike(value, index):
         return _chosen(b, list(value), low.value(index))
     advice = (
@@ -94,8 +94,8 @@ def _are_alike(items: Any, index: Any) -> bool:
     tensors = [x for x in items if isinstance(x, GraphValue)]
     dtypes = {getattr(x.kind, "dtype", None) for x in tensors if x.weak is None}
     others = [x for x in items if not isinstance(x, GraphValue)]
-    known = len(dtypes) == 1 and None not in dtypes
-    return known and index.rank in (0, None) and all(map(is_number_like, others))
+    is_one_type = len(dtypes) == 1 and None not in dtypes
+    return is_one_type and index.rank in (0, None) and all(map(is_number_like, others))
 
 
 def _chosen(b: GraphBackend, items: list[Any], index: GraphValue) -> Any:
@@ -108,8 +108,8 @@ def _list_item(low: Lowering, x: RunTimeList, index: Any, span: Span, b: GraphBa
     """`x[index]` of a list whose length the model decides."""
     if not isinstance(index, slice):
         return item_at_run_time(b, x, index)
-    made = part_of(b, x, slice(*(low.value(p) for p in (index.start, index.stop, index.step))))
-    if made is None:
+    item = part_of(b, x, slice(*(low.value(p) for p in (index.start, index.stop, index.step))))
+    if item is None:
         fail(
             control_flow.RunTimeListUse(
                 name=x.name,
@@ -118,7 +118,7 @@ def _list_item(low: Lowering, x: RunTimeList, index: Any, span: Span, b: GraphBa
                 span=span,
             )
         )
-    return made
+    return item
 
 
 def _count(r: range) -> int:

@@ -83,8 +83,8 @@ def compare(low: Lowering, op: str, x: Any, y: Any, span: Span) -> Any:
         same = identical(low, x, y, span)
         return same if op == "is" else negate(low, same)
     if op in ("in", "not_in"):
-        found = membership(low, x, y, span)
-        return found if op == "in" else negate(low, found)
+        result = membership(low, x, y, span)
+        return result if op == "in" else negate(low, result)
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
         if is_dynamic(x) or is_dynamic(y):
             return compare_items(low, op, x, y, span)
@@ -249,7 +249,7 @@ def reached_arms(
         The numbers of the arms, the last one without a test of its own; and for the others
         one BOOL each: some test up to this one is true.
     """
-    known: list[int] = []
+    decided: list[int] = []
     bounds: list[GraphValue] = []
     for n, test in enumerate(tests):
         span = test.span
@@ -263,20 +263,20 @@ def reached_arms(
             return run_time_condition(low, value, test.span, scalar=True)
 
         if not bounds:
-            found = truth()
+            reached = truth()
         elif may_fail(test):
-            found = short_circuit(low, "or", bounds[-1], truth, span, may_fail=True)
+            reached = short_circuit(low, "or", bounds[-1], truth, span, may_fail=True)
         else:
             with low.regions.inside(Region("this condition", span)):
-                found = truth()
-            if isinstance(found, GraphValue):
-                found = emit1(low.at(span), "Or", (bounds[-1], found))
-        if isinstance(found, GraphValue):
-            known.append(n)
-            bounds.append(low.b.as_weak(found, None))
-        elif found:
-            return [*known, n], bounds
-    return [*known, len(tests)], bounds
+                reached = truth()
+            if isinstance(reached, GraphValue):
+                reached = emit1(low.at(span), "Or", (bounds[-1], reached))
+        if isinstance(reached, GraphValue):
+            decided.append(n)
+            bounds.append(low.b.as_weak(reached, None))
+        elif reached:
+            return [*decided, n], bounds
+    return [*decided, len(tests)], bounds
 
 
 def flat_conditional(
@@ -331,10 +331,10 @@ def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = F
         sizes = ", ".join("?" if d is None else str(d) for d in shape)
         what = f"a tensor of shape [{sizes}]"
         fail(control_flow.NotACondition(what=what, span=span))
-    made: GraphValue = truth(b, value)
+    flag: GraphValue = truth(b, value)
     if shape if scalar else shape and None in shape:
-        made = emit1(b, "Reshape", (made, int_constant(b, [])))
-    return made
+        flag = emit1(b, "Reshape", (flag, int_constant(b, [])))
+    return flag
 
 
 def _items(container: Any) -> list[Any]:

@@ -47,8 +47,8 @@ from onnxwright.types.kinds import SequenceType
 
 def make_closure(low: Lowering, node: hir.LocalFunction) -> Closure:
     """A nested function as a value; its defaults are evaluated here, as Python does."""
-    given = {p.name: low.evaluate(p.default) for p in node.params if p.default is not None}
-    return Closure(node, low.frame, given)
+    defaults = {p.name: low.evaluate(p.default) for p in node.params if p.default is not None}
+    return Closure(node, low.frame, defaults)
 
 
 _TENSOR_ADVICE = {
@@ -76,12 +76,12 @@ _SEQUENCE_ADVICE = {
 
 def evaluate_name(low: Lowering, node: hir.Name) -> Any:
     """What a name holds."""
-    found = low.frame.lookup(node.id, node.span)
-    if isinstance(found, Initializer):
-        return low.initializer(found, outermost=True, hint=node.id)
-    if isinstance(found, CONTAINERS) and not low.frame.binds(node.id):
-        low.regions.from_outside(found)
-    return low.import_value(found)
+    value = low.frame.lookup(node.id, node.span)
+    if isinstance(value, Initializer):
+        return low.initializer(value, outermost=True, hint=node.id)
+    if isinstance(value, CONTAINERS) and not low.frame.binds(node.id):
+        low.regions.from_outside(value)
+    return low.import_value(value)
 
 
 def evaluate_literal(low: Lowering, node: hir.Literal) -> Any:
@@ -205,17 +205,17 @@ def expand_items(low: Lowering, nodes: Iterable[hir.Expr]) -> list[Any]:
 
 def evaluate_dict_display(low: Lowering, node: hir.DictDisplay) -> Any:
     """`{key: value, **others}`."""
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for key, item in zip(node.keys, node.values, strict=True):
         value = low.evaluate(item)
         if key is None:
-            made.update(value)
+            entries.update(value)
             continue
         name = low.evaluate(key)
         if is_dynamic(name):
             low.needed_now("a key of a dict", key.span)
-        made[name] = value
-    return low.regions.own(made)
+        entries[name] = value
+    return low.regions.own(entries)
 
 
 def evaluate_format(low: Lowering, node: hir.Format) -> str:
@@ -261,8 +261,8 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
     if isinstance(x, GraphValue):
         if node.op == "not_":
             warn_elementwise(low, "not", (x,), node.span)
-        made = arithmetic.unary(b, node.op, x)
-        return fresh(b, made) if made is x else made
+        result = arithmetic.unary(b, node.op, x)
+        return fresh(b, result) if result is x else result
     if isinstance(x, RunTimeList):
         return arithmetic.unary(b, node.op, has_items(b, x))
     if node.op == "not_" and isinstance(x, (list, tuple, dict)):

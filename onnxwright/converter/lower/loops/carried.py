@@ -146,16 +146,16 @@ class Carried:
             if isinstance(slot, ListSlot):
                 self._enter_list(slot)
                 continue
-            made = b.recorder.input(
+            entered = b.recorder.input(
                 slot.name if not slot.name.startswith(hir.INTERNAL) else "carried", slot.kind.kind
             )
             init = slot.init
-            slot.inside = joined(b.wrap(made, slot.kind.kind, slot.kind.weak), init)
+            slot.inside = joined(b.wrap(entered, slot.kind.kind, slot.kind.weak), init)
             if slot.like is not None:
-                b.recorder.info(made).same_dtype_as = slot.like.value
+                b.recorder.info(entered).same_dtype_as = slot.like.value
             elif isinstance(init, GraphValue) and init.weak is None and slot.kind.dtype is None:
                 same = b.recorder.same_dtype_as(init.value) or init.value
-                b.recorder.info(made).same_dtype_as = same
+                b.recorder.info(entered).same_dtype_as = same
         for name in self.s.carried:
             if name in self.shape:
                 env[name] = map_leaves(self.shape[name], _inside)
@@ -360,18 +360,18 @@ class Carried:
 
     def results(self, env: dict[str, Any]) -> list[GraphValue]:
         """What an iteration gives: one value for each carried slot, then one for each scanned."""
-        made: dict[int, GraphValue] = {}
+        by_slot: dict[int, GraphValue] = {}
         for name, before in self.shape.items():
             end = env[name]
             if isinstance(before, ListSlot):
-                made[id(before)] = self._list_result(before, end)
+                by_slot[id(before)] = self._list_result(before, end)
                 continue
             for slot, value in zip(leaves(before), leaves(end), strict=True):
                 if isinstance(slot, Slot):
                     like = slot.inside if slot.kind.dtype is None else None
                     slot.end = value
-                    made[id(slot)] = bring(self.low.b, value, slot.kind, like)
-        return [made[id(slot)] for slot in (*self.carried, *self.scanned)]
+                    by_slot[id(slot)] = bring(self.low.b, value, slot.kind, like)
+        return [by_slot[id(slot)] for slot in (*self.carried, *self.scanned)]
 
     def _list_result(self, slot: ListSlot, end: Any) -> GraphValue:
         if slot.scan:

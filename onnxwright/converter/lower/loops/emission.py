@@ -110,9 +110,9 @@ def _emit_loop(
             detach(node)
         state.finish(low.frame.env, [])
         return
-    made = b.emit(b.opset["Loop"], (trip, first, *inits), {"body": graph}, count)
+    results = b.emit(b.opset["Loop"], (trip, first, *inits), {"body": graph}, count)
     values = []
-    for value, slot, init in zip(made, slots, [*inits, *[None] * count], strict=False):
+    for value, slot, init in zip(results, slots, [*inits, *[None] * count], strict=False):
         if init is None:
             values.append(_scan_output(low, value, slot, body))
             continue
@@ -130,9 +130,9 @@ def _emit_loop(
 
 def _scan_output(low: Lowering, value: GraphValue, slot: Slot, body: _Body) -> GraphValue:
     """A scan output: what the body gives, with an axis for the iterations before its own."""
-    given = body.scans[slot.name].kind
-    shape = given.shape if isinstance(given, TensorType) else None
-    dtype = given.dtype if isinstance(given, TensorType) else None
+    kind_of_scan = body.scans[slot.name].kind
+    shape = kind_of_scan.shape if isinstance(kind_of_scan, TensorType) else None
+    dtype = kind_of_scan.dtype if isinstance(kind_of_scan, TensorType) else None
     kind = TensorType(dtype, None if shape is None else (None, *shape))
     low.b.recorder.set_type(value.value, kind)
     adapters.set_type(value.value, kind)

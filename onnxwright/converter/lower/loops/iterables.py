@@ -140,8 +140,8 @@ def iterations_of(
 def index_value(low: Lowering, n: Any) -> GraphValue:
     """An iteration number as a tensor for indexing."""
     if isinstance(n, int):
-        made: GraphValue = int_constant(low.b, n)
-        return made
+        index: GraphValue = int_constant(low.b, n)
+        return index
     return low.b.as_weak(n, None)
 
 

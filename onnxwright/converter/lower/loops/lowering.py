@@ -185,8 +185,8 @@ def _from_list(low: Lowering, items: list[Any], first: list[Any]) -> Iterator[An
     low.regions.iterated.append(items)
     try:
         while n < len(items):
-            known = n < len(start) and items[n] is start[n]
-            yield first[n] if known else low.import_value(items[n])
+            is_unchanged = n < len(start) and items[n] is start[n]
+            yield first[n] if is_unchanged else low.import_value(items[n])
             n += 1
     finally:
         # By identity: lists of tensors are not compared.
@@ -323,8 +323,8 @@ def _while(low: Lowering, s: hir.While, region: Region, first: GraphValue | None
             )
         if is_dynamic(again) and not isinstance(again, (list, tuple, dict)):
             return run_time_condition(low, again, s.test.span, scalar=True)
-        made: GraphValue = low.at(s.test.span).constant(np.array(bool(again)))
-        return made
+        condition: GraphValue = low.at(s.test.span).constant(np.array(bool(again)))
+        return condition
 
     depth = low.dynamic_depth
     low.dynamic_depth = depth + 1
@@ -341,7 +341,7 @@ def _not_broken(low: Lowering, s: AnyLoop) -> GraphValue:
     flag = low.value(low.frame.env[s.broken])
     b = low.at(s.span)
     if isinstance(flag, GraphValue):
-        made: GraphValue = emit1(b, "Not", (b.as_weak(flag, None),))
-        return made
-    made = b.constant(np.array(not flag))
-    return made
+        negated: GraphValue = emit1(b, "Not", (b.as_weak(flag, None),))
+        return negated
+    negated = b.constant(np.array(not flag))
+    return negated

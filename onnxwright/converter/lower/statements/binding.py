@@ -135,17 +135,17 @@ def write_inside(
     if not isinstance(item, GraphValue):
         advice = "bind the inner one to a name, and assign to its items"
         _refuse(f"an item of an item of `{target.id}`", advice, target.span)
-    made = _written(low, item, path[1:], value, target.span)
+    written = _written(low, item, path[1:], value, target.span)
 
     def change(inside: Any) -> Any:
-        inside[path[0]] = made
+        inside[path[0]] = written
         return inside
 
     memory = memory_of(item)
     forget_others(low, target.id, item, target.span)
     changed = change_container(low, target.id, held, target.span, change)
     low.frame.env[target.id] = changed
-    check_not_written([changed], target.id, memory - memory_of(made), target.span)
+    check_not_written([changed], target.id, memory - memory_of(written), target.span)
 
 
 def _written(low: Lowering, x: Any, path: list[Any], value: Any, span: Span) -> GraphValue:
@@ -175,10 +175,10 @@ def write_part(low: Lowering, target: hir.ItemTarget, x: Any, path: list[Any], v
         ScriptError: the index or the value does not fit; names that hold the same memory raise
             when they are read (OW868).
     """
-    made = _written(low, x, path, value, target.span)
+    written = _written(low, x, path, value, target.span)
     if isinstance(x, GraphValue):
         forget_others(low, target.id, x, target.span)
-    bind_name(low, target.id, made)
+    bind_name(low, target.id, written)
 
 
 def _count(n: int, noun: str) -> str:
@@ -196,10 +196,10 @@ def bind_name(low: Lowering, name: str, value: Any) -> None:
 
 def name_value(low: Lowering, value: GraphValue, name: str) -> None:
     """Name a value after the first variable that holds it."""
-    made = value.value
-    producer = made.producer()
-    if producer is None or made in low.named or producer.op_type == "Constant":
+    ir_value = value.value
+    producer = ir_value.producer()
+    if producer is None or ir_value in low.named or producer.op_type == "Constant":
         return
-    if made in low.b.recorder.scope.made:
-        low.named.add(made)
-        low.b.recorder.rename(made, name)
+    if ir_value in low.b.recorder.scope.made:
+        low.named.add(ir_value)
+        low.b.recorder.rename(ir_value, name)

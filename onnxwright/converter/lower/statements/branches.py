@@ -103,10 +103,10 @@ def choose(
     for name in before:
         if name not in first.env or name not in second.env:
             merged.setdefault(name, Poison(_maybe(low, name, span)))
-    made = _emit_if(low, test, first, second, hints, span, held)
+    chosen = _emit_if(low, test, first, second, hints, span, held)
     for name, value in merged.items():
         low.frame.env[name] = map_leaves(
-            value, lambda x: x.read(made) if isinstance(x, _Output) else x
+            value, lambda x: x.read(chosen) if isinstance(x, _Output) else x
         )
 
 
@@ -166,8 +166,8 @@ def _merge(
     if not same_structure(a, c):
         if name == hir.RESULT:
             got = "different numbers of values"
-            wanted = "every `return` must give as many"
-            fail(messages.ReturnCount(name=low.frame.name, got=got, wanted=wanted, span=span))
+            rule = "every `return` must give as many"
+            fail(messages.ReturnCount(name=low.frame.name, got=got, wanted=rule, span=span))
         return _unmergeable(name, a, c, span)
     pairs = zip(leaves(a), leaves(c), strict=True)
     merged = iter([_merge_leaf(low, name, x, y, sides, hints, span) for x, y in pairs])
@@ -188,8 +188,8 @@ def _merge_lists(
     if not isinstance(item, LeafType) or item.dtype is None:
         return _unmergeable(name, a, c, span)
     for value, side in ((a, sides[0]), (c, sides[1])):
-        made = functools.partial(sequence_value, low.b, value, item, name)
-        side.outputs.append(_in_scope(low, side, made))
+        merged = functools.partial(sequence_value, low.b, value, item, name)
+        side.outputs.append(_in_scope(low, side, merged))
     hints.append("" if name.startswith(hir.INTERNAL) else name)
     kind = LeafType(None, sequence_kind(item))
     return _Output(len(hints) - 1, kind, RunTimeList(name, item))
@@ -234,8 +234,8 @@ def _merge_leaf(
 
 
 def _leaf_type(low: Lowering, x: Any, side: _Side) -> LeafType | None:
-    found: LeafType | None = _in_scope(low, side, lambda: leaf_type(low.b, x))
-    return found
+    leaf: LeafType | None = _in_scope(low, side, lambda: leaf_type(low.b, x))
+    return leaf
 
 
 def _in_scope(low: Lowering, side: _Side, compute: Callable[[], Any]) -> Any:
@@ -276,15 +276,15 @@ def placeholder(low: Lowering, kind: LeafType, like: Any) -> GraphValue:
     b = low.b
     if isinstance(kind.kind, SequenceType) and isinstance(kind.kind.elem, TensorType):
         dtype = kind.kind.elem.dtype
-        made: GraphValue = emit1(b, "SequenceEmpty", (), dtype=int(dtype or 1))
-        return made
+        empty: GraphValue = emit1(b, "SequenceEmpty", (), dtype=int(dtype or 1))
+        return empty
     dtype = kind.dtype
     if dtype is None:
-        known = witness(low, like, b.recorder.scope)
-        if known is None:
+        witness_type = witness(low, like, b.recorder.scope)
+        if witness_type is None:
             fail(messages.ExitNeedsType(span=b.here()))
-        made = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), known))
-        return made
+        empty = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), witness_type))
+        return empty
     shape = kind.kind.shape if isinstance(kind.kind, TensorType) else None
     dims = [d if isinstance(d, int) else 0 for d in shape or ()]
     if int(np.prod(dims, dtype=np.int64)) > 16:
@@ -356,9 +356,9 @@ def _emit_if(
         graphs.append(graph)
     b = low.at(span)
     op = b.opset["If"]
-    made = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
+    outputs = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
     result = []
-    for value, hint, x, y in zip(made, hints, first.outputs, second.outputs, strict=True):
+    for value, hint, x, y in zip(outputs, hints, first.outputs, second.outputs, strict=True):
         weak = x.weak if x.weak == y.weak else None
         kind = _joined_kind(value.kind, x.kind, y.kind)
         recorder.set_type(value.value, kind)

@@ -33,11 +33,11 @@ from onnxwright.semantics.graph_value import GraphValue
 def execute_assign(low: Lowering, s: hir.Assign) -> None:
     """`a = b = value`, with an annotation or without."""
     target = s.targets[0]
-    wanted = None
+    count = None
     if isinstance(target, hir.TupleTarget) and target.star is None:
-        wanted = len(target.items)
-    value = low.evaluate(s.value, wanted)
-    if wanted == 1 and isinstance(s.value, hir.Call) and isinstance(value, GraphValue):
+        count = len(target.items)
+    value = low.evaluate(s.value, count)
+    if count == 1 and isinstance(s.value, hir.Call) and isinstance(value, GraphValue):
         value = (value,)
     if s.annotation is not None and isinstance(target, hir.NameTarget):
         _check_annotation(low, target.id, s.annotation, value, s.value.span)
@@ -120,7 +120,7 @@ class _Chain:
 
 def _chain_with_statements(s: hir.If) -> _Chain:
     """The longest chain whose statements and tests may run although an earlier test is true."""
-    found = _Chain([()], [s.test], [s.then])
+    chain = _Chain([()], [s.test], [s.then])
     while s.orelse and isinstance(s.orelse[-1], hir.If):
         *statements, inner = s.orelse
         assert isinstance(inner, hir.If)
@@ -133,11 +133,11 @@ def _chain_with_statements(s: hir.If) -> _Chain:
         if not plain or may_fail(inner.test):
             break
         s = inner
-        found.before.append(tuple(statements))
-        found.tests.append(s.test)
-        found.blocks.append(s.then)
-    found.blocks.append(s.orelse)
-    return found
+        chain.before.append(tuple(statements))
+        chain.tests.append(s.test)
+        chain.blocks.append(s.then)
+    chain.blocks.append(s.orelse)
+    return chain
 
 
 def speculative_chain(low: Lowering, chain: _Chain, s: hir.If) -> None:

@@ -63,19 +63,19 @@ def _checked_result(low: Lowering, value: Any, signature: FunctionSignature, mad
         value = _as_sequence(low, value, name)
     single = not (isinstance(value, (tuple, list)) and not _is_one_tensor(value, signature))
     items = [value] if single else list(value)
-    wanted = signature.returns
-    if wanted is not None and len(wanted) != len(items) and low.handlers.checked:
+    returns = signature.returns
+    if returns is not None and len(returns) != len(items) and low.handlers.checked:
         fail(
             messages.ReturnCount(
                 name=name,
                 got=_values(len(items)),
-                wanted=f"its annotation says {_values(len(wanted))}",
+                wanted=f"its annotation says {_values(len(returns))}",
                 span=span,
             )
         )
     results = []
     for n, item in enumerate(items):
-        spec = wanted[n] if wanted is not None and low.handlers.checked else None
+        spec = returns[n] if returns is not None and low.handlers.checked else None
         results.append(_result_value(low, item, spec, name, span))
     return results[0] if single else tuple(results)
 
@@ -96,10 +96,10 @@ def _result_value(
         only = kinds[0].dtype if len(kinds) == 1 and isinstance(kinds[0], TensorType) else None
         if weak is not None and only is None:
             return item  # type: ignore[no-any-return]
-        made: GraphValue = as_value(b, item, dtype=only)
+        result: GraphValue = as_value(b, item, dtype=only)
         if only is None and not isinstance(item, GraphValue) and _kind(item) is not None:
-            return _weak_constant(low, item, made)
-        return made
+            return _weak_constant(low, item, result)
+        return result
     fitting = [*kinds, *map(OptionalType, kinds)] if spec is not None and spec.optional else kinds
     if kinds and item.kind is not None and not any(fits(item.kind, k) for k in fitting):
         shown = str(spec)
