@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import random
 import types
 import warnings
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter needs torch")
 
 import onnxwright as ow  # noqa: E402 - after the question whether torch is there
+from onnxwright.exporter.capture.held_state import HeldStateRuns  # noqa: E402
 
 
 class _Attribute(torch.nn.Module):  # type: ignore[misc]
@@ -331,3 +334,51 @@ def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(
     program = ow.export(_scaled, (torch.ones(3),))
     np.testing.assert_array_equal(program(-np.ones(3, np.float32)), [-2, -2, -2])
     assert len(visited) < len(ROWS) * len(ROWS[0])
+
+
+class _Everything(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.n, self.seen, self.held = 0, [], [torch.zeros(2)]
+
+    def forward(self, x: Any) -> Any:
+        self.n += 1
+        self.seen.append(self.n)
+        self.held[0].add_(1)
+        return x + self.n + len(self.seen) + self.held[0] + random.random() + _size_of(x)
+
+
+@functools.lru_cache
+def _size_of(x: Any) -> int:
+    _CALLS.append(x)
+    return len(_CALLS)
+
+
+_CALLS: list[Any] = []
+
+
+def test_each_of_many_runs_begins_with_what_the_first_began_with() -> None:
+    module, x = _Everything(), torch.ones(2)
+    runs = HeldStateRuns(module)
+    state = random.getstate()
+    results = []
+    for _ in range(3):
+        with runs.one():
+            results.append(module(x).clone())
+        assert (module.n, module.seen, _CALLS) == (0, [], [])
+        assert torch.equal(module.held[0], torch.zeros(2))
+        assert random.getstate() == state
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+
+
+def test_a_run_that_fails_leaves_nothing_for_the_next() -> None:
+    module = _Everything()
+    runs = HeldStateRuns(module)
+    with runs.one():
+        wanted = module(torch.ones(2)).clone()
+    with pytest.raises(RuntimeError), runs.one():
+        module(torch.ones(3))
+    assert (module.n, module.seen, _CALLS) == (0, [], [])
+    with runs.one():
+        assert torch.equal(module(torch.ones(2)), wanted)

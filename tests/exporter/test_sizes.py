@@ -142,7 +142,9 @@ def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         program = ow.export(
-            case.function, args, dynamic_shapes=dynamic,
+            case.function,
+            args,
+            dynamic_shapes=dynamic,
             **{"capture": "non-strict", **case.options, **options},
         )
     return program, [str(one.message) for one in found]

@@ -19,7 +19,7 @@ from torch.fx import GraphModule
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.control.keeping import Change, process_kept
+from onnxwright.exporter.capture.control.keeping import Change, RepeatedRuns, process_kept
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
@@ -57,10 +57,37 @@ def held_state_kept(
         with kept:
             yield
     finally:
-        for tensor, value in tensors:
-            if not torch.equal(tensor, value):
-                with torch.no_grad():
-                    tensor.copy_(value)
+        _give_values(tensors)
+
+
+class HeldStateRuns:
+    """Runs of one module, each of which begins with what the module and its functions held first.
+
+    The same as `held_state_kept` for each run, for many of them.
+
+    Args:
+        module: what is run.
+    """
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._runs = RepeatedRuns(module)
+        self._tensors = [(t, t.detach().clone()) for t in _held_tensors(module)]
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Undo at the end what a run does; its results are taken before."""
+        try:
+            with self._runs.one():
+                yield
+        finally:
+            _give_values(self._tensors)
+
+
+def _give_values(tensors: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    for tensor, value in tensors:
+        if not torch.equal(tensor, value):
+            with torch.no_grad():
+                tensor.copy_(value)
 
 
 def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

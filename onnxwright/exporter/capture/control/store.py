@@ -203,6 +203,14 @@ class Store:
         self._logs, self._settled = [{}], []
         return found
 
+    def put_back(self) -> None:
+        """Give all places back what they held at first, those of objects made since, too."""
+        for log in reversed(self._logs):
+            _put_back(log)
+        self._logs, self._settled = [{}], []
+        for kept in (self.memo, self.copies, self.made, self.getters):
+            kept.clear()
+
     def taken(self, *roots: Any, old: frozenset[int] = frozenset()) -> list[tuple[str, str, str]]:
         """The iterators of before of which copies were used up.
 

@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.assumptions.squeezes import (
     sizes_without,
     squeezed_sizes,
 )
-from onnxwright.exporter.capture.held_state import held_state_kept
+from onnxwright.exporter.capture.held_state import HeldStateRuns
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.one_side.drawn_values import LARGER, Draw, drawn
 from onnxwright.exporter.torch_internals import pytree
@@ -52,6 +52,7 @@ class Comparison:
     ) -> None:
         self.module, self.captured, self.example = module, captured, example
         self._usual: dict[Draw, Compared] = {}
+        self._runs: dict[torch.nn.Module, HeldStateRuns] = {}
 
     def run(
         self, flat: Sequence[Any], spec: Any, draws: Sequence[Draw] = (Draw.GIVEN,), label: str = ""
@@ -92,17 +93,34 @@ class Comparison:
     def _once(self, flat: Sequence[Any], spec: Any, draw: Draw, label: str) -> Compared:
         values = drawn(flat, self.example or flat, draw, label)
         try:
-            wanted = _results(self.module, values, spec)
+            wanted = self._results(self.module, values, spec)
         except Exception:  # noqa: BLE001 - the module does not take these inputs
             return Compared.REFUSED
         try:
-            found = _results(self.captured, values, spec)
+            found = self._results(self.captured, values, spec)
         except Exception:  # noqa: BLE001 - whatever stops it, it does not do what the module does
             return Compared.DIFFERENT
         larger = LARGER if draw is Draw.LARGE else 1.0
         pairs = zip(found, wanted, strict=False)
         same = len(found) == len(wanted) and all(_is_same(*pair, larger) for pair in pairs)
         return Compared.EQUAL if same else Compared.DIFFERENT
+
+    def _results(self, module: torch.nn.Module, flat: Sequence[Any], spec: Any) -> list[Any]:
+        """The results of a module, and its inputs after it."""
+        if module not in self._runs:
+            self._runs[module] = HeldStateRuns(module)
+        buffers = [(b, b.detach().clone()) for b in module.buffers()]
+        copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in flat]
+        args, kwargs = pytree.tree_unflatten(copies, spec)
+        alone = torch.random.fork_rng(devices=())
+        with alone, torch.no_grad(), self._runs[module].one():
+            torch.manual_seed(0)
+            try:
+                results = pytree.tree_leaves(module(*args, **kwargs))
+            finally:
+                for buffer, value in buffers:
+                    buffer.copy_(value)
+        return [*results, *copies]
 
 
 @contextmanager
@@ -192,21 +210,6 @@ def _give_one(condition: torch.fx.GraphModule) -> None:
     results = output.args[0]
     if isinstance(results, (tuple, list)) and len(results) == 1:
         output.args = (results[0],)
-
-
-def _results(module: torch.nn.Module, flat: Sequence[Any], spec: Any) -> list[Any]:
-    """The results of a module, and its inputs after it."""
-    buffers = [(b, b.detach().clone()) for b in module.buffers()]
-    copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in flat]
-    args, kwargs = pytree.tree_unflatten(copies, spec)
-    with torch.random.fork_rng(devices=()), torch.no_grad(), held_state_kept(module, []):
-        torch.manual_seed(0)
-        try:
-            results = module(*args, **kwargs)
-        finally:
-            for buffer, value in buffers:
-                buffer.copy_(value)
-    return [*pytree.tree_leaves(results), *copies]
 
 
 def _is_same(one: Any, two: Any, larger: float) -> bool:

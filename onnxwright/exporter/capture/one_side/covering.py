@@ -26,6 +26,7 @@ from onnxwright.exporter.capture.assumptions.guards import (
     places_of,
     sizes_of,
 )
+from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Capture, attempted
 from onnxwright.exporter.capture.inputs import captured_sizes, shapes
@@ -34,7 +35,6 @@ from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
 from onnxwright.exporter.capture.one_side.drawn_values import Draw
 from onnxwright.exporter.capture.one_side.foreseeing import OtherSide, asked_by, foreseen
-from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Place as Line
 from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
 from onnxwright.exporter.capture.one_side.steering import Steered

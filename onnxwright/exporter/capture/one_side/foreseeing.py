@@ -13,8 +13,8 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 
 from onnxwright.exporter.capture.assumptions.decisions import Decision
-from onnxwright.exporter.capture.one_side.class_sizes import holds
 from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.one_side.class_sizes import holds
 from onnxwright.exporter.capture.one_side.sides import Place
 
 

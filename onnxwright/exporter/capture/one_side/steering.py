@@ -22,10 +22,10 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.assumptions.decisions import asking_line, sym_node_wrapped
 from onnxwright.exporter.capture.assumptions import amounts
-from onnxwright.exporter.capture.one_side.foreseeing import Asked
+from onnxwright.exporter.capture.assumptions.decisions import asking_line, sym_node_wrapped
 from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.one_side.foreseeing import Asked
 from onnxwright.exporter.capture.one_side.sides import Lines, Place, lines_of
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import FloorDiv, pytree
