@@ -23,7 +23,6 @@ from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Rows, length_of
 from onnxwright.exporter.capture.source.loops import generated, listed
-from onnxwright.exporter.capture.source.merging import asks_constants
 from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.number_lists import NumberSet, made_set, method, sorted_
 from onnxwright.exporter.capture.source.one_of import OneOf
@@ -303,8 +302,7 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return control.bound(function) if name in ("iter", "next") else function
     if name not in AT_RUN_TIME:
         return function
-    found = functools.partial(_of_rows, AT_RUN_TIME[name])
-    return functools.partial(_with_values, found) if asks_constants() else found
+    return functools.partial(_with_values, functools.partial(_of_rows, AT_RUN_TIME[name]))
 
 
 # Builtins that give the same in whichever order they read.

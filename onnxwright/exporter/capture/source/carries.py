@@ -10,7 +10,6 @@ import torch
 
 from onnxwright.exporter.capture.source.merging import (
     Pair,
-    asks_constants,
     is_leaf,
     parts_of,
 )
@@ -59,7 +58,7 @@ def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
 def stands_for_number(start: Any, pair: Pair) -> bool:
     """Whether what is carried is a number of Python; without a start, what iterations give is."""
     if start is UNSET:
-        return _is_number(pair.right if asks_constants() else start)
+        return _is_number(pair.right)
     return _is_number(start) and (not isinstance(start, torch.Tensor) or _is_number(pair.right))
 
 
@@ -101,6 +100,11 @@ def leaf_paths(value: Any, path: str) -> list[tuple[str, Any]]:
     if parts is None:
         return []
     return [leaf for k, v in zip(parts[0], parts[1]) for leaf in leaf_paths(v, f"{path}{k}")]
+
+
+def constants_of(value: Any, path: str) -> dict[str, Any]:
+    """The leaves of what an iteration gives that each iteration gives, as numbers of Python."""
+    return {k: v for k, v in leaf_paths(value, path) if type(v) in (bool, int, float)}
 
 
 def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:

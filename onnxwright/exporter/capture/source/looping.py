@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.source.carried_tensors import (
 )
 from onnxwright.exporter.capture.source.carries import (
     Carry,
+    constants_of,
     input_of,
     leaf_paths,
     mark_numbers,
@@ -63,7 +64,7 @@ from onnxwright.exporter.capture.source.regions import (
 from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.run_time_lists import after_changes, of_same_list
-from onnxwright.exporter.capture.source.session import current, note_loss
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -275,10 +276,9 @@ class Loop:
         merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
         try:
             return self._vary(n, merger, values[n], after[n])
-        except LoopChangeError as error:
+        except LoopChangeError:
             if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
-            note_loss(error)
             self.left[n] = self.state.without_value(n, after[n])
             return False
 
@@ -287,15 +287,11 @@ class Loop:
         name = self.slots[n].name
         if after is UNSET and before is not UNSET:
             # A decision of the iteration lost it, for one of its sides has a constant of Python.
-            change = LoopChangeError(name, words(before), "lost by a decision")
-            change.of_constants = True
-            raise change
+            raise LoopChangeError(name, words(before), "lost by a decision")
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
-            change = LoopChangeError(error.path, error.left, error.right)
-            change.of_constants = error.of_constants
-            raise change from None
+            raise LoopChangeError(error.path, error.left, error.right) from None
         for pair in merger.pairs:
             if pair.path.endswith(WHICH_OBJECT):
                 raise LoopChangeError(name, "one object", "another")
@@ -356,8 +352,10 @@ class Loop:
         count = next(taken) if self.numbers else None
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            final[n] = with_leaves(after[n], self.slots[n].name, made)
             mark_numbers((c.is_number for c in found), made.values())
+            if self._runs():
+                made |= constants_of(after[n], self.slots[n].name)
+            final[n] = with_leaves(after[n], self.slots[n].name, made)
         for n in self.lists.appended:
             rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
             if rows:
@@ -405,13 +403,16 @@ class Loop:
                     node_of(region.tracer, leaf))
             for c, leaf, given in zip(self._carries(), leaves, region.given) if not c.is_number
         ]  # fmt: skip
-        trips = self.lists.trips
-        most = None if trips is None or not trips.certain else trips.most
-        runs = isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
         self.items = {n: self._items(region, n, after[n]) for n in self.lists.appended}
         appended = [one for items in self.items.values() for one in items if one is not None]
         counter = region.given[0] if self.numbers else None
-        return CarriedTensors(carried, region.nodes(), runs, appended, counter)
+        return CarriedTensors(carried, region.nodes(), self._runs(), appended, counter)
+
+    def _runs(self) -> bool:
+        """Whether the loop has at least one iteration for certain."""
+        trips = self.lists.trips
+        most = None if trips is None or not trips.certain else trips.most
+        return isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
 
     def _items(self, region: Region, n: int, items: Any) -> list[AppendedTensor | None]:
         """The tensors that an iteration appends to a list; None for other results of it."""

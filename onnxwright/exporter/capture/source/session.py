@@ -83,10 +83,6 @@ class Session:
         counters: the nodes of the counters of these that go up by 1 -> their range.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
-        asks_constants: whether it is asked at run time which constant of Python (None, a text) a
-            variable has.
-        tries_constants: whether that is tried if a loop over a size would be unrolled otherwise.
-        lost_constants: whether what one side gives was left out as the other one has a constant.
         absent: the lines of decisions by which a result of the model is None.
         two_types: the lines of decisions whose sides give tensors of two types -> these, and that
             of the model.
@@ -113,9 +109,6 @@ class Session:
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
     fixed_places: int = 0
-    asks_constants: bool = False
-    tries_constants: bool = False
-    lost_constants: bool = False
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
@@ -155,13 +148,6 @@ def note_choice() -> None:
     session = current()
     if session is not None:
         session.has_choices = True
-
-
-def note_loss(error: RefusedError) -> None:
-    """Remember that a value of one side is left out, if the other one has a constant of Python."""
-    session = current()
-    if session is not None and error.of_constants:
-        session.lost_constants = True
 
 
 def equal_sides() -> bool | None:
