@@ -10,6 +10,7 @@ import torch
 
 from onnxwright.exporter.capture.source.merging import (
     Pair,
+    dtype_of,
     is_leaf,
     parts_of,
 )
@@ -45,6 +46,28 @@ class Carry:
     def unknown_sizes(self) -> list[Any]:
         """The sizes in any iteration: numbers that are known at run time where they change."""
         return [new_size(n.least) if isinstance(n, OwnSize) else n for n in self.shape]
+
+
+def is_guessed(value: Any) -> bool:
+    """Whether what a loop carries a value as is known before an iteration is seen.
+
+    Args:
+        value: before the loop.
+    """
+    if type(value) is tuple:
+        return bool(value) and all(map(is_guessed, value))
+    return is_leaf(value)
+
+
+def begun_with(path: str, start: Any) -> Carry:
+    """A tensor or a number that a loop carries in the form that it has before.
+
+    Args:
+        path: what the user calls it.
+        start: its value before the loop.
+    """
+    shape = tuple(start.shape) if isinstance(start, torch.Tensor) else ()
+    return Carry(path, start, dtype_of(start), shape, _is_number(start))
 
 
 def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Union, cast
 
 from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.frontend.hir import RESULT, Assign, Literal, NameTarget
+from onnxwright.converter.frontend.names import captured_names
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
@@ -188,7 +189,8 @@ def _function(
 
     local = set(names_of(*body).bound) | _parameters(node.args)
     expressions = Expressions(owner, first, inner_function, local)
-    generator = Generator(expressions, structure.outer)
+    captured = frozenset(captured_names(block))
+    generator = Generator(expressions, structure.outer, captured)
     statements = generator.block(block)
     head: list[ast.stmt] = []
     for keyword, kind in (("global", ast.Global), ("nonlocal", ast.Nonlocal)):
