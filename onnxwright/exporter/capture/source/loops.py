@@ -38,6 +38,7 @@ from onnxwright.exporter.capture.source.session import (
     current,
     fixed_places,
     note,
+    note_iteration,
     refused_here,
 )
 from onnxwright.exporter.capture.source.sides import (
@@ -63,7 +64,7 @@ def while_(
             return test()
         return and_(lambda: not_(broken()), test)
 
-    ran = False
+    count = 0
     session = current()
     while True:
         found = going()
@@ -75,9 +76,10 @@ def while_(
             _loop(going, lambda _: body(), state)
             return
         if not answer:
-            note("Loop", ran)
+            note("Loop", count > 0)
             return
-        ran = True
+        count += 1
+        note_iteration(count)
         body()
 
 
@@ -129,6 +131,7 @@ def for_(
             if left:
                 note("If", answer=False)
                 return
+        note_iteration(n + 1)
         take(item)
         body()
     note("Loop", n >= 0)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
@@ -209,20 +210,61 @@ def fixed_places() -> Iterator[None]:
         now.fixed_places -= 1
 
 
-# The answers by line, then by kind and number of sides.
-Noted = dict[tuple[str, int], dict[tuple[str, int], set[int]]]
+class Noted(dict[tuple[str, int], dict[tuple[str, int], set[int]]]):
+    """The answers by line, then by kind and number of sides.
+
+    Attributes:
+        longest: the iterations of the loop that ran longest.
+        most: the iterations after which a loop is stopped; None for no bound.
+    """
+
+    longest = 0
+    most: int | None = None
+
+
+class LongLoopError(RuntimeError):
+    """A loop has more iterations than it may have where answers are recorded.
+
+    Args:
+        place: the file and line of the loop.
+        most: how many iterations it may have.
+    """
+
+    def __init__(self, place: tuple[str, int], most: int) -> None:
+        text = linecache.getline(*place).strip()
+        where = f"{Path(place[0]).name}:{place[1]}"
+        super().__init__(f"`{text}` ({where}) does not end within {most} iterations")
 
 
 @contextmanager
-def noting() -> Iterator[Noted]:
-    """In this context, what decisions are answered in this thread is recorded."""
+def noting(most: int | None = None) -> Iterator[Noted]:
+    """In this context, what decisions are answered in this thread is recorded.
+
+    Args:
+        most: the iterations after which a loop raises `LongLoopError`; None for no bound.
+    """
     before = getattr(_now, "noted", None)
-    found: Noted = {}
+    found = Noted()
+    found.most = most
     _now.noted = found
     try:
         yield found
     finally:
         _now.noted = before
+
+
+def note_iteration(n: int) -> None:
+    """Record that a loop begins an iteration, counted from 1, if that is wanted.
+
+    Raises:
+        LongLoopError: there are more than it may have.
+    """
+    noted: Noted | None = getattr(_now, "noted", None)
+    if noted is None:
+        return
+    noted.longest = max(noted.longest, n)
+    if noted.most is not None and n > noted.most:
+        raise LongLoopError(asking_line(), noted.most)
 
 
 def is_noting() -> bool:
