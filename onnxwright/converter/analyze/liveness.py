@@ -26,6 +26,17 @@ def liveness(block: hir.Block, outer: Iterable[str] = ()) -> hir.Block:
     return made
 
 
+def live_before(block: hir.Block, live: Iterable[str], always: Iterable[str]) -> set[str]:
+    """The names that are live before a block of a function.
+
+    Args:
+        block: statements of the function.
+        live: the names that are live after it.
+        always: the names that functions inside take from around them: they are live everywhere.
+    """
+    return _Liveness(frozenset(always)).block(block, set(live))[1]
+
+
 class _Liveness:
     def __init__(self, always: frozenset[str]) -> None:
         self.always = always

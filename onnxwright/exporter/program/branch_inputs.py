@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.observing import Answers, Branch, ValueDecisions
+from onnxwright.exporter.capture.source.session import LongLoopError
 from onnxwright.exporter.program.resizing import is_integer, is_sorted
 from onnxwright.exporter.torch_internals import pytree
 
@@ -104,6 +105,9 @@ def _changed(value: torch.Tensor, step: int) -> torch.Tensor:
 
 # Runs of the module in search of inputs for one verification.
 _RUNS = 60
+# A loop may not end for inputs that are drawn: it is stopped after these iterations, and after as
+# many times those that it has for the given inputs.
+_ITERATIONS, _TIMES = 1000, 10
 
 
 class BranchSearch:
@@ -116,20 +120,28 @@ class BranchSearch:
 
     def __init__(self, decisions: ValueDecisions, module: Any) -> None:
         self.decisions, self.module = decisions, module
-        self.answers: Answers = {}
-        self.fixed: Answers = {}
+        self.answers = Answers()
+        self.fixed = Answers()
+        self.most: int | None = None
+        self.stopped: dict[str, None] = {}
 
     def add(self, inputs: Inputs) -> bool:
         """Run the module; whether it decides something as it did not before.
 
         Args:
-            inputs: of the module; nothing is added if it raises an error.
+            inputs: of the module, the given ones first; nothing is added if it raises an error, or
+                a loop does not end.
         """
         try:
-            with self.decisions.observed() as answers, torch.no_grad():
+            with self.decisions.observed(self.most) as answers, torch.no_grad():
                 self.module(*inputs[0], **inputs[1])
+        except LongLoopError as error:
+            self.stopped.setdefault(str(error))
+            return False
         except Exception:  # noqa: BLE001 - the module does not take these values
             return False
+        if self.most is None:
+            self.most = max(_ITERATIONS, _TIMES * answers.longest)
         assumed = {c: answers.get(c, set()) for c in self.decisions.assumed}
         if not self.fixed:
             self.fixed = assumed
@@ -141,6 +153,18 @@ class BranchSearch:
             new |= not answers.get(choice, set()) <= known
             known |= answers.get(choice, set())
         return new
+
+    def ends(self, inputs: Inputs) -> bool:
+        """Whether the loops of the module end for inputs, or it has none by a value.
+
+        Args:
+            inputs: of the module; they are not changed.
+        """
+        if not any(c.kind == "Loop" for c in self.decisions.at_run_time):
+            return True
+        count = len(self.stopped)
+        self.add(pytree.tree_map_only(torch.Tensor, torch.clone, inputs))
+        return len(self.stopped) == count
 
     @property
     def complete(self) -> bool:

@@ -15,7 +15,6 @@ import torch
 from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.held_state import held_state_kept
-from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.torchscript.graphs import Scripted
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
 from onnxwright.exporter.program.causes import cause_of
@@ -93,6 +92,9 @@ def verify(
         f"not verified: sizes where `{guard.text}` does not hold"
         for guard in program.sizes.decisions()
     ]
+    if program.module is not None and program.by_values.at_run_time:
+        check.search = BranchSearch(program.by_values, _reference(program))
+        check.ends((tuple(args), dict(kwargs)))
     _run_sizes(check, args, kwargs, is_shown=bool(more))
     _run_branches(check, args, kwargs)
     return found
@@ -144,15 +146,13 @@ def _at_places(check: _Check, sizes: Mapping[Place, int]) -> Iterator[Inputs]:
 
 def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Compare on inputs that take other branches of decisions by values."""
-    program, found = check.program, check.found
-    decisions: ValueDecisions = program.by_values
-    if program.module is None or not decisions.at_run_time:
+    program, found, search = check.program, check.found, check.search
+    if search is None:
         return
     given = (tuple(args), dict(kwargs))
     others = list(itertools.islice(other_sizes(program, args, kwargs), 1))
     smallest = list(itertools.islice(other_sizes(program, args, kwargs, (lambda n: 1,)), 1))
     with held_state_kept(program.module, [], writes_buffers=True):
-        search = BranchSearch(decisions, _reference(program))
         for inputs in (given, *others, *smallest):
             search.add(_copied(inputs))
         for inputs in search.find((given, *others)):
@@ -163,6 +163,7 @@ def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) ->
         for branch in found.branches
         for side in branch.missing()
     ]
+    found.notes += [f"not verified: {text} for inputs that were tried" for text in search.stopped]
 
 
 def _sizes_text(leaf: Leaf) -> str:
@@ -186,6 +187,7 @@ class _Check:
         rtol, atol: tolerances; by dtype if None.
         random: outputs that random numbers are in, as `random_outputs` gives them.
         given: the flattened inputs of the user that others are made from.
+        search: knows which inputs take which branches of decisions by values; None without such.
     """
 
     program: Any
@@ -194,15 +196,26 @@ class _Check:
     atol: float | None
     random: Mapping[str, Sequence[bool]]
     given: list[Any] = field(default_factory=list)
+    search: BranchSearch | None = None
 
     def first_of(self, run: str, made: Iterator[Inputs]) -> str:
         """Compare on the first inputs that the module takes; why it takes none, else empty."""
         reason = ""
         for inputs in made:
+            if not self.ends(inputs):
+                reason = "a loop does not end"
+                continue
             reason = self.run(run, *inputs)
             if not reason:
                 break
         return reason
+
+    def ends(self, inputs: Inputs) -> bool:
+        """Whether the loops of the module end for inputs that were made for this check."""
+        if self.search is None:
+            return True
+        with held_state_kept(self.program.module, [], writes_buffers=True):
+            return self.search.ends(inputs)
 
     def run(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """Compare one run; why the module does not run on these inputs, else empty."""

@@ -188,3 +188,20 @@ def test_integers_stay_between_those_that_were_given() -> None:
         assert values[0].dtype == torch.int64
         assert 2 <= values[0].min() <= values[0].max() <= 7
         assert values[1].dtype == torch.bool
+
+
+class Doubles(torch.nn.Module):
+    """For inputs without a positive sum it never ends."""
+
+    def forward(self, x):
+        while x.sum() < 10:
+            x = x * 2
+        return x
+
+
+def test_a_loop_that_does_not_end_for_other_inputs_is_stopped() -> None:
+    found = exported(Doubles(), (torch.ones(3),)).verify()
+    assert found.ok
+    (note,) = [note for note in found.notes if "does not end" in note]
+    assert "`while x.sum() < 10:`" in note
+    assert "within 1000 iterations" in note

@@ -21,7 +21,6 @@ from onnxwright.exporter.capture.source.iterators import taken
 from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.list_calls import length_of, made_set
 from onnxwright.exporter.capture.source.loops import generated, listed
-from onnxwright.exporter.capture.source.merging import asks_constants
 from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
@@ -206,8 +205,7 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return control.bound(function) if name in ("iter", "next") else function
     if name not in AT_RUN_TIME:
         return function
-    found = functools.partial(_of_rows, AT_RUN_TIME[name])
-    return functools.partial(_with_values, found) if asks_constants() else found
+    return functools.partial(_with_values, functools.partial(_of_rows, AT_RUN_TIME[name]))
 
 
 # Builtins that give the same in whichever order they read.

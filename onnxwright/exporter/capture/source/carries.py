@@ -11,7 +11,7 @@ import torch
 from onnxwright.exporter.capture.source.list_forms import of_same_list
 from onnxwright.exporter.capture.source.merging import (
     Pair,
-    asks_constants,
+    dtype_of,
     is_leaf,
     parts_of,
 )
@@ -48,6 +48,28 @@ class Carry:
         return [new_size(n.least) if isinstance(n, OwnSize) else n for n in self.shape]
 
 
+def is_guessed(value: Any) -> bool:
+    """Whether what a loop carries a value as is known before an iteration is seen.
+
+    Args:
+        value: before the loop.
+    """
+    if type(value) is tuple:
+        return bool(value) and all(map(is_guessed, value))
+    return is_leaf(value)
+
+
+def begun_with(path: str, start: Any) -> Carry:
+    """A tensor or a number that a loop carries in the form that it has before.
+
+    Args:
+        path: what the user calls it.
+        start: its value before the loop.
+    """
+    shape = tuple(start.shape) if isinstance(start, torch.Tensor) else ()
+    return Carry(path, start, dtype_of(start), shape, _is_number(start))
+
+
 def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
     """Remember which tensors stand for numbers of Python."""
     session = current()
@@ -59,7 +81,7 @@ def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
 def stands_for_number(start: Any, pair: Pair) -> bool:
     """Whether what is carried is a number of Python; without a start, what iterations give is."""
     if start is UNSET:
-        return _is_number(pair.right if asks_constants() else start)
+        return _is_number(pair.right)
     return _is_number(start) and (not isinstance(start, torch.Tensor) or _is_number(pair.right))
 
 
@@ -101,6 +123,11 @@ def leaf_paths(value: Any, path: str) -> list[tuple[str, Any]]:
     if parts is None:
         return []
     return [leaf for k, v in zip(parts[0], parts[1]) for leaf in leaf_paths(v, f"{path}{k}")]
+
+
+def constants_of(value: Any, path: str) -> dict[str, Any]:
+    """The leaves of what an iteration gives that each iteration gives, as numbers of Python."""
+    return {k: v for k, v in leaf_paths(value, path) if type(v) in (bool, int, float)}
 
 
 def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:

@@ -51,7 +51,7 @@ from onnxwright.exporter.capture.source.regions import (
 )
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.rows import like_of
-from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
+from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.size_sides import SizeSides
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
@@ -255,10 +255,9 @@ def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) 
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path)
-    except DisagreementError as error:
+    except DisagreementError:
         if not leaves_of(left) and not leaves_of(right):
             raise
-        note_loss(error)
         merger.pairs[:] = pairs
         return _constant(lost)
 

@@ -25,8 +25,6 @@ class RefusedError(CaptureStoppedError):
 
     # What is decided, where it is a comparison of sizes.
     condition: Any = None
-    # Whether a variable is None or another constant of Python at one time, and not at another.
-    of_constants = False
 
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)

@@ -24,7 +24,6 @@ MATH = frozenset(
      "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc",
      "gcd", "lcm", "isqrt", "comb", "fsum")
 )  # fmt: skip
-_TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Methods of lists and integers; `runtime.method` calls them of numbers of run time.
 METHODS = frozenset(("index", "count", "sort", "remove", "bit_length"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
@@ -39,41 +38,23 @@ OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
-def is_static(node: ast.AST, constants: bool = False) -> bool:
-    """Whether a test never depends on a tensor's value: `x is None`, `isinstance(x, int)`.
+def is_static(node: ast.AST) -> bool:
+    """Whether a test is written out.
 
     Args:
         node: an expression.
-        constants: whether it is known at run time only which variables are None.
-
-    Returns:
-        Whether that is certain.
 
     Example:
-        >>> is_static(ast.parse("x is None and not hasattr(y, 'z')", mode="eval").body)
+        >>> is_static(ast.parse("not True", mode="eval").body)
         True
-        >>> is_static(ast.parse("x > 0", mode="eval").body)
+        >>> is_static(ast.parse("x is None", mode="eval").body)
         False
     """
-    if isinstance(node, ast.Constant):
-        return True
-    if isinstance(node, (ast.Compare, ast.Call)) and constants:
-        return False
-    if isinstance(node, ast.Compare):
-        if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            return False
-        # Two variables may have one of several functions; `True` may be a tensor.
-        written = [v for v in (node.left, *node.comparators) if isinstance(v, ast.Constant)]
-        return bool(written) and not any(map(_is_truth, written))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return is_static(node.operand, constants)
+        return is_static(node.operand)
     if isinstance(node, ast.BoolOp):
-        return all(is_static(value, constants) for value in node.values)
-    if isinstance(node, ast.Call):
-        if not isinstance(node.func, ast.Name) or node.func.id not in _TESTS:
-            return False
-        return node.func.id != "hasattr" or isinstance(node.args[-1], ast.Constant)
-    return False
+        return all(map(is_static, node.values))
+    return isinstance(node, ast.Constant)
 
 
 def is_rewritten(code: CodeType) -> bool:
@@ -121,7 +102,6 @@ class Expressions(ast.NodeTransformer):
         first: the first parameter of the method, for `super()`; None outside one.
         function: rewrites a nested function; a method of the class whose name is given.
         local: names that are bound in the function: builtins of these names are not meant.
-        constants: whether it is known at run time only which variables are None.
     """
 
     def __init__(
@@ -130,14 +110,8 @@ class Expressions(ast.NodeTransformer):
         first: str | None,
         function: Callable[[ast.FunctionDef, str | None], ast.FunctionDef],
         local: set[str],
-        constants: bool = False,
     ) -> None:
         self.owner, self.first, self.function, self.local = owner, first, function, local
-        self.constants = constants
-
-    def is_static(self, node: ast.AST) -> bool:
-        """Whether a test never depends on a tensor's value."""
-        return is_static(node, self.constants)
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
@@ -148,7 +122,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """`and`, `or`."""
-        if self.is_static(node) or is_fixed(node):
+        if is_static(node) or is_fixed(node):
             return self.generic_visit(node)
         self.generic_visit(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -167,7 +141,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`, `~`."""
-        static = self.is_static(node)
+        static = is_static(node)
         if isinstance(node.op, ast.Not):
             node.operand = as_test(node.operand)
         self.generic_visit(node)
@@ -178,15 +152,14 @@ class Expressions(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """`a if test else b`."""
         node.test = as_test(node.test)
-        if self.is_static(node.test) or is_fixed(node.body) or is_fixed(node.orelse):
+        if is_static(node.test) or is_fixed(node.body) or is_fixed(node.orelse):
             return self.generic_visit(node)
         self.generic_visit(node)
         return call("choose", node.test, thunk(node.body), thunk(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """Chains and `in`."""
-        static = self.is_static(node)
-        fixed = is_fixed(node) and not (self.constants and len(node.ops) == 1)
+        fixed = is_fixed(node) and len(node.ops) > 1
         empty = _asks_empty(node) if "len" not in self.local else None
         if empty is not None:
             length, number = node.left, node.comparators[0]
@@ -195,7 +168,7 @@ class Expressions(ast.NodeTransformer):
             name = ast.Constant(type(node.ops[0]).__name__)
             return call("counted", length.func, items, name, number, ast.Constant(empty))
         self.generic_visit(node)
-        if static or fixed:
+        if fixed:
             return node
         if len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -244,7 +217,7 @@ class Expressions(ast.NodeTransformer):
         elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
             name = "attribute" if name == "getattr" else "has_attribute"
             node.args, node.func = [node.func, *node.args], call(name).func
-        elif name == "isinstance" and self.constants and name not in self.local:
+        elif name == "isinstance" and name not in self.local:
             node.func = call("is_of_type").func
         elif name == "zip" and name not in self.local and _is_only_starred(node):
             node.args = [node.func, node.args[0].value]  # type: ignore[attr-defined]
@@ -377,7 +350,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
-        static = self.is_static(node.test) or is_fixed(node.test)
+        static = is_static(node.test) or is_fixed(node.test)
         self.generic_visit(node)
         if static:
             return node
@@ -436,10 +409,6 @@ def _is_format(node: ast.Call) -> bool:
     if not isinstance(function, ast.Attribute) or function.attr != "format":
         return False
     return isinstance(function.value, ast.Constant) and isinstance(function.value.value, str)
-
-
-def _is_truth(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def may_be_number(index: ast.expr) -> bool:

@@ -7,6 +7,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from onnxwright.converter.analyze.liveness import live_before
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
@@ -16,6 +17,7 @@ from onnxwright.exporter.capture.source.expressions import (
     Expressions,
     as_test,
     call,
+    is_static,
     thunk,
 )
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
@@ -38,6 +40,7 @@ class Generator:
     Fields:
         expressions: rewrites the verbatim pieces.
         outer: names that the function declares `global` or `nonlocal`, with the keyword.
+        captured: names that functions inside take from around them.
         cells: names that branches bind; the function must bind them, too.
         count: how many decisions were written; numbers their functions.
         inside: how many local functions are around what is written.
@@ -45,6 +48,7 @@ class Generator:
 
     expressions: Expressions
     outer: dict[str, str]
+    captured: frozenset[str] = frozenset()
     cells: dict[str, None] = field(default_factory=dict)
     count: int = 0
     inside: int = 0
@@ -125,7 +129,7 @@ class Generator:
         if isinstance(test, hir.Verbatim) and isinstance(test.node, (ast.With, ast.Try)):
             return [self.with_block(test.node, s.then)]
         if isinstance(test, hir.Verbatim) and isinstance(test.node, ast.expr):
-            if self.expressions.is_static(test.node):
+            if is_static(test.node):
                 then, orelse = self.block(s.then), self.block(s.orelse)
                 return [_at(ast.If(self.value(test), then or [ast.Pass()], orelse), s.span)]
         self.count += 1
@@ -160,7 +164,8 @@ class Generator:
         bound = list(
             dict.fromkeys([*hir_names.target_names(s.target), *hir_names.bound_in(s.body)])
         )
-        state, setter = self.state(n, bound, s.carried, s.body, s.span, s.live_out)
+        target = hir_names.target_names(s.target)
+        state, setter = self.loop_state(n, bound, s.carried, s, target)
         item = _at(ast.Name(f"_ow_item_{n}", ast.Load()), s.span)
         bind = _at(ast.Assign([self.target(s.target)], item), s.span)
         name, take = f"_ow_body_{n}", f"_ow_take_{n}"
@@ -183,7 +188,7 @@ class Generator:
         # The test is a part of its own, so that what it reads goes round, too.
         read = set(hir_names.reads(s.test, set()))
         carried = tuple(name for name in bound if name in s.carried or name in read)
-        state, setter = self.state(n, bound, carried, s.body, s.span, s.live_out)
+        state, setter = self.loop_state(n, bound, carried, s, [])
         name = f"_ow_body_{n}"
         test = _at(thunk(self.value(s.test)), s.span)
         run = call("while_", test, _load(name), self.flag(s.broken, s.span), state)
@@ -192,6 +197,15 @@ class Generator:
             self.function(name, s.body, bound, s.span),
             _at(ast.Expr(run), s.span),
         ]
+
+    def loop_state(
+        self, n: int, bound: list[str], carried: tuple[str, ...], s: hir.For | hir.While,
+        target: list[str],
+    ) -> tuple[ast.expr, list[ast.stmt]]:  # fmt: skip
+        """The state of a loop; `target` is bound before each iteration."""
+        always = self.captured | frozenset(self.outer)
+        read = live_before(s.body, {*carried, *s.live_out}, always) - set(target)
+        return self.state(n, bound, carried, s.body, s.span, (s.live_out, read & set(carried)))
 
     def flag(self, broken: str | None, span: Span) -> ast.expr:
         """What reads the flag of a loop."""
@@ -236,7 +250,7 @@ class Generator:
         live: tuple[str, ...],
         block: hir.Block,
         span: Span,
-        after: tuple[str, ...] | None = None,
+        loop: tuple[tuple[str, ...], set[str]] | None = None,
     ) -> tuple[ast.expr, list[ast.stmt]]:
         """`runtime.State(...)` of what branches bind, and the function that binds it anew."""
         names = [self.expressions.mangled(python_name(name)) for name in bound]
@@ -262,8 +276,18 @@ class Generator:
             ast.Tuple([thunk(_load(n)) for n in names], ast.Load()),
             _load(setter),
             ast.Tuple(list(places.found.values()), ast.Load()),
-            ast.Constant(None) if after is None else _strings([python_name(n) for n in after]),
         )
+        if loop is not None:
+            after, read = loop
+            made.args.append(_strings([python_name(n) for n in after]))
+            changed = {
+                piece.target.id for piece in _pieces(block)
+                if isinstance(piece, ast.AugAssign) and isinstance(piece.target, ast.Name)
+            }  # fmt: skip
+            for some in (read, read & changed):
+                made.args.append(
+                    _strings([self.expressions.mangled(python_name(n)) for n in bound if n in some])
+                )
         return _at(made, span), [_at(function, span)]
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
@@ -18,7 +19,10 @@ from onnxwright.exporter.capture.source.carried_tensors import (
 )
 from onnxwright.exporter.capture.source.carries import (
     Carry,
+    begun_with,
+    constants_of,
     input_of,
+    is_guessed,
     leaf_paths,
     mark_numbers,
     stands_for_number,
@@ -64,7 +68,7 @@ from onnxwright.exporter.capture.source.regions import (
 )
 from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.session import current, note_loss
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -80,6 +84,8 @@ class Loop:
         state: what an iteration changes.
         counter: the first value of a counter that `test` and `body` take; None without.
         trips: how often it runs, where that is known before it does.
+        guesses: whether what has a tensor or a number before the loop, and is bound in it, is
+            carried from the first trace of an iteration on.
     """
 
     def __init__(
@@ -89,6 +95,8 @@ class Loop:
         state: State,
         counter: Any = None,
         trips: Trips | None = None,
+        *,
+        guesses: bool = True,
     ) -> None:
         self.test, self.body, self.state, self.counter = test, body, state, counter
         self.slots = state.open()
@@ -103,6 +111,10 @@ class Loop:
         if counter is not None:
             number = not isinstance(counter, torch.Tensor)
             self.numbers = [Carry("the counter", counter, torch.int64, (), number)]
+        # Slots that are carried in the first trace; those of them that an iteration changes stay.
+        self.guessed: set[int] = set()
+        if guesses:
+            self._guess()
 
     def run(self) -> Any:
         """Build the loop; the state has its results afterwards.
@@ -113,6 +125,32 @@ class Loop:
         Raises:
             LoopChangeError: what is carried changes its kind.
         """
+        if not self.guessed:
+            return self._run()
+        session = current()
+        assert session is not None
+        choices = dict(session.choices)
+        try:
+            return self._run()
+        except Exception:  # noqa: BLE001 - an iteration may need a number that does not change
+            forget_chosen(self.chosen)
+            session.choices = choices
+            self.state.write(self.original)
+        trips = self.lists.trips
+        return Loop(self.test, self.body, self.state, self.counter, trips, guesses=False).run()
+
+    def _guess(self) -> None:
+        """Carry what has a tensor or a number now, if an iteration binds it and reads it before."""
+        for n, slot in enumerate(self.slots):
+            value = self.before[n]
+            if not slot.live or not self.state.is_taken(n) or not is_guessed(value):
+                continue
+            in_place = slot.name in self.state.augmented and isinstance(value, torch.Tensor)
+            if self.state.owner(n) is None and not in_place:
+                self.varying[n] = [begun_with(*leaf) for leaf in leaf_paths(value, slot.name)]
+                self.guessed.add(n)
+
+    def _run(self) -> Any:
         seen = set()
         while True:
             try:
@@ -131,7 +169,7 @@ class Loop:
                 return self._build()
         except ListUseError as error:
             self._carry_read(error)
-            return self.run()
+            return self._run()
 
     def _form(self) -> Any:
         """What is carried, without values."""
@@ -180,7 +218,7 @@ class Loop:
                 again = self.body(self._count)
                 check_chosen()
                 after = rows_kept(values, self.state.read())
-                objects.note_iteration(self._varying(after))
+                objects.note_iteration(self._carried_after(values, after))
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
@@ -234,6 +272,8 @@ class Loop:
                 continue
             changed |= slot.live and self.lists.is_aliased(after[n])
             raise_growth(owner, values[n], after[n], slot.name)
+            if n in self.guessed:
+                changed |= self._drop_unchanged(n, values[n], after[n])
             if slot.live and after[n] is not values[n]:
                 changed |= self._align(n, values, after)
                 if n not in self.to_choose:
@@ -246,6 +286,26 @@ class Loop:
         self.slots[:] = self.state.open()
         self.before += held
         self.original += held
+
+    def _drop_unchanged(self, n: int, before: Any, after: Any) -> bool:
+        """Do not carry what an iteration leaves as it is; whether there was such."""
+        self.guessed.discard(n)
+        name = self.slots[n].name
+        ends = dict(leaf_paths(after, name))
+        same = {path for path, leaf in leaf_paths(before, name) if ends.get(path) is leaf}
+        left = [c for c in self.varying.get(n, ()) if c.path not in same]
+        self.varying[n] = left
+        if not left:
+            del self.varying[n]
+        return bool(same)
+
+    def _carried_after(self, values: list[Any], after: list[Any]) -> dict[int, Any]:
+        """The values after an iteration of the slots that are carried, or will be."""
+        return {
+            n: after[n] for n, slot in enumerate(self.slots)
+            if n in self.varying
+            or (slot.live and not self.state.is_taken(n) and after[n] is not values[n])
+        }  # fmt: skip
 
     def _varying(self, values: list[Any]) -> dict[int, Any]:
         """The values of the slots that are carried."""
@@ -276,10 +336,9 @@ class Loop:
         merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
         try:
             return self._vary(n, merger, values[n], after[n])
-        except LoopChangeError as error:
+        except LoopChangeError:
             if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
-            note_loss(error)
             self.left[n] = self.state.without_value(n, after[n])
             return False
 
@@ -288,20 +347,16 @@ class Loop:
         name = self.slots[n].name
         if after is UNSET and before is not UNSET:
             # A decision of the iteration lost it, for one of its sides has a constant of Python.
-            change = LoopChangeError(name, words(before), "lost by a decision")
-            change.of_constants = True
-            raise change
+            raise LoopChangeError(name, words(before), "lost by a decision")
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
-            change = LoopChangeError(error.path, error.left, error.right)
-            change.of_constants = error.of_constants
-            raise change from None
+            raise LoopChangeError(error.path, error.left, error.right) from None
         for pair in merger.pairs:
             if pair.path.endswith(WHICH_OBJECT):
                 raise LoopChangeError(name, "one object", "another")
         known = {c.path: c for c in self.varying.get(n, ())}
-        changed = False
+        changed, taken = False, self.state.is_taken(n)
         carries = list(known.values())
         start = dict(leaf_paths(self.before[n], name))
         for pair in merger.pairs:
@@ -314,7 +369,7 @@ class Loop:
                 carries.append(
                     Carry(pair.path, first, wanted, shape, stands_for_number(first, pair))
                 )
-                changed = True
+                changed |= taken
             elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
                 carry.dtype, carry.shape, changed = wanted, shape, True
         self.varying[n] = carries
@@ -325,14 +380,20 @@ class Loop:
     def _start(self, region: Region) -> list[Any]:
         """The slots with what is carried as inputs of a region."""
         self._count = None
+        self.inputs: dict[int, fx.Node] = {}
         for carry in self.numbers:
-            self._count = input_of(region, carry)
+            self._count = self._input(region, carry)
         values = list(self.before)
         for n, carries in self.varying.items():
-            made = {c.path: input_of(region, c) for c in carries}
+            made = {c.path: self._input(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
         self.lists.begin_iteration(values)
         return values
+
+    def _input(self, region: Region, carry: Carry) -> Any:
+        made = input_of(region, carry)
+        self.inputs[id(carry)] = region.given[-1]
+        return made
 
     def _carries(self) -> list[Carry]:
         return [*self.numbers, *(c for carries in self.varying.values() for c in carries)]
@@ -357,8 +418,10 @@ class Loop:
         count = next(taken) if self.numbers else None
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            final[n] = with_leaves(after[n], self.slots[n].name, made)
             mark_numbers((c.is_number for c in found), made.values())
+            if self._runs():
+                made |= constants_of(after[n], self.slots[n].name)
+            final[n] = with_leaves(after[n], self.slots[n].name, made)
         for n in self.lists.appended:
             rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
             if rows:
@@ -389,6 +452,10 @@ class Loop:
         for n, found in self.varying.items():
             paths = dict(leaf_paths(after[n], self.slots[n].name))
             leaves += [paths.get(c.path, UNSET) for c in found]
+        for carry in self._carries():
+            if id(carry) not in self.inputs:  # no iteration reads it
+                self._input(region, carry)
+        region.given = [self.inputs[id(carry)] for carry in self._carries()]
         self.tensors = self._carried_tensors(region, leaves, after)
         traced = (torch.Tensor, *SYMBOLS)
         given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
@@ -406,13 +473,16 @@ class Loop:
                     node_of(region.tracer, leaf))
             for c, leaf, given in zip(self._carries(), leaves, region.given) if not c.is_number
         ]  # fmt: skip
-        trips = self.lists.trips
-        most = None if trips is None or not trips.certain else trips.most
-        runs = isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
         self.items = {n: self._items(region, n, after[n]) for n in self.lists.appended}
         appended = [one for items in self.items.values() for one in items if one is not None]
         counter = region.given[0] if self.numbers else None
-        return CarriedTensors(carried, region.nodes(), runs, appended, counter)
+        return CarriedTensors(carried, region.nodes(), self._runs(), appended, counter)
+
+    def _runs(self) -> bool:
+        """Whether the loop has at least one iteration for certain."""
+        trips = self.lists.trips
+        most = None if trips is None or not trips.certain else trips.most
+        return isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
 
     def _items(self, region: Region, n: int, items: Any) -> list[AppendedTensor | None]:
         """The tensors that an iteration appends to a list; None for other results of it."""

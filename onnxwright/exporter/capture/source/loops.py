@@ -19,7 +19,6 @@ from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
-    RefusedError,
 )
 from onnxwright.exporter.capture.source.iterators import (
     LazyIterator,
@@ -34,11 +33,11 @@ from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import (
-    Session,
     asking_line,
     current,
     fixed_places,
     note,
+    note_iteration,
     refused_here,
 )
 from onnxwright.exporter.capture.source.sides import (
@@ -64,30 +63,23 @@ def while_(
             return test()
         return and_(lambda: not_(broken()), test)
 
-    ran = False
+    count = 0
     session = current()
     while True:
         found = going()
         if session is not None and session.keeps_loops and _is_about_sizes(found):
             if _worked(functools.partial(_while_sized, going, body, state), state):
                 return
-            _try_constants(session)
         answer = decided(found)
         if answer is None:
             _loop(going, lambda _: body(), state)
             return
         if not answer:
-            note("Loop", ran)
+            note("Loop", count > 0)
             return
-        ran = True
+        count += 1
+        note_iteration(count)
         body()
-
-
-def _try_constants(session: Session) -> None:
-    """Raise why a loop cannot be one of the graph, if a variable is None at some time in it."""
-    error = session.unrolled.get(asking_line())
-    if session.tries_constants and isinstance(error, RefusedError) and error.of_constants:
-        raise error
 
 
 def _while_sized(going: Callable[[Any], Any], body: Callable[[], None], state: State) -> None:
@@ -138,6 +130,7 @@ def for_(
             if left:
                 note("If", answer=False)
                 return
+        note_iteration(n + 1)
         take(item)
         body()
     note("Loop", n >= 0)
@@ -189,9 +182,6 @@ def _left_to_unroll(
     left_over = _after_loop(run_time, take, body, broken, state)
     if left_over is None:
         return None
-    session = current()
-    assert session is not None
-    _try_constants(session)
     # The size becomes a number, of which the export warns.
     return left_over.unrolled()
 

@@ -32,7 +32,6 @@ from onnxwright.exporter.capture.source.one_of import (
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Parts, Rows
-from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.source.texts import Text, number_of, possible_texts
 
@@ -87,10 +86,9 @@ class Merger:
             left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
-        if asks_constants():
-            build = self._constants(left, right, path)
-            if build is not None:
-                return build
+        build = self._constants(left, right, path)
+        if build is not None:
+            return build
         if is_leaf(left) and is_leaf(right):
             if _is_same_number(left, right):
                 return lambda _: left
@@ -120,10 +118,7 @@ class Merger:
             return both
         if type(left) is type(right) and not is_leaf(left) and _is_equal(left, right):
             return lambda _: left
-        error = DisagreementError(path, words(left), words(right))
-        sides = (left, right)
-        error.of_constants = any(v is None for v in sides) or all(isinstance(v, str) for v in sides)
-        raise error
+        raise DisagreementError(path, words(left), words(right))
 
     def _constants(self, left: Any, right: Any, path: str) -> Build | None:
         """None beside a value, or two texts: which of them is known at run time."""
@@ -184,12 +179,6 @@ class Merger:
 # What the parts of a value are called that may be None, or one of several texts.
 IS_THERE, IF_THERE, WHICH_TEXT = " is not None", " where it is not None", " as one of several texts"
 WHICH_OBJECT = " as one of several objects"
-
-
-def asks_constants() -> bool:
-    """Whether it is asked at run time which constant of Python a variable has."""
-    session = current()
-    return session is not None and session.asks_constants
 
 
 def is_leaf(value: Any) -> bool:
@@ -302,14 +291,14 @@ def aligned(value: Any, other: Any, decide: Decide) -> Any:
         return value
     if is_choosable(value) and is_choosable(other):
         return among_all(value, other, decide)
-    if asks_constants() and _is_text(value) and _is_text(other):
+    if _is_text(value) and _is_text(other):
         texts = [possible_texts(text) for text in (value, other)]
         if texts[0] is None or texts[1] is None or texts[1] <= texts[0]:
             return value
         number = number_of(value)
         number_of(other)
         return Text.chosen(number, texts[0] | texts[1], decide)
-    if asks_constants() and any(v is None or isinstance(v, MaybeNone) for v in (value, other)):
+    if any(v is None or isinstance(v, MaybeNone) for v in (value, other)):
         inner, like = plain(value), plain(other)
         if inner is None and like is None:
             return value

@@ -20,7 +20,16 @@ from onnxwright.exporter.capture.source.session import Choice, noting
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
-Answers = dict[Choice, set[int]]
+
+class Answers(dict[Choice, set[int]]):
+    """What decisions were answered.
+
+    Attributes:
+        longest: the iterations of the loop that ran longest.
+    """
+
+    longest = 0
+
 
 # Decisions that the model makes when it runs.
 _AT_RUN_TIME = ("If", "Loop", "Item")
@@ -96,15 +105,19 @@ class ValueDecisions:
         return [choice for choice in self.choices if choice.kind in _AT_RUN_TIME]
 
     @contextmanager
-    def observed(self) -> Iterator[Answers]:
+    def observed(self, most: int | None = None) -> Iterator[Answers]:
         """In this context, what decisions are answered is recorded.
+
+        Args:
+            most: the iterations after which a loop raises `LongLoopError`; None for no bound.
 
         Yields:
             What each was answered; complete at the end.
         """
-        found: Answers = {}
-        with TORCH_LOCK, self.rewritten.running(), noting() as answers:
+        found = Answers()
+        with TORCH_LOCK, self.rewritten.running(), noting(most) as answers:
             yield found
+        found.longest = answers.longest
         for choice in self.choices:
             given = answers.get((choice.file, choice.line), {})
             taken = given.get((choice.kind, choice.sides))

@@ -204,7 +204,7 @@ def _same(item: Any) -> Any:
 def _text_at(place: Any, items: Sequence[str], decide: Decide) -> Any:
     """The text at a place; where variables have one of several texts, by its number among these."""
     session = current()
-    if session is None or not session.asks_constants or any(isinstance(t, Text) for t in items):
+    if session is None or any(isinstance(t, Text) for t in items):
         return Text.of(place, items=items)
     numbers = [number_of(text) for text in items]
     if depth():

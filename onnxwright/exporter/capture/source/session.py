@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
@@ -83,10 +84,6 @@ class Session:
         counters: the nodes of the counters of these that go up by 1 -> their range.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
-        asks_constants: whether it is asked at run time which constant of Python (None, a text) a
-            variable has.
-        tries_constants: whether that is tried if a loop over a size would be unrolled otherwise.
-        lost_constants: whether what one side gives was left out as the other one has a constant.
         absent: the lines of decisions by which a result of the model is None.
         two_types: the lines of decisions whose sides give tensors of two types -> these, and that
             of the model.
@@ -115,9 +112,6 @@ class Session:
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
     fixed_places: int = 0
-    asks_constants: bool = False
-    tries_constants: bool = False
-    lost_constants: bool = False
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
@@ -158,13 +152,6 @@ def note_choice() -> None:
     session = current()
     if session is not None:
         session.has_choices = True
-
-
-def note_loss(error: RefusedError) -> None:
-    """Remember that a value of one side is left out, if the other one has a constant of Python."""
-    session = current()
-    if session is not None and error.of_constants:
-        session.lost_constants = True
 
 
 def equal_sides() -> bool | None:
@@ -226,20 +213,61 @@ def fixed_places() -> Iterator[None]:
         now.fixed_places -= 1
 
 
-# The answers by line, then by kind and number of sides.
-Noted = dict[tuple[str, int], dict[tuple[str, int], set[int]]]
+class Noted(dict[tuple[str, int], dict[tuple[str, int], set[int]]]):
+    """The answers by line, then by kind and number of sides.
+
+    Attributes:
+        longest: the iterations of the loop that ran longest.
+        most: the iterations after which a loop is stopped; None for no bound.
+    """
+
+    longest = 0
+    most: int | None = None
+
+
+class LongLoopError(RuntimeError):
+    """A loop has more iterations than it may have where answers are recorded.
+
+    Args:
+        place: the file and line of the loop.
+        most: how many iterations it may have.
+    """
+
+    def __init__(self, place: tuple[str, int], most: int) -> None:
+        text = linecache.getline(*place).strip()
+        where = f"{Path(place[0]).name}:{place[1]}"
+        super().__init__(f"`{text}` ({where}) does not end within {most} iterations")
 
 
 @contextmanager
-def noting() -> Iterator[Noted]:
-    """In this context, what decisions are answered in this thread is recorded."""
+def noting(most: int | None = None) -> Iterator[Noted]:
+    """In this context, what decisions are answered in this thread is recorded.
+
+    Args:
+        most: the iterations after which a loop raises `LongLoopError`; None for no bound.
+    """
     before = getattr(_now, "noted", None)
-    found: Noted = {}
+    found = Noted()
+    found.most = most
     _now.noted = found
     try:
         yield found
     finally:
         _now.noted = before
+
+
+def note_iteration(n: int) -> None:
+    """Record that a loop begins an iteration, counted from 1, if that is wanted.
+
+    Raises:
+        LongLoopError: there are more than it may have.
+    """
+    noted: Noted | None = getattr(_now, "noted", None)
+    if noted is None:
+        return
+    noted.longest = max(noted.longest, n)
+    if noted.most is not None and n > noted.most:
+        raise LongLoopError(asking_line(), noted.most)
 
 
 def is_noting() -> bool:

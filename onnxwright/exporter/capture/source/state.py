@@ -59,6 +59,8 @@ class State:
         setter: binds them all.
         places: attributes and containers that a branch may change, as `(owner, attribute)`.
         after: of a loop, the names that are read after it.
+        read: of a loop, the names whose value an iteration takes from the one before.
+        augmented: those of them that `+=` binds, which changes a tensor in place.
     """
 
     def __init__(
@@ -69,9 +71,12 @@ class State:
         setter: Callable[[Sequence[Any]], None],
         places: Sequence[Callable[[], Place]],
         after: Sequence[str] | None = None,
+        read: Sequence[str] | None = None,
+        augmented: Sequence[str] = (),
     ) -> None:
         self.names, self.live, self.getters, self.setter = names, set(live), getters, setter
         self.places, self.after = places, after
+        self.taken, self.augmented = self.live if read is None else set(read), set(augmented)
         self._found: list[Place] = []
         self._called: list[Place] = []
 
@@ -111,6 +116,10 @@ class State:
         self._called += places
         self.open()
         return [value_at(owner, name) for owner, name in self._found[count:]]
+
+    def is_taken(self, n: int) -> bool:
+        """Whether an iteration may use what a slot had after the iteration before."""
+        return n >= len(self.names) or self.names[n] in self.taken
 
     def has(self, owner: Any, name: str | None) -> bool:
         """Whether a place is one of the slots."""

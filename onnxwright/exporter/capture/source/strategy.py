@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,15 +81,12 @@ def by_source(
     disagreements: dict[Span, RefusedError] = {}
     for _ in range(_LIMIT):
         found = Session(assume or {}, keeps_loops=keeps_loops)
-        found.asks_constants = changed.asks_constants
-        found.tries_constants = not changed.asks_constants
         if with_sizes:
             found.sizes = SizeDecisions()
         try:
             with (
                 changed.running(), session(found), ListFunctions(), grad_modes_dropped(),
-                sizes_decided(found.sizes),
-                ConstantArguments() if found.asks_constants else nullcontext(),
+                sizes_decided(found.sizes), ConstantArguments(),
             ):  # fmt: skip
                 made = Found(run(), found, changed)
                 check_chosen()
@@ -124,22 +120,11 @@ def _changes_form(
         before = disagreements.setdefault(raised.span, raised)
         if isinstance(raised, DisagreementError) and changed.split_at(raised.span):
             return True
-        if raised.of_constants and not changed.asks_constants:
-            for span, other in disagreements.items():
-                if other.of_constants:
-                    changed.join_at(span)
-            changed.asks_constants = True
-            return True
         copies = changed.copies(raised.span)
         if isinstance(before, DisagreementError) and 2 * copies > MOST_COPIES:
             raise TooManyCopiesError(before, copies) from raised
         raise before
-    if _decide(reads_value(raised) or raised, changed, found):
-        return True
-    if found.lost_constants and not changed.asks_constants:
-        changed.asks_constants = True
-        return True
-    return False
+    return _decide(reads_value(raised) or raised, changed, found)
 
 
 def _decide(cause: BaseException, changed: Rewritten, before: Session) -> bool:
