@@ -21,7 +21,7 @@ from onnxwright.optimizer.rewriter import MOST_MATCHES, Attempt, Rewriter
 from onnxwright.optimizer.screening import Entry
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.carrying import kind_of
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.replay import Env, Replay
 
 
@@ -85,7 +85,7 @@ class _Finished(Env):
         passed: the nodes that have come.
     """
 
-    def __init__(self, b: BuildContext) -> None:
+    def __init__(self, b: GraphBackend) -> None:
         super().__init__()
         self.b = b
         self.passed: set[ir.Node] = set()

@@ -189,7 +189,7 @@ class _Graphs:
         return value is not None and other is not None and _numbers(value, other, self.holds)
 
     def _is_of_shape(self, one: Any, two: Any) -> bool:
-        shapes = [_shape(x) for x in (one, two)]
+        shapes = _shape(one), _shape(two)
         if shapes[0] is None or shapes[1] is None or len(shapes[0]) != len(shapes[1]):
             return False
         return all(_numbers(a, b, self.holds) for a, b in zip(*shapes))

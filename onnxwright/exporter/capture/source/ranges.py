@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,15 +206,16 @@ def is_counted(items: Any) -> bool:
 # Items of Python that have places.
 _PLACED = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 # Iterators of Python that end if what they go over does, and other items that end.
-ITERATORS = (
+_EMPTY: tuple[Iterable[Any], ...] = ([], (), range(0), {})
+ITERATORS: tuple[type, ...] = (
     zip,
     enumerate,
     reversed,
     map,
     filter,
-    *(type(iter(x)) for x in ([], (), range(0), {})),
+    *(type(iter(empty)) for empty in _EMPTY),
 )
-FINITE = (dict, set, frozenset, str, *ITERATORS)
+FINITE: tuple[type, ...] = (dict, set, frozenset, str, *ITERATORS)
 
 
 def together(items: Sequence[Any]) -> Any:
