@@ -55,7 +55,7 @@ class Details:
             not say it: `carried` (names in order), `first` and `again` (its condition before the
             first iteration: "true", "absent" or a name; and after each: "identity", "same" or
             "true").
-        extra: a serialized part of the GraphProto or FunctionProto that has no word here.
+        extra: a serialized part of the GraphProto or FunctionProto that no other field holds.
     """
 
     name: str | None = None
@@ -189,7 +189,7 @@ class _Writer:
         proto.output.extend(o.name for o in body.output)
         proto.node.extend(body.node)
         proto.value_info.extend(body.value_info)
-        # A function keeps what is said of its inputs and outputs among its value infos.
+        # A function keeps the types of its inputs and outputs among its value infos.
         for info in (*body.input, *body.output):
             if info.HasField("type") or info.doc_string or len(info.metadata_props):
                 proto.value_info.append(info)

@@ -174,7 +174,7 @@ def show_annotation(annotation: object) -> str:
 def _are_dimensions(metadata: tuple[Any, ...]) -> bool:
     """Whether the metadata of `Annotated` can be a shape: whole numbers, None, names, expressions.
 
-    A text that is no expression of names is documentation, as "the scores of each class".
+    A text that is not an expression of names is documentation, as "the scores of each class".
     """
     for item in metadata:
         if isinstance(item, str):

@@ -128,7 +128,7 @@ def _neumann(order: int, count: int, terms: int, sign: float) -> list[float]:
 
 
 def _oscillating(op: Op, order: int, x: Value) -> tuple[Value, Value]:
-    """J of order 0 or 1, and the sum that Y has besides."""
+    """J of order 0 or 1, and the sum that Y has in addition."""
     theta = midpoints(_J_POINTS)
     inner = op.Mul(row(op, x), points(op, np.sin(theta)))
     waves = op.Sin(inner) if order else op.Cos(inner)
@@ -220,7 +220,7 @@ _K_TERMS = 11
 
 
 def _growing(op: Op, order: int, x: Value) -> tuple[Value, Value]:
-    """I of order 0 or 1 at small arguments, and the sum that K has besides."""
+    """I of order 0 or 1 at small arguments, and the sum that K has in addition."""
     theta = midpoints(_K_POINTS)
     rows = op.Exp(op.Mul(row(op, x), points(op, np.cos(theta))))
     mean = (np.cos(theta) if order else np.ones(_K_POINTS)) / _K_POINTS
