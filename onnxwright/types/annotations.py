@@ -1,7 +1,7 @@
 """Annotations read: what Python's type syntax says about a tensor or an attribute.
 
-The names users write are defined in `types.tensors` and exported here again.  `parse_annotation`
-turns an evaluated annotation into a `ValueSpec` (tensors, sequences, maps) or an `AttributeSpec`.
+The names that users write are defined in `types.tensors`.  `parse_annotation` turns an evaluated
+annotation into a `ValueSpec` (tensors, sequences, maps) or an `AttributeSpec`.
 """
 
 from __future__ import annotations
@@ -36,40 +36,8 @@ from onnxwright.types.roles import EagerTensorBase
 from onnxwright.types.shapes import Shape as ShapeTuple
 from onnxwright.types.shapes import show_shape
 from onnxwright.types.tensors import (
-    ANNOTATIONS,
-    BFLOAT16,
-    BOOL,
-    COMPLEX64,
-    COMPLEX128,
-    DOUBLE,
-    FLOAT,
-    FLOAT4E2M1,
-    FLOAT6E2M3,
-    FLOAT6E3M2,
-    FLOAT8E4M3FN,
-    FLOAT8E4M3FNUZ,
-    FLOAT8E5M2,
-    FLOAT8E5M2FNUZ,
-    FLOAT8E8M0,
-    FLOAT16,
-    INT2,
-    INT4,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT2,
-    UINT4,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    Shape,
     ShapeMark,
-    Tensor,
     TensorMeta,
-    Value,
     read_shape,
 )
 
@@ -392,45 +360,9 @@ def parse_annotation(
 
 
 __all__ = [
-    "ANNOTATIONS",
-    "BFLOAT16",
-    "BOOL",
-    "COMPLEX64",
-    "COMPLEX128",
-    "DOUBLE",
-    "FLOAT",
-    "FLOAT4E2M1",
-    "FLOAT6E2M3",
-    "FLOAT6E3M2",
-    "FLOAT8E4M3FN",
-    "FLOAT8E4M3FNUZ",
-    "FLOAT8E5M2",
-    "FLOAT8E5M2FNUZ",
-    "FLOAT8E8M0",
-    "FLOAT16",
-    "INT2",
-    "INT4",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "STRING",
-    "UINT2",
-    "UINT4",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "AttrKind",
     "AttributeSpec",
-    "Shape",
-    "ShapeMark",
     "Spec",
-    "Tensor",
-    "TensorMeta",
-    "Value",
     "ValueSpec",
     "parse_annotation",
-    "read_shape",
     "show_annotation",
 ]
