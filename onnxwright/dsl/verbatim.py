@@ -287,15 +287,15 @@ class _Writer:
 
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details
-        infos: dict[str, onnx.ValueInfoProto] = {}
+        found: dict[str, onnx.ValueInfoProto] = {}
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
-            info = infos[name] = onnx.ValueInfoProto(name=name)
-            kind = details.types.get(python)
-            if isinstance(kind, bytes):
-                info.type.ParseFromString(kind)
-            elif kind is not None:
-                spec = parse_annotation(kind)
+            info = found[name] = onnx.ValueInfoProto(name=name)
+            given = details.types.get(python)
+            if isinstance(given, bytes):
+                info.type.ParseFromString(given)
+            elif given is not None:
+                spec = parse_annotation(given)
                 if isinstance(spec, ValueSpec) and spec.types:
                     info.type.CopyFrom(adapters.type_proto(spec.exact or spec.types[0]))
                 else:
@@ -304,7 +304,7 @@ class _Writer:
             if facts.get("doc_string"):
                 info.doc_string = facts["doc_string"]
             _entries(info, facts.get("metadata", {}))
-        return infos
+        return found
 
     def _finish(self, graph: onnx.GraphProto) -> None:
         """Put the details on a graph and on those inside it."""
