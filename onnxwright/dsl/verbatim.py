@@ -117,30 +117,30 @@ def verbatim_model(
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
-    model = onnx.ModelProto()
-    model.graph.CopyFrom(_Writer(main, details).graph())
+    made = onnx.ModelProto()
+    made.graph.CopyFrom(_Writer(main, details).graph())
     for callee, its in functions.items():
         key = ("generic", callee.function, callee.domain, callee.name)
         lowered = context.results.get(key)
         if not isinstance(lowered, Lowered):
             lowered = lower_function(callee, context)
-        model.functions.append(_Writer(lowered, its).function())
+        made.functions.append(_Writer(lowered, its).function())
     imports = details.opset_imports
     if imports is None:
         imports = dict(main.imports)
         for callee in functions:
             imports.setdefault(callee.domain, callee.version)
     for domain, version in imports.items():
-        model.opset_import.add(domain=domain, version=version)
+        made.opset_import.add(domain=domain, version=version)
     if facts.ir_version is not None:
-        model.ir_version = facts.ir_version
+        made.ir_version = facts.ir_version
     for name in ("producer_name", "producer_version", "model_version", "domain", "doc_string"):
         value = getattr(facts, name)
         if value:
-            setattr(model, name, value)
-    _entries(model, facts.metadata)
-    model.MergeFromString(facts.extra)
-    return model
+            setattr(made, name, value)
+    _entries(made, facts.metadata)
+    made.MergeFromString(facts.extra)
+    return made
 
 
 class _Writer:
