@@ -351,6 +351,7 @@ def parse_annotation(
         ScriptTypeError: it is not an ONNX type, or mixes attributes with values.
 
     Example:
+        >>> from onnxwright.types.tensors import Tensor
         >>> str(parse_annotation(typing.Optional[int])), str(parse_annotation(Tensor["N", 3]))
         ('Optional[int]', 'Tensor[N, 3]')
     """
