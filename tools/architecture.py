@@ -67,7 +67,7 @@ LAZY: dict[tuple[str, str], str] = {
         "IPython asks an error how it is shown, and a notebook only"
     ),
     ("onnxwright.opset.op", "onnxwright.eager"): (
-        "calling an op with no dispatcher set is the first eager call of the process"
+        "the first eager call of the process loads numpy and ONNX Runtime, and sets the dispatcher"
     ),
     ("onnxwright.dsl.function", "onnxwright.converter.*"): (
         "decorating only registers; the first compile loads the converter"
@@ -82,28 +82,28 @@ LAZY: dict[tuple[str, str], str] = {
         "decorating only registers; the first call loads the eager mode"
     ),
     ("onnxwright.dsl.conversions", "onnxwright.optimizer.optimize"): (
-        "a script is optimized when somebody asks"
+        "decorating only registers; the first script that is optimized loads the optimizer"
     ),
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"
     ),
     ("onnxwright.dsl.function", "onnxwright.types.signature"): (
-        "annotations are read at first use: they may name what is defined later in the module"
+        "decorating only registers; the first use of its annotations loads what reads them"
     ),
     ("onnxwright.exporter.program.onnx_program", "onnxwright.viz"): (
-        "an export does not draw; a program is shown when somebody asks"
+        "an export does not draw; the first program that is shown loads what draws"
     ),
     ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
-        "an export does not write Python; a program is written when somebody asks"
+        "an export does not write Python; the first program that is written loads what does"
     ),
     ("onnxwright.versions.one_call", "onnxwright.versions.*"): (
         "few graphs mix opset versions; the first that does loads the adapters"
     ),
     ("onnxwright.optimizer.optimize", "onnxwright.verification.verifying"): (
-        "`verify` runs two models when somebody asks; else ONNX Runtime is not loaded"
+        "only `verify=` runs models; else ONNX Runtime is not loaded"
     ),
     ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
-        "a builder runs its graph when somebody asks"
+        "building a graph needs no ONNX Runtime; the first run of one loads it"
     ),
     ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",
 }

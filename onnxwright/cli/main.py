@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader of the pipe is closed (`| head`): nobody reads the message.
+        # The reader of the pipe is closed (`| head`): the message has no reader.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
@@ -151,7 +151,7 @@ def _carried_out(given: Namespace) -> int:
         words = getattr(error, "strerror", None) or str(error) or "out of memory"
         named = getattr(error, "filename", None)
         return _report_error(given, f"{named}: {words}" if named else words, USAGE)
-    except Exception:  # noqa: BLE001 - whatever else comes is ours to mend, and 1 means something
+    except Exception:  # noqa: BLE001 - anything else is a bug of this program, and 1 means something
         traceback.print_exc()
         print(_BUG, file=sys.stderr)
         return BUG

@@ -11,7 +11,7 @@ from onnxwright.compare.equality import same_type
 from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, listed, number, text
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto, type_proto
-from onnxwright.types import annotations as known_annotations
+from onnxwright.types import tensors
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, SequenceType, TensorType
 
@@ -133,7 +133,7 @@ def _tensor(kind: TensorType, uses: set[str]) -> str | None:
     if kind.dtype is None:
         return None
     base = kind.dtype.name
-    annotation = getattr(known_annotations, base, None)
+    annotation = getattr(tensors, base, None)
     if annotation is None:
         return None
     if kind.shape is None:

@@ -1,1 +1,1 @@
-"""What is said to the user: spans, messages as data, their catalogue, renderers and pages."""
+"""Messages to the user: spans, messages as data, their catalogue, renderers and pages."""

@@ -160,7 +160,7 @@ class Conversions(Script):
             producer_version, model_version, domain: what the model says of itself.
             details: what the graph says beside its computation; with it every call becomes one
                 node just as written, and `functions` may be a dict from scripts to their details.
-            extra: a serialized part of the model that has no word here, with `details`.
+            extra: a serialized part of the model that no other argument holds, with `details`.
             optimize: give the model to `ow.optimize` before it is returned.
 
         Returns:

@@ -55,7 +55,7 @@ class Details:
             not say it: `carried` (names in order), `first` and `again` (its condition before the
             first iteration: "true", "absent" or a name; and after each: "identity", "same" or
             "true").
-        extra: a serialized part of the GraphProto or FunctionProto that has no word here.
+        extra: a serialized part of the GraphProto or FunctionProto that no other field holds.
     """
 
     name: str | None = None
@@ -117,30 +117,30 @@ def verbatim_model(
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
-    model = onnx.ModelProto()
-    model.graph.CopyFrom(_Writer(main, details).graph())
+    made = onnx.ModelProto()
+    made.graph.CopyFrom(_Writer(main, details).graph())
     for callee, its in functions.items():
         key = ("generic", callee.function, callee.domain, callee.name)
         lowered = context.results.get(key)
         if not isinstance(lowered, Lowered):
             lowered = lower_function(callee, context)
-        model.functions.append(_Writer(lowered, its).function())
+        made.functions.append(_Writer(lowered, its).function())
     imports = details.opset_imports
     if imports is None:
         imports = dict(main.imports)
         for callee in functions:
             imports.setdefault(callee.domain, callee.version)
     for domain, version in imports.items():
-        model.opset_import.add(domain=domain, version=version)
+        made.opset_import.add(domain=domain, version=version)
     if facts.ir_version is not None:
-        model.ir_version = facts.ir_version
+        made.ir_version = facts.ir_version
     for name in ("producer_name", "producer_version", "model_version", "domain", "doc_string"):
         value = getattr(facts, name)
         if value:
-            setattr(model, name, value)
-    _entries(model, facts.metadata)
-    model.MergeFromString(facts.extra)
-    return model
+            setattr(made, name, value)
+    _entries(made, facts.metadata)
+    made.MergeFromString(facts.extra)
+    return made
 
 
 class _Writer:
@@ -189,7 +189,7 @@ class _Writer:
         proto.output.extend(o.name for o in body.output)
         proto.node.extend(body.node)
         proto.value_info.extend(body.value_info)
-        # A function keeps what is said of its inputs and outputs among its value infos.
+        # A function keeps the types of its inputs and outputs among its value infos.
         for info in (*body.input, *body.output):
             if info.HasField("type") or info.doc_string or len(info.metadata_props):
                 proto.value_info.append(info)
@@ -287,15 +287,15 @@ class _Writer:
 
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details
-        infos: dict[str, onnx.ValueInfoProto] = {}
+        found: dict[str, onnx.ValueInfoProto] = {}
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
-            info = infos[name] = onnx.ValueInfoProto(name=name)
-            kind = details.types.get(python)
-            if isinstance(kind, bytes):
-                info.type.ParseFromString(kind)
-            elif kind is not None:
-                spec = parse_annotation(kind)
+            info = found[name] = onnx.ValueInfoProto(name=name)
+            given = details.types.get(python)
+            if isinstance(given, bytes):
+                info.type.ParseFromString(given)
+            elif given is not None:
+                spec = parse_annotation(given)
                 if isinstance(spec, ValueSpec) and spec.types:
                     info.type.CopyFrom(adapters.type_proto(spec.exact or spec.types[0]))
                 else:
@@ -304,7 +304,7 @@ class _Writer:
             if facts.get("doc_string"):
                 info.doc_string = facts["doc_string"]
             _entries(info, facts.get("metadata", {}))
-        return infos
+        return found
 
     def _finish(self, graph: onnx.GraphProto) -> None:
         """Put the details on a graph and on those inside it."""

@@ -14,9 +14,10 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.diagnostics.unicode_text import unicode_checked
-from onnxwright.types.annotations import AttrKind, ValueSpec, parse_annotation
+from onnxwright.types.annotations import ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
+    AttrKind,
     MapType,
     OnnxType,
     OptionalType,

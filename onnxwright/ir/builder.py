@@ -30,6 +30,8 @@ class Recorder:
     """Builds nodes into nested scopes.
 
     Example:
+        >>> from onnxwright.types.dtypes import DType
+        >>> from onnxwright.types.kinds import TensorType
         >>> r = Recorder()
         >>> x = r.input("x", TensorType(DType.FLOAT, (2,)))
         >>> (y,) = r.node("", "Relu", [x], [], 1)

@@ -35,7 +35,7 @@ from onnxwright.types.kinds import (
 )
 from onnxwright.types.shapes import Shape
 
-# What rules and ONNX's inference raise for inputs that cannot go together.
+# What rules and ONNX's inference raise for inputs that contradict each other.
 INFERENCE_ERRORS = (
     ContradictionError,
     shape_inference.InferenceError,
@@ -64,7 +64,7 @@ def infer(
         opset_version: the version of the domain the function uses.
 
     Raises:
-        INFERENCE_ERRORS: the inputs cannot go together.
+        INFERENCE_ERRORS: the inputs contradict each other.
     """
     attributes = {a.name: reference(a) if a.is_ref() else a.value for a in node.attributes.values()}
     present = [v is not None for v in node.inputs]
@@ -85,7 +85,7 @@ def infer_call(
         opset_version: the version of the domain that is in force.
 
     Raises:
-        INFERENCE_ERRORS: the inputs cannot go together.
+        INFERENCE_ERRORS: the inputs contradict each other.
     """
     if len(call.types) < call.signature.min_input:
         return [None] * call.count  # an invalid node, of which rules and onnx know nothing
@@ -295,7 +295,7 @@ def _is_complete(kind: OnnxType | None) -> bool:
 def _with_stand_ins(
     call: OpCall, attributes: list[Any], opset_version: int
 ) -> list[OnnxType | None]:
-    """What ONNX's inference says whatever the unknown types are.
+    """What ONNX's inference gives for every choice of the unknown types.
 
     Some operators are refused where a type is not known.  They are asked with two types that the
     schema allows in its place, as different as possible: what both results share is known.

@@ -271,7 +271,7 @@ def checked_for_runtime(proto: Model, *, more_operators: bool = False) -> None:
 
     Raises:
         ModelError: a node does not keep what the schema of its operator promises, or one in a
-            function reads a value whose type nobody knows, or a Loop never ends (OW744).
+            function reads a value of unknown type, or a Loop never ends (OW744).
     """
     if isinstance(proto, onnx.ModelProto):
         try:

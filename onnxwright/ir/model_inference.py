@@ -1,4 +1,4 @@
-"""Types of all values of a model by ONNX's inference, also for models that nobody has checked."""
+"""Types of all values of a model by ONNX's inference, also for models that were not checked."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
 def _inferred(model: onnx.ModelProto, data_prop: bool) -> onnx.ModelProto | None:
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
-    except Exception:  # noqa: BLE001 - whatever inference says of the model, types are not known
+    except Exception:  # noqa: BLE001 - whatever inference raises, types are not known
         return None
 
 

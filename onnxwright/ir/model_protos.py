@@ -79,8 +79,8 @@ def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]
 
     Args:
         model: an `onnx_ir.Model`.
-        light: name large weights that are in memory, and copy none: their data is said to be in a
-            file without a name.
+        light: name large weights that are in memory, and copy none: their data is declared to be in
+            a file without a name.
 
     Returns:
         The ModelProto, and the folder; None where no weight is in a file.

@@ -165,7 +165,7 @@ def read_stream(stream: Any) -> onnx.ModelProto:
 
 
 def _why(error: BaseException, size: int) -> str:
-    """Why bytes are not a model; what protobuf says of it helps nobody."""
+    """Why bytes are not a model; protobuf's own message does not help."""
     if type(error).__name__ == "DecodeError":
         return f"its {size:,} bytes are damaged, cut short or something else"
     return first_line(error)

@@ -1,6 +1,6 @@
 """What must hold of IR that is given out: one definition a value, scopes, schemas, opset imports.
 
-A violation is a bug of ours, never the user's: an `InternalError` that names the node and its line.
+A violation is a bug in onnxwright: an `InternalError` that names the node and its line.
 """
 
 from __future__ import annotations

@@ -311,7 +311,7 @@ def _stem(name: str, ending: int) -> str:
 
 
 def _locations(path: Path) -> set[str]:
-    """The first folder or file of each location that an old model names; none if it is none."""
+    """The first folder or file of each location in an old model; empty if it is not a model."""
     from onnx import ModelProto, TensorProto
 
     locations: set[str] = set()
@@ -355,7 +355,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove temporary files of processes that are dead: nobody holds their locks."""
+    """Remove temporary files of processes that have ended: their locks are free."""
     for entry in list(os.scandir(folder)):
         if not _TEMPORARY.fullmatch(entry.name) or entry.is_symlink():
             continue

@@ -22,7 +22,7 @@ LeastRanks: TypeAlias = "tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[i
 AttributeFault: TypeAlias = Callable[[Mapping[str, Any]], "str | None"]
 
 
-# Runtime -> the module that says what it lacks: read when somebody asks.
+# Runtime -> the module that lists what it lacks, imported on first use.
 _KERNELS = {"onnxruntime": "onnxwright.operators.kernels_onnxruntime"}
 _NONE_MISSING: Mapping[str, tuple[str, ...]] = {}
 

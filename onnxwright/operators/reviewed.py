@@ -1,4 +1,4 @@
-"""The newest schema of each operator whose changes somebody has reviewed.
+"""The newest schema of each operator whose changes have been reviewed.
 
 When onnx brings a newer schema, a test fails until it has a decision: where a call may mean
 something else, add a `Change` to the operator's record; then raise the number here.  Until then

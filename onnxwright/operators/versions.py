@@ -103,7 +103,7 @@ def means_the_same(old: OpSignature, new: OpSignature) -> bool:
 
 
 def is_reviewed(signature: OpSignature) -> bool:
-    """Whether somebody has decided what changed in this schema; always for other domains.
+    """Whether it has been decided what changed in this schema; always for other domains.
 
     Example:
         >>> from onnxwright.opset.registry import signature

@@ -1,4 +1,4 @@
-"""How a call of an operator is read by its schema, and what is said of a call that does not fit."""
+"""How a call of an operator is read by its schema, and the message for a call that does not fit."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from onnxwright.opset.registry import OpSignature
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """The name somebody probably meant.
+    """The name that was probably meant.
 
     Args:
         name: what was written.

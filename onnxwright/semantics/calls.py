@@ -56,7 +56,7 @@ def call(
         return b.constant(np.array(False))  # an absent value has no element
     inputs = input_values(b, bound)
     count = output_count(bound, outputs)
-    # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
+    # What the user wrote is kept as written; sugar is dropped where nothing reads it.
     results = b.emit_written(op, inputs, bound.attributes, count)
     if bound.name is not None:
         _name_node(op, results, bound.name)

@@ -37,7 +37,7 @@ from onnxwright.types.shapes import Shape
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
 LITERAL_BYTES = 1024
-# Weights of so many numbers are read when somebody asks what they are.
+# Weights of so many numbers are read when their values are asked for.
 FEW_NUMBERS = 64
 
 _NONE: Mapping[str, object] = {}
@@ -46,9 +46,9 @@ _NONE: Mapping[str, object] = {}
 class TracingBackend(GraphBackend):
     """A graph backend that simplifies each call before it becomes a node.
 
-    Nothing that is written is sacred here: constants are folded, identities are their input, equal
-    nodes are shared, and nodes that nobody reads are dropped.  Constants are not nodes: they become
-    initializers of the model, or Constant nodes of a function, when it is closed.
+    Constants are folded, an Identity is its input, equal nodes are shared, and nodes that nothing
+    reads are dropped.  Constants are not nodes: they become initializers of the model, or Constant
+    nodes of a function, when it is closed.
 
     Args:
         recorder: where nodes go.
@@ -117,7 +117,7 @@ class TracingBackend(GraphBackend):
         attributes: Mapping[str, object],
         outputs: int,
     ) -> tuple[GraphValue, ...]:
-        """As `emit`: what a traced function calls is not kept for its own sake."""
+        """As `emit`: a node that a traced function calls is dropped if nothing reads it."""
         return self.emit(op, inputs, attributes, outputs)
 
     def emit(
@@ -146,7 +146,7 @@ class TracingBackend(GraphBackend):
         call = self.op_call(op, inputs, attributes, outputs)
         if call is not None and op.domain == "" and self.folds and self.simplifies:
             if len(call.types) != len(inputs):
-                raise AssertionError("inputs and their types go together")
+                raise AssertionError("each input needs a type")
             simple = simplify(self, call, list(inputs))
             if simple is not None:
                 return (self._own(simple),)

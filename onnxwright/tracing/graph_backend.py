@@ -202,9 +202,7 @@ class GraphBackend:
         attributes: Mapping[str, object],
         outputs: int,
     ) -> tuple[GraphValue, ...]:
-        """Append a node that sugar asked for; it is dropped if nobody reads it, shared if it is
-        there already.
-        """
+        """Append a node that sugar needs: equal ones are shared, unread ones dropped."""
         shares = not self.recorder.exact and outputs == 1 and bool(inputs)
         key = self._sharing_key(op, inputs, attributes, outputs) if shares else None
         shared = self._shared(key)

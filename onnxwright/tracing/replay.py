@@ -164,7 +164,7 @@ class Replay:
         except InternalError:
             raise
         except (OnnxwrightError, UnknownError, AttributeError, ValueError):
-            # What is wrong with the node is for whoever runs the model to say.
+            # A runtime reports what is wrong with the node.
             return self.copied(node, inputs, env)
 
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:

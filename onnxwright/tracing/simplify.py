@@ -44,7 +44,7 @@ def simplify(b: GraphBackend, call: OpCall, inputs: list[GraphValue | None]) -> 
     try:
         return rule(Site(b, call, inputs))
     except (UnknownError, *INFERENCE_ERRORS):
-        return None  # what is wrong with the call is said when its node is built
+        return None  # building the node reports what is wrong with the call
 
 
 def _shape_kept(s: Site) -> bool:

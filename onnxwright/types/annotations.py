@@ -1,7 +1,7 @@
 """Annotations read: what Python's type syntax says about a tensor or an attribute.
 
-The names users write are defined in `types.tensors` and exported here again.  `parse_annotation`
-turns an evaluated annotation into a `ValueSpec` (tensors, sequences, maps) or an `AttributeSpec`.
+The names that users write are defined in `types.tensors`.  `parse_annotation` turns an evaluated
+annotation into a `ValueSpec` (tensors, sequences, maps) or an `AttributeSpec`.
 """
 
 from __future__ import annotations
@@ -36,40 +36,8 @@ from onnxwright.types.roles import EagerTensorBase
 from onnxwright.types.shapes import Shape as ShapeTuple
 from onnxwright.types.shapes import show_shape
 from onnxwright.types.tensors import (
-    ANNOTATIONS,
-    BFLOAT16,
-    BOOL,
-    COMPLEX64,
-    COMPLEX128,
-    DOUBLE,
-    FLOAT,
-    FLOAT4E2M1,
-    FLOAT6E2M3,
-    FLOAT6E3M2,
-    FLOAT8E4M3FN,
-    FLOAT8E4M3FNUZ,
-    FLOAT8E5M2,
-    FLOAT8E5M2FNUZ,
-    FLOAT8E8M0,
-    FLOAT16,
-    INT2,
-    INT4,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT2,
-    UINT4,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    Shape,
     ShapeMark,
-    Tensor,
     TensorMeta,
-    Value,
     read_shape,
 )
 
@@ -174,7 +142,7 @@ def show_annotation(annotation: object) -> str:
 def _are_dimensions(metadata: tuple[Any, ...]) -> bool:
     """Whether the metadata of `Annotated` can be a shape: whole numbers, None, names, expressions.
 
-    A text that is no expression of names is documentation, as "the scores of each class".
+    A text that is not an expression of names is documentation, as "the scores of each class".
     """
     for item in metadata:
         if isinstance(item, str):
@@ -383,6 +351,7 @@ def parse_annotation(
         ScriptTypeError: it is not an ONNX type, or mixes attributes with values.
 
     Example:
+        >>> from onnxwright.types.tensors import Tensor
         >>> str(parse_annotation(typing.Optional[int])), str(parse_annotation(Tensor["N", 3]))
         ('Optional[int]', 'Tensor[N, 3]')
     """
@@ -392,45 +361,9 @@ def parse_annotation(
 
 
 __all__ = [
-    "ANNOTATIONS",
-    "BFLOAT16",
-    "BOOL",
-    "COMPLEX64",
-    "COMPLEX128",
-    "DOUBLE",
-    "FLOAT",
-    "FLOAT4E2M1",
-    "FLOAT6E2M3",
-    "FLOAT6E3M2",
-    "FLOAT8E4M3FN",
-    "FLOAT8E4M3FNUZ",
-    "FLOAT8E5M2",
-    "FLOAT8E5M2FNUZ",
-    "FLOAT8E8M0",
-    "FLOAT16",
-    "INT2",
-    "INT4",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "STRING",
-    "UINT2",
-    "UINT4",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "AttrKind",
     "AttributeSpec",
-    "Shape",
-    "ShapeMark",
     "Spec",
-    "Tensor",
-    "TensorMeta",
-    "Value",
     "ValueSpec",
     "parse_annotation",
-    "read_shape",
     "show_annotation",
 ]

@@ -58,7 +58,7 @@ def of_atom(atom: Atom) -> Poly:
 
 
 def of_name(name: str) -> Poly:
-    """A name alone, whatever is in it."""
+    """A name alone, whatever characters it has."""
     plain = _IDENTIFIER.match(name) and not keyword.iskeyword(name)
     return of_atom(Atom(name if plain else repr(name), "name", (name,)))
 

@@ -1,7 +1,7 @@
 """Estimated floating point operations of a node, where the shapes are known.
 
-The formulas are those of the operators' records (`OperatorFacts.flops`); what they count is said in
-`operators.flops`.
+The formulas are those of the operators' records (`OperatorFacts.flops`); `operators.flops`
+describes what they count.
 """
 
 from __future__ import annotations

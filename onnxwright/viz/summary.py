@@ -237,7 +237,7 @@ def _sized(proto: Any, dims: Mapping[str, int]) -> Any:
         return None
     slimmed = slim(proto)
     if dims:
-        # What the model says of other values is said in names; it is found again in numbers.
+        # The model gives other shapes in names; inference gives them in numbers.
         del slimmed.graph.value_info[:]
         for info in (*slimmed.graph.input, *slimmed.graph.output):
             for dim in info.type.tensor_type.shape.dim:

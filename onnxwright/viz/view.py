@@ -128,7 +128,7 @@ class View:
 
     Fields:
         title: its name.
-        facts: what is said above it: versions, producer.
+        facts: the lines above it: versions, producer.
         opsets: domain -> version.
         main: the main graph, or the function.
         functions: the functions of the model, by key.

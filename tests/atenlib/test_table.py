@@ -65,6 +65,27 @@ def test_a_second_definition_shows_both_places() -> None:
     assert mine["my::op"].body is second
 
 
+def _of_family(table: dict[str, AtenFunction], *names: str) -> AtenFunction:
+    """One function of a family whose bodies are the same lines."""
+
+    def body(op: Any, self: Any, *, factor: int = 1) -> Any:
+        return op.Mul(self, factor)
+
+    rule = like("self")
+    return aten(*names, rule=rule, table=table, complex="same", doc="A multiple.")(body)
+
+
+def test_a_family_may_not_define_a_name_twice() -> None:
+    table: dict[str, AtenFunction] = {}
+    first = _of_family(table, "my::times", "my::multiple")
+    again = _of_family(table, "my::times", "my::multiple")  # as a module that runs again
+    assert first.body.__doc__ == "A multiple."
+    assert table["my::times"] is again
+    assert again.complex_body is again.body
+    with pytest.raises(AtenArgumentError, match="my::multiple"):
+        _of_family(table, "my::other", "my::multiple")
+
+
 def test_the_same_lines_may_run_again() -> None:
     """A module that is loaded again defines nothing twice."""
     mine: dict[str, AtenFunction] = {}

@@ -16,7 +16,11 @@ import pytest
 from typing_extensions import TypeAliasType
 
 from onnxwright.errors import OnnxwrightError
-from onnxwright.types.annotations import (
+from onnxwright.types.annotations import parse_annotation, show_annotation
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
+from onnxwright.types.roles import EagerTensorBase
+from onnxwright.types.tensors import (
     BFLOAT16,
     BOOL,
     DOUBLE,
@@ -25,12 +29,7 @@ from onnxwright.types.annotations import (
     STRING,
     Shape,
     Tensor,
-    parse_annotation,
-    show_annotation,
 )
-from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import TensorType
-from onnxwright.types.roles import EagerTensorBase
 
 T = TypeVar("T", FLOAT, DOUBLE)
 B = TypeVar("B", bound=Union[FLOAT, DOUBLE])

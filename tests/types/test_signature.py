@@ -12,17 +12,16 @@ import onnx
 import pytest
 
 from onnxwright.errors import OnnxwrightError
-from onnxwright.types.annotations import (
+from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.kinds import AttrKind
+from onnxwright.types.signature import EMPTY, signature_of
+from onnxwright.types.tensors import (
     BOOL,
     DOUBLE,
     FLOAT,
     INT64,
-    AttributeSpec,
     Shape,
-    ValueSpec,
 )
-from onnxwright.types.kinds import AttrKind
-from onnxwright.types.signature import EMPTY, signature_of
 
 T = TypeVar("T", FLOAT, DOUBLE)
 

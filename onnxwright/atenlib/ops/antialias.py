@@ -15,8 +15,6 @@ from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
-_RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
-
 
 def _resize(
     op: Op,
@@ -44,80 +42,50 @@ def _resize(
     return as_before(op, op.MatMul(rows, y), x.onnx_dtype)
 
 
-@aten(
-    "aten::_upsample_bilinear2d_aa.vec",
-    rule=like("input"),
-    tests=[OpTest("_upsample_bilinear2d_aa")],
-)
-def upsample_bilinear2d_aa_vec(
-    op: Op,
-    input: Value,
-    output_size: Sequence[Size] | None,
-    align_corners: bool,
-    scale_factors: Sequence[float] | None,
-) -> Value:
-    """An image resized linearly, with antialiasing."""
-    return _resize(op, input, "linear", output_size, scale_factors, align_corners)
+def _register(name: str, mode: str, doc: str, tests: Sequence[OpTest] = ()) -> None:
+    """Register the two overloads of a way of resizing an image with antialiasing.
+
+    Args:
+        name: what ATen calls it.
+        mode: how `_resize` calls it.
+        doc: what it does.
+        tests: the OpInfos it is held to.
+    """
+
+    def by_factors(
+        op: Op,
+        input: Value,
+        output_size: Sequence[Size] | None,
+        align_corners: bool,
+        scale_factors: Sequence[float] | None,
+    ) -> Value:
+        return _resize(op, input, mode, output_size, scale_factors, align_corners)
+
+    def by_sizes(
+        op: Op,
+        self: Value,
+        output_size: Sequence[Size],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Value:
+        return _resize(op, self, mode, output_size, [scales_h, scales_w], align_corners)
+
+    untested = "" if tests else "no OpInfo asks for it"
+    full = f"aten::{name}"
+    aten(f"{full}.vec", rule=like("input"), tests=tests, untested=untested, doc=doc)(by_factors)
+    aten(full, rule=like(), tests=tests, untested=untested, doc=doc)(by_sizes)
 
 
-@aten("aten::_upsample_bicubic2d_aa.vec", rule=like("input"), untested="no OpInfo asks for it")
-def upsample_bicubic2d_aa_vec(
-    op: Op,
-    input: Value,
-    output_size: Sequence[Size] | None,
-    align_corners: bool,
-    scale_factors: Sequence[float] | None,
-) -> Value:
-    """An image resized by cubic convolution, with antialiasing."""
-    return _resize(op, input, "cubic", output_size, scale_factors, align_corners)
-
-
-@aten("aten::_upsample_lanczos2d_aa.vec", rule=like("input"), untested="no OpInfo asks for it")
-def upsample_lanczos2d_aa_vec(
-    op: Op,
-    input: Value,
-    output_size: Sequence[Size] | None,
-    align_corners: bool,
-    scale_factors: Sequence[float] | None,
-) -> Value:
-    """An image resized with Lanczos' window of three, with antialiasing."""
-    return _resize(op, input, "lanczos", output_size, scale_factors, align_corners)
-
-
-@aten("aten::_upsample_bilinear2d_aa", rule=like(), tests=[OpTest("_upsample_bilinear2d_aa")])
-def upsample_bilinear2d_aa(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized linearly, with antialiasing."""
-    return _resize(op, self, "linear", output_size, [scales_h, scales_w], align_corners)
-
-
-@aten("aten::_upsample_bicubic2d_aa", rule=like(), untested=_RECORDED)
-def upsample_bicubic2d_aa(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized by cubic convolution, with antialiasing."""
-    return _resize(op, self, "cubic", output_size, [scales_h, scales_w], align_corners)
-
-
-@aten("aten::_upsample_lanczos2d_aa", rule=like(), untested=_RECORDED)
-def upsample_lanczos2d_aa(
-    op: Op,
-    self: Value,
-    output_size: Sequence[Size],
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Value:
-    """An image resized with Lanczos' window of three, with antialiasing."""
-    return _resize(op, self, "lanczos", output_size, [scales_h, scales_w], align_corners)
+_register(
+    "_upsample_bilinear2d_aa", "linear", "An image resized linearly, with antialiasing.",
+    [OpTest("_upsample_bilinear2d_aa")],
+)  # fmt: skip
+_register(
+    "_upsample_bicubic2d_aa", "cubic",
+    "An image resized by cubic convolution, with antialiasing.",
+)  # fmt: skip
+_register(
+    "_upsample_lanczos2d_aa", "lanczos",
+    "An image resized with Lanczos' window of three, with antialiasing.",
+)  # fmt: skip

@@ -102,40 +102,25 @@ def avg_pool1d(
     return average(op, self, w, count_include_pad, None)
 
 
-@aten(
-    "aten::avg_pool2d",
-    rule=like("self"),
-    tests=[
-        OpTest("nn.functional.avg_pool2d", tol=_TOL),
-        OpTest("nn.functional.local_response_norm", tol=_TOL),
-    ],
-)
-def avg_pool2d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Value:
-    """Averages over windows of two axes."""
-    w = windows(2, kernel_size, stride, padding, 1, ceil_mode)
-    return average(op, self, w, count_include_pad, divisor_override)
+def _register(rank: int, tests: Sequence[str], doc: str) -> None:
+    """Register the averages over windows of two or three axes."""
+
+    def body(
+        op: Op,
+        self: Value,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = (),
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Value:
+        w = windows(rank, kernel_size, stride, padding, 1, ceil_mode)
+        return average(op, self, w, count_include_pad, divisor_override)
+
+    held = [OpTest(f"nn.functional.{test}", tol=_TOL) for test in tests]
+    aten(f"aten::avg_pool{rank}d", rule=like("self"), tests=held, doc=doc)(body)
 
 
-@aten("aten::avg_pool3d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool3d", tol=_TOL)])
-def avg_pool3d(
-    op: Op,
-    self: Value,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Value:
-    """Averages over windows of three axes."""
-    w = windows(3, kernel_size, stride, padding, 1, ceil_mode)
-    return average(op, self, w, count_include_pad, divisor_override)
+_register(2, ["avg_pool2d", "local_response_norm"], "Averages over windows of two axes.")
+_register(3, ["avg_pool3d"], "Averages over windows of three axes.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,26 +150,6 @@ def native_batch_norm_no_stats(
     return _native(op, input, weight, bias, None, None, True, eps)
 
 
-@aten(
-    "aten::_native_batch_norm_legit_no_training",
-    rule=like("input"),
-    untested="OpInfos call batch_norm",
-)
-def native_batch_norm_no_training(
-    op: Op,
-    input: Value,
-    weight: Value | None,
-    bias: Value | None,
-    running_mean: Value,
-    running_var: Value,
-    momentum: float,
-    eps: float,
-) -> tuple[Value, ...]:
-    """As `native_batch_norm` by the running statistics."""
-    del momentum
-    return _native(op, input, weight, bias, running_mean, running_var, False, eps)
-
-
 def _updated(
     op: Op, input: Value, mean: Any, variance: Any, running: tuple[Any, Any], momentum: float
 ) -> tuple[Any, Any]:
@@ -214,63 +195,67 @@ def native_batch_norm_functional(
     return (*results, *_updated(op, input, mean, variance, (running_mean, running_var), momentum))
 
 
-@aten(
-    "aten::_batch_norm_with_update",
-    rule=like("input"),
-    tests=[OpTest("_batch_norm_with_update", tol=_HALF)],
-)
-def batch_norm_with_update(
-    op: Op,
-    input: Value,
-    weight: Value | None,
-    bias: Value | None,
-    running_mean: Value,
-    running_var: Value,
-    momentum: float,
-    eps: float,
-) -> tuple[Value, ...]:
-    """`native_batch_norm` in training; the reserve of a cuDNN kernel is empty."""
-    del momentum
-    results = _native(op, input, weight, bias, running_mean, running_var, True, eps)
-    return (*results, _empty(op, DType.UINT8))
+def _register(
+    name: str,
+    doc: str,
+    *,
+    training: bool,
+    reserve: bool = True,
+    updates: bool = False,
+    tests: Sequence[OpTest] = (),
+    untested: str = "",
+) -> None:
+    """Register a form of `native_batch_norm` whose name says whether it trains.
+
+    Args:
+        name: what ATen calls it.
+        doc: what it computes.
+        training: whether the statistics are those of the batch.
+        reserve: whether it gives the reserve of a cuDNN kernel, which is empty.
+        updates: whether it gives the new running statistics.
+        tests: the OpInfos it is held to.
+        untested: why there are none.
+    """
+
+    def body(
+        op: Op,
+        input: Value,
+        weight: Value | None,
+        bias: Value | None,
+        running_mean: Value | None,
+        running_var: Value | None,
+        momentum: float,
+        eps: float,
+    ) -> tuple[Any, ...]:
+        results = _native(op, input, weight, bias, running_mean, running_var, training, eps)
+        more = (_empty(op, DType.UINT8),) if reserve else ()
+        if not updates:
+            return (*results, *more)
+        running = (running_mean, running_var)
+        return (*results, *more, *_updated(op, input, *_of_batch(op, input), running, momentum))
+
+    full = f"aten::{name}"
+    aten(full, rule=like("input"), tests=tests, untested=untested, doc=doc)(body)
 
 
-@aten(
-    "aten::_batch_norm_with_update_functional",
-    rule=like("input"),
+_register(
+    "_native_batch_norm_legit_no_training", "As `native_batch_norm` by the running statistics.",
+    training=False, reserve=False, untested="OpInfos call batch_norm",
+)  # fmt: skip
+_register(
+    "_batch_norm_with_update", "As `native_batch_norm` in training.",
+    training=True, tests=[OpTest("_batch_norm_with_update", tol=_HALF)],
+)  # fmt: skip
+_register(
+    "_batch_norm_with_update_functional",
+    "As `_batch_norm_with_update`, with the new running statistics.",
+    training=True, updates=True,
     untested="functionalization makes it; OpInfos call the one that mutates",
-)
-def batch_norm_with_update_functional(
-    op: Op,
-    input: Value,
-    weight: Value | None,
-    bias: Value | None,
-    running_mean: Value,
-    running_var: Value,
-    momentum: float,
-    eps: float,
-) -> tuple[Value, ...]:
-    """As `_batch_norm_with_update`, with the new running statistics."""
-    result, mean, inverse = _native(op, input, weight, bias, running_mean, running_var, True, eps)
-    new = _updated(op, input, *_of_batch(op, input), (running_mean, running_var), momentum)
-    return (result, mean, inverse, _empty(op, DType.UINT8), *new)
-
-
-@aten("aten::_batch_norm_no_update", rule=like("input"), untested="OpInfos call batch_norm")
-def batch_norm_no_update(
-    op: Op,
-    input: Value,
-    weight: Value | None,
-    bias: Value | None,
-    running_mean: Value | None,
-    running_var: Value | None,
-    momentum: float,
-    eps: float,
-) -> tuple[Value, ...]:
-    """`native_batch_norm` in inference; the reserve of a cuDNN kernel is empty."""
-    del momentum
-    results = _native(op, input, weight, bias, running_mean, running_var, False, eps)
-    return (*results, _empty(op, DType.UINT8))
+)  # fmt: skip
+_register(
+    "_batch_norm_no_update", "As `native_batch_norm` in inference.",
+    training=False, untested="OpInfos call batch_norm",
+)  # fmt: skip
 
 
 @aten(

@@ -219,7 +219,7 @@ def _soft_entropy(
         share = op.Div(scalar(op, smoothing, y.onnx_dtype), _classes(op, logs, axis))
         y = op.Add(op.Mul(y, 1 - smoothing), share)
     losses = op.Neg(reduce(op, "ReduceSum", _weighted(op, op.Mul(logs, y), weight, axis), [axis]))
-    # The mean is over the samples, whatever the weights.
+    # The mean is over the samples, whatever the weights are.
     return reduced(op, losses, reduction)
 
 

@@ -51,13 +51,14 @@ _TO_TYPE = ("bool", "byte", "char", "double", "float", "half", "int", "long", "s
 
 @aten(
     "aten::to.dtype",
+    "aten::to.dtype_layout",
     rule=SAME,
     tests=[OpTest(name) for name in ("to", *_TO_TYPE, "cfloat", "cdouble")],
 )
 def to(
     op: Op,
     self: Value,
-    dtype: DType,
+    dtype: DType | None = None,
     non_blocking: bool = False,
     copy: bool = False,
     memory_format: object = None,
@@ -81,19 +82,6 @@ def to_device(
     memory_format: object = None,
 ) -> Value:
     """The tensor in an element type; devices mean nothing in a model."""
-    return to_dtype(op, self, dtype)
-
-
-@aten("aten::to.dtype_layout", rule=SAME, untested="no OpInfo runs it")
-def to_dtype_layout(
-    op: Op,
-    self: Value,
-    dtype: DType | None = None,
-    non_blocking: bool = False,
-    copy: bool = False,
-    memory_format: object = None,
-) -> Value:
-    """The tensor in an element type."""
     return to_dtype(op, self, dtype)
 
 
@@ -183,7 +171,7 @@ def tensor(op: Op, t: bool | float | Value, dtype: DType | None = None) -> Value
 
 
 for _function in (
-    to_copy, to, to_device, to_dtype_layout, to_other, type_as, convert_element_type, device_put,
+    to_copy, to, to_device, to_other, type_as, convert_element_type, device_put,
     clone, contiguous, view_of, copy_,
 ):  # fmt: skip
     _function.on_complex(_function.body)

@@ -27,7 +27,7 @@ from onnxwright.types.dtypes import DType
 
 # LAPACK computes in float32; ours in DOUBLE.
 _TOL = {name: Tol(2e-3, 2e-3) for name in ("float32", "complex64")}
-# Turns for each eigenvalue; two or three are usual.
+# Iterations for each eigenvalue; two or three are usual.
 _TURNS = 12
 _EPSILON = 2.0**-52
 

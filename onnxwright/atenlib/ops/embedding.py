@@ -157,7 +157,7 @@ def embedding_bag_core(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> Any:
-    """As `embedding_bag`; rows of `padding_idx` are left out, -1 is none."""
+    """As `embedding_bag`; rows of `padding_idx` are left out; -1 leaves out no row."""
     return embedding_bag_padding.body(
         op,
         weight,

@@ -87,33 +87,23 @@ def _pool(
     return op.Reshape(best, result, allowzero=1), op.Reshape(where, result, allowzero=1)
 
 
-@aten(
-    "aten::fractional_max_pool2d",
-    rule=like("self"),
-    tests=[OpTest("nn.functional.fractional_max_pool2d", compare="shape")],
-)
-def fractional_max_pool2d(
-    op: Op,
-    self: Value,
-    kernel_size: Sequence[int],
-    output_size: Sequence[int],
-    random_samples: Value,
-) -> tuple[Value, ...]:
-    """Maxima over windows of two axes at places that were drawn, and their places."""
-    return _pool(op, self, kernel_size, output_size, random_samples, (1, 0))
+def _register(rank: int, order: tuple[int, ...]) -> None:
+    """Register the pool of so many axes, whose samples torch draws in an order."""
+
+    def body(
+        op: Op,
+        self: Value,
+        kernel_size: Sequence[int],
+        output_size: Sequence[int],
+        random_samples: Value,
+    ) -> tuple[Value, ...]:
+        return _pool(op, self, kernel_size, output_size, random_samples, order)
+
+    name = f"fractional_max_pool{rank}d"
+    test = OpTest(f"nn.functional.{name}", compare="shape")
+    doc = f"Maxima over windows of {rank} axes at places that were drawn, and their places."
+    aten(f"aten::{name}", rule=like("self"), tests=[test], doc=doc)(body)
 
 
-@aten(
-    "aten::fractional_max_pool3d",
-    rule=like("self"),
-    tests=[OpTest("nn.functional.fractional_max_pool3d", compare="shape")],
-)
-def fractional_max_pool3d(
-    op: Op,
-    self: Value,
-    kernel_size: Sequence[int],
-    output_size: Sequence[int],
-    random_samples: Value,
-) -> tuple[Value, ...]:
-    """Maxima over windows of three axes at places that were drawn, and their places."""
-    return _pool(op, self, kernel_size, output_size, random_samples, (0, 1, 2))
+_register(2, (1, 0))
+_register(3, (0, 1, 2))

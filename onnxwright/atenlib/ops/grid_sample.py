@@ -202,51 +202,28 @@ def _by_node(op: Op, x: Value, mode: int) -> bool:
     return bool(x.rank == 4 or op.version >= 20)
 
 
-@aten(
+def _register(test: str, doc: str, *names: str) -> None:
+    """Register a way of reading at the places of a grid, between -1 and 1 along each axis."""
+
+    def body(
+        op: Op,
+        input: Value,
+        grid: Value,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+    ) -> Value:
+        return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)
+
+    aten(*names, rule=like("input"), tests=[OpTest(test, xfail=[_COARSE])], doc=doc)(body)
+
+
+_register(
+    "nn.functional.grid_sample", "An image or a volume read at the places of a grid.",
     "aten::grid_sampler",
-    rule=like("input"),
-    tests=[OpTest("nn.functional.grid_sample", xfail=[_COARSE])],
-)
-def grid_sampler(
-    op: Op,
-    input: Value,
-    grid: Value,
-    interpolation_mode: int,
-    padding_mode: int,
-    align_corners: bool,
-) -> Value:
-    """An image or a volume read at the places of a grid, between -1 and 1 along each axis."""
-    return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-@aten(
-    "aten::grid_sampler_2d",
-    "aten::_grid_sampler_2d_cpu_fallback",
-    rule=like("input"),
-    tests=[OpTest("grid_sampler_2d", xfail=[_COARSE])],
-)
-def grid_sampler_2d(
-    op: Op,
-    input: Value,
-    grid: Value,
-    interpolation_mode: int,
-    padding_mode: int,
-    align_corners: bool,
-) -> Value:
-    """An image read at the places of a grid, between -1 and 1 along each axis."""
-    return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-@aten(
-    "aten::grid_sampler_3d", rule=like("input"), tests=[OpTest("grid_sampler_3d", xfail=[_COARSE])]
-)
-def grid_sampler_3d(
-    op: Op,
-    input: Value,
-    grid: Value,
-    interpolation_mode: int,
-    padding_mode: int,
-    align_corners: bool,
-) -> Value:
-    """A volume read at the places of a grid, between -1 and 1 along each axis."""
-    return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)
+)  # fmt: skip
+_register(
+    "grid_sampler_2d", "An image read at the places of a grid.",
+    "aten::grid_sampler_2d", "aten::_grid_sampler_2d_cpu_fallback",
+)  # fmt: skip
+_register("grid_sampler_3d", "A volume read at the places of a grid.", "aten::grid_sampler_3d")

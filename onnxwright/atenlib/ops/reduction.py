@@ -74,7 +74,7 @@ def mean(
     axes = reduced_axes(dim, self.rank)
     if not is_known_zero(count_along(op, self, axes)):
         return reduce(op, "ReduceMean", self, axes, keepdim)
-    # ONNX has no word on the mean of nothing.
+    # ONNX does not define the mean of no elements.
     return op.Div(reduce(op, "ReduceSum", self, axes, keepdim), 0)
 
 
@@ -181,7 +181,7 @@ def truth(op: Op, x: Value) -> Value:
 
 
 def _type_of_truth(arguments: Arguments) -> DType:
-    """Torch keeps UINT8, its truth values of old."""
+    """Torch keeps UINT8, which held truth values before BOOL."""
     dtype = arguments["self"].onnx_dtype
     return DType.UINT8 if dtype is DType.UINT8 else DType.BOOL
 

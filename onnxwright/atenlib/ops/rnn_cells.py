@@ -199,29 +199,23 @@ def gru_cell(
     return op.Add(new, op.Mul(update, op.Sub(hx, new)))
 
 
-@aten("aten::rnn_tanh_cell", rule=like("input"), untested=_UNTESTED)
-def rnn_tanh_cell(
-    op: Op,
-    input: Value,
-    hx: Value,
-    w_ih: Value,
-    w_hh: Value,
-    b_ih: Value | None = None,
-    b_hh: Value | None = None,
-) -> Value:
-    """One step of a simple network with tanh."""
-    return op.Tanh(_gates(op, input, hx, w_ih, w_hh, b_ih, b_hh))
+def _simple(name: str, activation: str) -> None:
+    """Register one step of a simple network with an activation."""
+
+    def body(
+        op: Op,
+        input: Value,
+        hx: Value,
+        w_ih: Value,
+        w_hh: Value,
+        b_ih: Value | None = None,
+        b_hh: Value | None = None,
+    ) -> Any:
+        return getattr(op, activation)(_gates(op, input, hx, w_ih, w_hh, b_ih, b_hh))
+
+    doc = f"One step of a simple network with {activation.lower()}."
+    aten(f"aten::{name}", rule=like("input"), untested=_UNTESTED, doc=doc)(body)
 
 
-@aten("aten::rnn_relu_cell", rule=like("input"), untested=_UNTESTED)
-def rnn_relu_cell(
-    op: Op,
-    input: Value,
-    hx: Value,
-    w_ih: Value,
-    w_hh: Value,
-    b_ih: Value | None = None,
-    b_hh: Value | None = None,
-) -> Value:
-    """One step of a simple network with relu."""
-    return op.Relu(_gates(op, input, hx, w_ih, w_hh, b_ih, b_hh))
+_simple("rnn_tanh_cell", "Tanh")
+_simple("rnn_relu_cell", "Relu")

@@ -128,7 +128,7 @@ def _neumann(order: int, count: int, terms: int, sign: float) -> list[float]:
 
 
 def _oscillating(op: Op, order: int, x: Value) -> tuple[Value, Value]:
-    """J of order 0 or 1, and the sum that Y has besides."""
+    """J of order 0 or 1, and the sum that Y has in addition."""
     theta = midpoints(_J_POINTS)
     inner = op.Mul(row(op, x), points(op, np.sin(theta)))
     waves = op.Sin(inner) if order else op.Cos(inner)
@@ -178,38 +178,25 @@ def _second_kind(op: Op, order: int, x: Value) -> Value:
     return _where_zero(op, x, -math.inf, value)
 
 
-@aten(
-    "aten::special_bessel_j0",
-    "prims::bessel_j0",
-    rule=EXACT,
-    tests=[OpTest("special.bessel_j0", tol=_TORCH)],
-)
-def bessel_j0(op: Op, self: Value) -> Value:
-    """The Bessel function of the first kind of order 0."""
-    return _first_kind(op, 0, self)
+def _oscillating_functions(order: int) -> None:
+    """Register J and Y of order 0 or 1."""
+
+    def j(op: Op, self: Value) -> Value:
+        return _first_kind(op, order, self)
+
+    def y(op: Op, self: Value) -> Value:
+        return _second_kind(op, order, self)
+
+    for letter, kind, body in (("j", "first", j), ("y", "second", y)):
+        name = f"bessel_{letter}{order}"
+        prims = [f"prims::{name}"] if letter == "j" else []
+        doc = f"The Bessel function of the {kind} kind of order {order}."
+        tests = [OpTest(f"special.{name}", tol=_TORCH)]
+        aten(f"aten::special_{name}", *prims, rule=EXACT, tests=tests, doc=doc)(body)
 
 
-@aten(
-    "aten::special_bessel_j1",
-    "prims::bessel_j1",
-    rule=EXACT,
-    tests=[OpTest("special.bessel_j1", tol=_TORCH)],
-)
-def bessel_j1(op: Op, self: Value) -> Value:
-    """The Bessel function of the first kind of order 1."""
-    return _first_kind(op, 1, self)
-
-
-@aten("aten::special_bessel_y0", rule=EXACT, tests=[OpTest("special.bessel_y0", tol=_TORCH)])
-def bessel_y0(op: Op, self: Value) -> Value:
-    """The Bessel function of the second kind of order 0."""
-    return _second_kind(op, 0, self)
-
-
-@aten("aten::special_bessel_y1", rule=EXACT, tests=[OpTest("special.bessel_y1", tol=_TORCH)])
-def bessel_y1(op: Op, self: Value) -> Value:
-    """The Bessel function of the second kind of order 1."""
-    return _second_kind(op, 1, self)
+_oscillating_functions(0)
+_oscillating_functions(1)
 
 
 # -- K: exponentially falling --------------------------------------------------------------------
@@ -220,7 +207,7 @@ _K_TERMS = 11
 
 
 def _growing(op: Op, order: int, x: Value) -> tuple[Value, Value]:
-    """I of order 0 or 1 at small arguments, and the sum that K has besides."""
+    """I of order 0 or 1 at small arguments, and the sum that K has in addition."""
     theta = midpoints(_K_POINTS)
     rows = op.Exp(op.Mul(row(op, x), points(op, np.cos(theta))))
     mean = (np.cos(theta) if order else np.ones(_K_POINTS)) / _K_POINTS
@@ -255,36 +242,24 @@ def _falling(op: Op, order: int, x: Value, scaled: bool) -> Value:
     return _where_zero(op, x, math.inf, value)
 
 
-@aten("aten::special_modified_bessel_k0", rule=EXACT, tests=[OpTest("special.modified_bessel_k0")])
-def modified_bessel_k0(op: Op, self: Value) -> Value:
-    """The modified Bessel function of the second kind of order 0."""
-    return _falling(op, 0, self, False)
+def _falling_functions(order: int) -> None:
+    """Register K of order 0 or 1, and the same times `exp(x)`."""
+
+    def k(op: Op, self: Value) -> Value:
+        return _falling(op, order, self, False)
+
+    def scaled(op: Op, x: Value) -> Value:
+        return _falling(op, order, x, True)
+
+    name = f"modified_bessel_k{order}"
+    doc = f"The modified Bessel function of the second kind of order {order}."
+    aten(f"aten::special_{name}", rule=EXACT, tests=[OpTest(f"special.{name}")], doc=doc)(k)
+    name, doc = f"scaled_{name}", f"`exp(x) K{order}(x)`."
+    aten(f"aten::special_{name}", rule=EXACT_X, tests=[OpTest(f"special.{name}")], doc=doc)(scaled)
 
 
-@aten("aten::special_modified_bessel_k1", rule=EXACT, tests=[OpTest("special.modified_bessel_k1")])
-def modified_bessel_k1(op: Op, self: Value) -> Value:
-    """The modified Bessel function of the second kind of order 1."""
-    return _falling(op, 1, self, False)
-
-
-@aten(
-    "aten::special_scaled_modified_bessel_k0",
-    rule=EXACT_X,
-    tests=[OpTest("special.scaled_modified_bessel_k0")],
-)
-def scaled_modified_bessel_k0(op: Op, x: Value) -> Value:
-    """`exp(x) K0(x)`."""
-    return _falling(op, 0, x, True)
-
-
-@aten(
-    "aten::special_scaled_modified_bessel_k1",
-    rule=EXACT_X,
-    tests=[OpTest("special.scaled_modified_bessel_k1")],
-)
-def scaled_modified_bessel_k1(op: Op, x: Value) -> Value:
-    """`exp(x) K1(x)`."""
-    return _falling(op, 1, x, True)
+_falling_functions(0)
+_falling_functions(1)
 
 
 # -- Airy ----------------------------------------------------------------------------------------

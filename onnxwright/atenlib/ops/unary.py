@@ -234,7 +234,7 @@ def _typed(op: Op, x: float, dtype: DType) -> Value:
     tests=[OpTest("isnan")],
 )
 def isnan(op: Op, self: Value) -> Value:
-    """Whether a number is none."""
+    """Whether a number is NaN."""
     if not self.onnx_dtype.is_float:
         return full_like(op, self, False, DType.BOOL)
     return op.IsNaN(self)

@@ -121,7 +121,7 @@ class Verified:
     """What running two models on the same inputs found.
 
     Fields:
-        found: the differences of the outputs; None where nobody asked.
+        found: the differences of the outputs; None where they were not asked for.
     """
 
     found: Verification | None

@@ -64,7 +64,7 @@ def wants_color(choice: str = "auto", stream: IO[str] | None = None) -> bool:
 
 
 def width(stream: IO[str] | None = None) -> int:
-    """How many characters a line of a terminal has; 76 for what is none."""
+    """How many characters a line of a terminal has; 76 if it is not a terminal."""
     if not (stream or sys.stdout).isatty():
         return 76
     return shutil.get_terminal_size().columns

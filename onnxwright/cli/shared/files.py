@@ -78,7 +78,7 @@ def load(argument: str, *, function: bool = False) -> Loaded:
 
 
 def _opened(source: Any, label: str) -> Opened:
-    """A model read and checked; what cannot be read at all is said in one line."""
+    """A model read and checked; one line says why it cannot be read at all."""
     from onnxwright.diagnostics.catalogue.loading import ModelNotReadable
     from onnxwright.errors import ModelError
     from onnxwright.ir.loading import open_model

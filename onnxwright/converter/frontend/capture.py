@@ -128,7 +128,7 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
     return None
 
 
-# The text that was found last for a file that is none (`<string>`): the next function is often
+# The last text of something that is not a file (`<string>`): the next function is often
 # from it too.
 _last_text: dict[str, str] = {}
 

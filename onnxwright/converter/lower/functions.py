@@ -133,7 +133,7 @@ def _lower(
             continue
         kind = input_types.get(p.name) or input_type(p, exact=context.verbatim)
         if main and p.default is None and p.name not in input_types:
-            env[p.name] = None  # an optional input nobody asked for
+            env[p.name] = None  # an optional input that the model does not have
             continue
         value = b.wrap(recorder.input(p.name, kind), kind)
         if isinstance(p.default, Initializer):

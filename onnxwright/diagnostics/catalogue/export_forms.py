@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import ExportError
 
@@ -120,7 +122,7 @@ class TextOfNumber(Diagnostic):
         "capture: what this line does with it is wrong in the model"
     )
     label = "made here"
-    help = (
+    help: ClassVar[str] = (
         "export with `capture='source'`, in which such texts are keys of dicts and names of "
         "attributes; or decide by the number itself"
     )

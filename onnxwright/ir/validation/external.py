@@ -158,7 +158,7 @@ def check_range(path: Path, offset: int, length: int | None, nbytes: int, where:
     Args:
         path: the file.
         offset: where the data begins.
-        length: how many bytes it is said to take; None where that is not said.
+        length: how many bytes the entry gives it; None where it gives no length.
         nbytes: how many bytes the tensor's type and shape need.
         where: where the tensor is, for messages.
 

@@ -254,7 +254,7 @@ def _check_values(node: onnx.NodeProto, promises: _Promises, runs: bool) -> None
     low, high = promises.inputs
     if not low <= len(inputs) <= high:
         _wrong_count(node, "input", len(inputs), low, high)
-    # A node whose results nobody reads may have none; only runtimes refuse it.
+    # A node without used results may have no outputs; only runtimes refuse it.
     low, high = promises.outputs if runs else (0, promises.outputs[1])
     if not low <= len(outputs) <= high:
         _wrong_count(node, "output", len(outputs), low, high)

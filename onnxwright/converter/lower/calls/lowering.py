@@ -343,7 +343,7 @@ def _changed_list(low: Lowering, x: RunTimeList, method: str, node: hir.Call) ->
     return result
 
 
-# Methods of containers that only put values in or hand them out, tensors too.
+# Methods of containers that only insert or return values, tensors too.
 _KEEPING = frozenset(
     ("append", "appendleft", "extend", "get", "insert", "pop", "setdefault", "update")
 )

@@ -25,7 +25,7 @@ _ARRAYS = (np.array, np.asarray, np.ascontiguousarray)
 
 
 def is_numpy(function: Any) -> bool:
-    """Whether a function is numpy's, or a ufunc of somebody else."""
+    """Whether a function is numpy's, or another library's ufunc."""
     if isinstance(function, np.ufunc) or isinstance(getattr(function, "__self__", None), np.ufunc):
         return True
     if isinstance(function, type):
