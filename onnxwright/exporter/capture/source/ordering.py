@@ -28,9 +28,10 @@ from onnxwright.exporter.capture.source.list_calls import (
     removed,
     stacked,
 )
+from onnxwright.exporter.capture.source.list_methods import changed
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows, changed
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import (
     has_one_element,
