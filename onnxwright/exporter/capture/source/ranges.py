@@ -209,7 +209,7 @@ _PLACED = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.Param
 # Iterators of Python that end if what they go over does, and other items that end.
 _STARTED: tuple[Any, ...] = (iter([]), iter(()), iter(range(0)), iter({}))
 ITERATORS: tuple[type, ...] = (zip, enumerate, reversed, map, filter, *map(type, _STARTED))
-FINITE = (dict, set, frozenset, str, *ITERATORS)
+FINITE: Any = (dict, set, frozenset, str, *ITERATORS)
 
 
 def together(items: Sequence[Any]) -> Any:
