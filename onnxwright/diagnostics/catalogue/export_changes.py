@@ -26,7 +26,9 @@ class ChosenChanged(Diagnostic):
     def line(self) -> str:
         """What the line does."""
         if self.is_item and self.kind != "Tensor":
-            return f"this line puts an object of type `{self.kind}` into a list, or reads it from one"
+            return (
+                f"this line puts an object of type `{self.kind}` into a list, or reads it from one"
+            )
         if self.is_item:
             return "this loop appends a tensor to a list"
         objects = f"one of several objects of type `{self.kind}`"
