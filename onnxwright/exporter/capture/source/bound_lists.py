@@ -177,22 +177,16 @@ class _Changes(ast.NodeTransformer):
     def _popped(self, s: ast.stmt) -> Any:
         """A statement with `name.pop()` before it, if it uses the list in no other way."""
         pops = _always(s, self._is_pop)
-        if not pops or is_fixed(s) or not _in_order(s, pops):
+        if not pops or is_fixed(s) or not _in_order(s, pops) or _reads(s, pops):
             return s
         changed, before = s, []
         for n, pop in enumerate(pops):
-            name = pop.func.value
             value = f"_ow_popped_{n + 1}" if n else "_ow_popped"
             changed = _Replaced(pop, ast.Name(value, ast.Load())).visit(changed)
-            both = ast.Tuple([ast.Name(name.id, ast.Store()), ast.Name(value, ast.Store())],
-                             ast.Store())  # fmt: skip
-            first = ast.Assign([both], call("popped", name, *pop.args))
+            both = ast.Tuple([ast.Name(pop.func.value.id, ast.Store()),
+                              ast.Name(value, ast.Store())], ast.Store())  # fmt: skip
+            first = ast.Assign([both], call("popped", pop.func.value, *pop.args))
             before.append(ast.copy_location(first, s))
-        if _reads(changed, {pop.func.value.id for pop in pops}):
-            for n, pop in enumerate(pops):
-                value = f"_ow_popped_{n + 1}" if n else "_ow_popped"
-                changed = _Restored(value, pop).visit(changed)
-            return changed
         made = [*before, changed]
         if isinstance(changed, ast.Expr) and isinstance(changed.value, ast.Name):
             made.pop()
@@ -218,17 +212,6 @@ class _Replaced(ast.NodeTransformer):
         return super().visit(node)
 
 
-class _Restored(ast.NodeTransformer):
-    """Puts an expression in the place of a name."""
-
-    def __init__(self, name: str, value: ast.expr) -> None:
-        self.name, self.value = name, value
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The expression for the name."""
-        return self.value if node.id == self.name else node
-
-
 def _in_order(s: ast.stmt, pops: list[ast.Call]) -> bool:
     """Whether several `pop()` of a statement run in the order in which they are written."""
     if len(pops) == 1:
@@ -238,14 +221,17 @@ def _in_order(s: ast.stmt, pops: list[ast.Call]) -> bool:
     return not any(part in pops for pop in pops for arg in pop.args for part in ast.walk(arg))
 
 
-def _reads(s: ast.stmt, names: set[str]) -> bool:
-    """Whether a statement reads one of some lists: not as `name = append(name, x)` does."""
+def _reads(s: ast.stmt, pops: list[ast.Call]) -> bool:
+    """Whether a statement reads a list otherwise: not as `name = append(name, x)` does."""
     changes = isinstance(s, ast.Assign) and _is_change(s.value)
-    own = s.value.args[0] if changes else None  # type: ignore[attr-defined]
+    own = [s.value.args[0]] if changes else []  # type: ignore[attr-defined]
+    own += [part for pop in pops for part in ast.walk(pop)]  # these run before the statement
+    names = {pop.func.value.id for pop in pops}  # type: ignore[attr-defined]
     return any(
-        isinstance(x, ast.Name) and x.id in names and isinstance(x.ctx, ast.Load) and x is not own
+        isinstance(x, ast.Name) and x.id in names and isinstance(x.ctx, ast.Load)
+        and not any(x is one for one in own)
         for x in ast.walk(s)
-    )
+    )  # fmt: skip
 
 
 def _is_change(node: ast.expr) -> bool:

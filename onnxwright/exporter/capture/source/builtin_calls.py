@@ -227,6 +227,8 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     of_run_time = bool(args) and isinstance(args[0], ranges.Counted)
     if of_run_time and unordered and not kwargs.get("key"):
         args = (listed(args[0], _itself), *args[1:])
+    if args and isinstance(args[0], Rows) and args[0].is_set and unordered:
+        args = (Rows(args[0].columns), *args[1:])
     if args and isinstance(args[0], Lengths):
         args = (Rows.of_tensor(args[0].sizes), *args[1:])
     found = function(*args, **kwargs)

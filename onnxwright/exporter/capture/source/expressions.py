@@ -25,7 +25,7 @@ MATH = frozenset(
      "gcd", "lcm", "isqrt", "comb", "fsum")
 )  # fmt: skip
 # Methods of lists and integers; `runtime.method` calls them of numbers of run time.
-METHODS = frozenset(("index", "count", "sort", "remove", "bit_length"))
+METHODS = frozenset(("index", "count", "sort", "remove", "bit_length", "add"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)

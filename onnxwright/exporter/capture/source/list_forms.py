@@ -16,8 +16,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.columns import Column
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
+from onnxwright.exporter.capture.source.list_methods import misused
 from onnxwright.exporter.capture.source.regions import depth
-from onnxwright.exporter.capture.source.rows import Rows, like_of, misused
+from onnxwright.exporter.capture.source.rows import Rows, like_of
 from onnxwright.exporter.capture.source.session import current
 
 

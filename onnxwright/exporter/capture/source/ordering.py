@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
@@ -28,9 +29,10 @@ from onnxwright.exporter.capture.source.list_calls import (
     removed,
     stacked,
 )
+from onnxwright.exporter.capture.source.list_methods import changed
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows, changed
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import (
     has_one_element,
@@ -130,17 +132,28 @@ def _remove(values: Any, wanted: Any) -> Any:
     return None
 
 
+def _add(values: Any, item: Any) -> Any:
+    """`values.add(item)`: a set of Python has numbers that Python knows."""
+    if isinstance(values, set) and is_of_run_time(item):
+        raise CannotRewriteError(
+            "a set of numbers that are known at run time only",
+            advice="make it of a list at the end, `set(numbers)`, or ask the list: "
+            "`if n not in numbers: numbers.append(n)`",
+        )
+    return values.add(item)
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
     "index": index_of, "count": count_of, "sort": _sort, "remove": _remove,
-    "bit_length": bit_length,
+    "bit_length": bit_length, "add": _add,
 }  # fmt: skip
 
 
 def method(name: str, value: Any, *args: Any, **options: Any) -> Any:
     """`value.name(...)`: a list may have numbers of run time."""
-    own = isinstance(value, (list, tuple, Lengths)) or is_of_run_time(value)
-    if current() is None or not own:
-        return getattr(value, name)(*args, **options)
+    own = isinstance(value, (list, tuple, set, Lengths)) or is_of_run_time(value)
+    if current() is None or not own or name not in _METHODS:
+        return bound(getattr(value, name))(*args, **options)
     with refused_here():
         return _METHODS[name](value, *args, **options)
 

@@ -27,8 +27,9 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
+from onnxwright.exporter.capture.source.list_methods import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.source.rows import Rows, misused
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
@@ -206,16 +207,9 @@ def is_counted(items: Any) -> bool:
 # Items of Python that have places.
 _PLACED = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 # Iterators of Python that end if what they go over does, and other items that end.
-_EMPTY: tuple[Iterable[Any], ...] = ([], (), range(0), {})
-ITERATORS: tuple[type, ...] = (
-    zip,
-    enumerate,
-    reversed,
-    map,
-    filter,
-    *(type(iter(empty)) for empty in _EMPTY),
-)
-FINITE: tuple[type, ...] = (dict, set, frozenset, str, *ITERATORS)
+_STARTED: tuple[Any, ...] = (iter([]), iter(()), iter(range(0)), iter({}))
+ITERATORS: tuple[type, ...] = (zip, enumerate, reversed, map, filter, *map(type, _STARTED))
+FINITE: Any = (dict, set, frozenset, str, *ITERATORS)
 
 
 def together(items: Sequence[Any]) -> Any:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
@@ -27,24 +25,16 @@ from onnxwright.exporter.capture.source.columns import (
     columns_of,
     place_of,
 )
-from onnxwright.exporter.capture.source.errors import (
-    CannotRewriteError,
-    ListUseError,
-    LoopChangeError,
-    UnevenItemError,
-    words,
-)
-from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
-from onnxwright.exporter.capture.source.machinery import model_frame
-from onnxwright.exporter.capture.source.regions import SYMBOLS, depth
-from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.places import line_of
+from onnxwright.exporter.capture.source.errors import LoopChangeError, UnevenItemError, words
+from onnxwright.exporter.capture.source.iterators import taken
+from onnxwright.exporter.capture.source.list_methods import ListMethods, misused
+from onnxwright.exporter.capture.source.regions import SYMBOLS
 
 Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
 """The names of the parts of a value, the parts, and what makes such a value of others."""
 
 
-class Rows(list):  # type: ignore[type-arg]
+class Rows(ListMethods):
     """A list of items in columns.
 
     Args:
@@ -53,20 +43,13 @@ class Rows(list):  # type: ignore[type-arg]
         is_set: whether it stands for a set: each number once, in order.
     """
 
-    is_rows = True
-    """Whether a change of it makes another list: it is not a container whose items change."""
-
     def __init__(
         self, columns: Sequence[Column], form: ItemForm = LEAF, *, is_set: bool = False
     ) -> None:
-        super().__init__()
+        super().__init__(columns[0].values)
         self._columns, self.form, self.is_set = tuple(columns), form, is_set
-        # A list that was changed in place, in a branch or a loop, is another object: they share it.
-        self.identity = object()
         # Whether it stands for a generator that changes something else where it gives an item.
         self.changes_others = False
-        # Functions of torch look at the types of what is in a list.
-        super().__setitem__(slice(None), [columns[0].values])
 
     @classmethod
     def of_tensor(cls, rows: torch.Tensor) -> Rows:
@@ -82,10 +65,6 @@ class Rows(list):  # type: ignore[type-arg]
     def length(self) -> Any:
         """How many items there are; a symbolic number, or one of Python."""
         return self.columns[0].count
-
-    def misuse(self, use: str) -> ListUseError:
-        """The error for a use that the list does not have."""
-        return misused(use)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not self.__dict__.get("is_set"):
@@ -114,14 +93,6 @@ class Rows(list):  # type: ignore[type-arg]
             return Rows(columns, self.form, is_set=self.is_set)
 
         return [name for name, _ in named], [tensor for _, tensor in named], made
-
-    def become(self, other: Rows) -> None:
-        """Have the items of another list, under all names of this one."""
-        identity = self.identity
-        self.__class__ = type(other)
-        self.__dict__.update(other.__dict__)
-        self.identity = identity
-        list.__setitem__(self, slice(None), [list.__getitem__(other, 0)])
 
     def close(self) -> None:
         """Refuse each use from now on: a branch or a loop changed the list under another name."""
@@ -332,111 +303,6 @@ class Rows(list):  # type: ignore[type-arg]
             found = places if found is None else found.index_select(0, places)
         return found
 
-    def check_order(self, use: str) -> None:
-        """Refuse a use that ends before the last item, of a generator that changes something."""
-        if self.changes_others:
-            what = f"`{use}` of a generator whose items change a variable or an object"
-            place = _model_line()
-            raise CannotRewriteError(what, None if place is None else line_of(*place))
-
-    # -- methods of lists --------------------------------------------------------------------------
-
-    def __iadd__(self, items: Any) -> Self:
-        return changed(self, self.with_items(items))  # type: ignore[return-value]
-
-    def __add__(self, items: Any) -> Any:
-        found = self.with_items(items)
-        return self.copied() if found is self else found
-
-    def __radd__(self, items: Any) -> Rows:
-        return self.after(items)
-
-    def __mul__(self, times: Any) -> Any:
-        if not isinstance(times, int) or times < 1:
-            raise self.misuse(".__mul__")
-        return functools.reduce(Rows.joined_with, [self] * (times - 1), self.copied())
-
-    __rmul__ = __mul__
-
-    def __eq__(self, other: object) -> Any:
-        return True if other is self else self._is_empty(other, "==")
-
-    def __ne__(self, other: object) -> Any:
-        if other is self:
-            return False
-        self._is_empty(other, "!=")
-        return self.length != 0
-
-    def _is_empty(self, other: object, use: str) -> Any:
-        if type(other) is not list or other:
-            raise self.misuse(use)
-        return self.length == 0
-
-    def pop(self, index: Any = -1) -> Any:
-        """Take an item out of the list, under all its names."""
-        rest, item = self.without_item(index)
-        self._become(rest, ".pop")
-        return item
-
-    def __setitem__(self, index: Any, item: Any) -> None:
-        self._become(self.with_item_at(index, item), "[...] =")
-
-    def __delitem__(self, index: Any) -> None:
-        self.pop(index)
-
-    def _become(self, made: Rows, use: str) -> None:
-        """Change the list under all its names; not in a branch or a loop, which may not run."""
-        if depth():
-            raise self.misuse(use)
-        self.become(made)
-
-    def copy(self) -> Any:
-        """Another list of the same items."""
-        return self.copied()
-
-    def __len__(self) -> int:
-        raise RunTimeLengthError
-
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
-
-    def __bool__(self) -> bool:
-        raise RunTimeLengthError
-
-    __hash__ = None
-
-
-CHANGES = {
-    "append": "with_item",
-    "extend": "with_items",
-    "insert": "with_item_before",
-    "clear": "without_items",
-    "reverse": "backwards",
-    "remove": "without_value",
-    "sort": "in_order",
-}
-"""Methods of lists that change them -> what gives the list that the change leaves."""
-
-
-def _in_place(name: str, change: str) -> Callable[..., None]:
-    def method(self: Rows, *args: Any, **options: Any) -> None:
-        self._become(getattr(self, change)(*args, **options), f".{name}")
-
-    return method
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise self.misuse(f".{name}")
-
-    return method
-
-
-for _name, _change in CHANGES.items():
-    setattr(Rows, _name, _in_place(_name, _change))
-for _name in ("index", "count", "__contains__", "__reversed__"):
-    setattr(Rows, _name, _refused(_name))
-
 
 class ClosedList(Rows):
     """A list under a name that did not see a change of it."""
@@ -453,47 +319,7 @@ def _as_type(leaf: Any, column: Column) -> Any:
     return row.to(dtype) if torch.promote_types(row.dtype, dtype) == dtype else row
 
 
-def misused(use: str) -> ListUseError:
-    """The error for a use of a list, with the line of it."""
-    error = ListUseError(use)
-    place = _model_line()
-    if place is not None:
-        error.span = line_of(*place)
-    return error
-
-
-def _model_line() -> tuple[str, int] | None:
-    """The line of the model's Python that runs now."""
-    frame = model_frame(sys._getframe(1))
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-# -- one form for two lists ------------------------------------------------------------------------
-
-
 def like_of(sample: Any) -> Rows:
     """A list of items as a sample is one; only their types and sizes are known."""
     form = ItemForm.of(sample)
     return Rows([column_like(leaf) for leaf in form.leaves(sample)], form)
-
-
-def changed(items: Rows, made: Rows) -> Rows:
-    """What a variable has after a change of its list in place.
-
-    Args:
-        items: the list.
-        made: one with what the change leaves.
-
-    Returns:
-        The list; in a branch or a loop, which may not run, the other one.
-    """
-    if made is items:
-        return items
-    if not depth():
-        items.become(made)
-        return items
-    session = current()
-    if session is not None:
-        session.changed_lists.add(items.identity)
-    made.identity = items.identity
-    return made

@@ -12,12 +12,13 @@ import torch
 
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item, refuse_key
+from onnxwright.exporter.capture.source.list_methods import changed
 from onnxwright.exporter.capture.source.merging import common_dtype, is_leaf
 from onnxwright.exporter.capture.source.one_of import checked_place, place_of_key, tensor_of
 from onnxwright.exporter.capture.source.operators import augment
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows, changed
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import is_number
