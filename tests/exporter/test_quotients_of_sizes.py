@@ -18,10 +18,10 @@ from torch.utils._sympy.functions import FloorDiv, PythonMod  # noqa: E402
 import onnxwright as ow  # noqa: E402
 from onnxwright.exporter.capture.assumptions.demands import is_multiple  # noqa: E402
 from onnxwright.exporter.capture.assumptions.excluded import excludes_larger  # noqa: E402
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
-from onnxwright.exporter.capture.assumptions.turning_points import turning_points  # noqa: E402
 from onnxwright.exporter.capture.assumptions.fitting import fitting  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
 from onnxwright.exporter.capture.assumptions.proving import Prover  # noqa: E402
+from onnxwright.exporter.capture.assumptions.turning_points import turning_points  # noqa: E402
 
 n = sympy.Symbol("n", integer=True, positive=True)
 m = sympy.Symbol("m", integer=True, positive=True)

@@ -136,13 +136,15 @@ CASES: dict[str, Case] = {
 
 
 def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
-    """The program of a case as it is captured without its source, and the warnings of its export."""
+    """The program of a case, captured as it is, and the warnings of its export."""
     args = tuple(torch.randn(n, 3) for n in case.sizes)
     dynamic = tuple({0: d} for d in case.dynamic)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         program = ow.export(
-            case.function, args, dynamic_shapes=dynamic,
+            case.function,
+            args,
+            dynamic_shapes=dynamic,
             **{"capture": "non-strict", **case.options, **options},
         )
     return program, [str(one.message) for one in found]

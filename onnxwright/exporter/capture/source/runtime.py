@@ -43,6 +43,6 @@ __all__ = [
     "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
     "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
     "or_", "ordered", "percent", "popped", "removed",
-    "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "truth", "while_", "yielded",
-    "zip_items",
+    "reversed_in_place", "set_item", "slice_of", "sort", "stored", "text", "truth", "while_",
+    "yielded", "zip_items",
 ]  # fmt: skip

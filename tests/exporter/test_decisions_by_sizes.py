@@ -257,9 +257,7 @@ def later_by_value(x: Any) -> Any:
     "function", [different, always_padded, scaled_above, turned_above, later_by_value]
 )
 def test_sides_that_differ_are_both_exported(function: Callable[..., Any], size: int) -> None:
-    program = ow.export(
-        function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},), strict=True
-    )
+    program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},), strict=True)
     assert "onnxwright.size_guards" not in program.model.metadata_props
     assert [d.how for d in program.report.covered] == ["both sides, in an If"]
     for n in SIZES:
@@ -503,9 +501,7 @@ def equal_lengths(x: Any, y: Any) -> Any:
 
 def test_equal_sizes_of_the_example_are_not_equal_sizes() -> None:
     given = (torch.randn(4, 3), torch.randn(4, 3))
-    program = ow.export(
-        equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}), strict=True
-    )
+    program = ow.export(equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}), strict=True)
     for n, m in ((4, 4), (3, 5), (6, 2)):
         x, y = torch.randn(n, 3), torch.randn(m, 3)
         torch.testing.assert_close(program(x, y), equal_lengths(x, y))
