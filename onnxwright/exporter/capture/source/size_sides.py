@@ -379,10 +379,11 @@ def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
     hint = SymNode.hint
 
     def known(condition: Any) -> bool | None:
-        if isinstance(condition, sympy.logic.boolalg.Boolean) and condition.free_symbols:
-            if not free_unbacked_symbols(condition):
-                return sizes.known(condition)
-        return None
+        # A symbol of sympy is a Boolean, too: torch asks for the number.
+        is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
+        if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
+            return None
+        return sizes.known(condition)
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
         found = known(condition)
