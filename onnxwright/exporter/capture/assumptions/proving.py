@@ -15,12 +15,11 @@ import math
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
-from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from onnxwright.exporter.capture.assumptions.demands import of_one_row
 from onnxwright.exporter.capture.assumptions.size_functions import compiled
 from onnxwright.exporter.capture.assumptions.turning_points import period_of, settled_from
-from onnxwright.exporter.torch_internals import FloorDiv
+from onnxwright.exporter.torch_internals import FloorDiv, ValueRanges, bound_sympy
 
 # How many sizes, and how many combinations of several, are tried for one condition.
 _MOST_SIZES = 20_000

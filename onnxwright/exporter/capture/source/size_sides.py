@@ -121,7 +121,9 @@ class SizeDecisions:
             and is_of_user(str(getattr(g.sloc.framework_loc, "filename", "")))
         ]  # fmt: skip
         found = fitting([condition, *self.path, *others], now, ranges)
-        for symbol, other in env.replacements.items() if found is not None else ():
+        if found is None:
+            return None
+        for symbol, other in env.replacements.items():
             if str(symbol) in now and (size := value_of(other, found)) is not None:
                 found[str(symbol)] = int(size)
         return found
@@ -245,6 +247,7 @@ class SizeSides:
         if not is_open(test):
             return None
         session = current()
+        assert session is not None
         condition = condition_of(test)
         return cls(session.sizes, test.node.shape_env, condition)
 
