@@ -12,11 +12,11 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
+from onnxwright.exporter.capture.assumptions.comparing import Compared, Comparison
 from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
-from onnxwright.exporter.capture.one_side.comparing import Compared, Comparison
 from onnxwright.exporter.capture.pipeline import Captured
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
 from onnxwright.exporter.translate.building import Built

@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions as size_functions
 from torch.utils._sympy.functions import FloorDiv
 from torch.utils._sympy.printers import PythonPrinter
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 PRIVATE: dict[str, str] = {
     "torch._C.DispatchKey": "the keys under which operators have kernels in Python",
@@ -86,9 +87,9 @@ PRIVATE: dict[str, str] = {
     "torch.utils._python_dispatch.transform_subclass": "as above",
     "torch.utils._pytree": "nested inputs and outputs; the public one has no classes of users",
     "torch.utils._sympy.functions.FloorDiv": "whole quotients of sizes",
-    "torch.utils._sympy.functions.Max": "maxima of sizes",
-    "torch.utils._sympy.functions.PythonMod": "remainders of sizes",
     "torch.utils._sympy.printers.PythonPrinter": "expressions of sizes as Python",
+    "torch.utils._sympy.value_ranges.ValueRanges": "bounds of sizes",
+    "torch.utils._sympy.value_ranges.bound_sympy": "bounds of expressions of sizes",
 }
 """Full name -> what it is for."""
 
@@ -104,6 +105,8 @@ __all__ = [
     "HigherOrderOperator",
     "OpOverload",
     "PythonPrinter",
+    "ValueRanges",
+    "bound_sympy",
     "combined_arguments",
     "fake_impls",
     "mapped_with_path",

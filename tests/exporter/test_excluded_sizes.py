@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 
 import onnxwright as ow  # noqa: E402
 from onnxwright.errors import ExportTypeError, OnnxwrightWarning  # noqa: E402
-from onnxwright.exporter.capture.one_side.drawn_values import Draw, drawn  # noqa: E402
+from onnxwright.exporter.capture.assumptions.drawn_values import Draw, drawn  # noqa: E402
 
 
 class Shortcut(torch.nn.Module):

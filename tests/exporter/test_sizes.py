@@ -136,7 +136,7 @@ CASES: dict[str, Case] = {
 
 
 def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
-    """A case captured without its source, and the warnings of its export."""
+    """The program of a case, captured as it is, and the warnings of its export."""
     args = tuple(torch.randn(n, 3) for n in case.sizes)
     dynamic = tuple({0: d} for d in case.dynamic)
     with warnings.catch_warnings(record=True) as found:

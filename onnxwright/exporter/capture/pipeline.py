@@ -28,8 +28,10 @@ from onnxwright.exporter.capture.assumptions.branches import (
     resized,
     size_at,
 )
+from onnxwright.exporter.capture.assumptions.comparing import squeezed_apart
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
+from onnxwright.exporter.capture.assumptions.small_sizes import without_harmless
 from onnxwright.exporter.capture.attempt import Capture
 from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
@@ -45,8 +47,6 @@ from onnxwright.exporter.capture.modules import (
     initialize_lazy_modules,
     spelled_out,
 )
-from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
-from onnxwright.exporter.capture.one_side.small_sizes import without_harmless
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.number_texts import warn_texts
 from onnxwright.exporter.capture.source.observing import ValueDecisions

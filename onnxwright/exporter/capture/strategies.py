@@ -118,9 +118,8 @@ class Source:
                 return run()
 
         def capture() -> Found:
-            return by_source(
-                attempt, self.assume, self.functions, self.keeps_loops, self.with_sizes
-            )
+            with_sizes = self.with_sizes
+            return by_source(attempt, self.assume, self.functions, self.keeps_loops, with_sizes)
 
         with poolers_scaled(model, args, kwargs, dims):
             try:

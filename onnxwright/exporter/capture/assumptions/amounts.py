@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-from torch.utils._sympy.functions import Max, PythonMod
 
 from onnxwright.exporter.capture.assumptions.proving import Prover
-from onnxwright.exporter.torch_internals import FloorDiv
+from onnxwright.exporter.torch_internals import FloorDiv, size_functions
 
 
 def general(expression: Any, condition: Any, prover: Prover) -> Any:
@@ -28,6 +27,7 @@ def general(expression: Any, condition: Any, prover: Prover) -> Any:
         The form; None where there is none that is known, or it is the expression itself.
 
     Example:
+        >>> from torch.utils._sympy.functions import PythonMod
         >>> n = sympy.Symbol("n", integer=True, positive=True)
         >>> general(4 - PythonMod(n, 4), sympy.Ne(PythonMod(n, 4), 0), Prover())
         PythonMod(-n, 4)
@@ -59,7 +59,8 @@ def _rounded(expression: Any) -> Iterator[Any]:
             # `(n // w + 1) * w`
             yield whole + factor * (FloorDiv(number + modulus - 1, modulus) - part - 1)
         elif not isinstance(part, FloorDiv) and factor < 0 and constant >= -factor * modulus:
-            yield whole - factor * (part - modulus + PythonMod(-number, modulus))
+            rest = size_functions.PythonMod(-number, modulus)
+            yield whole - factor * (part - modulus + rest)
 
 
 def _limited(expression: Any, condition: Any) -> Iterator[Any]:
@@ -69,4 +70,4 @@ def _limited(expression: Any, condition: Any) -> Iterator[Any]:
         for amount in (difference, -difference):
             rest = sympy.expand(expression - amount)
             if rest.is_Integer and abs(rest) <= 1:
-                yield Max(0, expression)
+                yield size_functions.Max(0, expression)

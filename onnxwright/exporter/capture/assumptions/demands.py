@@ -78,13 +78,13 @@ def is_multiple(demand: Condition) -> bool:
     Args:
         demand: what an operator of torch demands.
     """
-    expression = _of_one_row(demand.expression)
+    expression = of_one_row(demand.expression)
     parts = sympy.preorder_traversal(expression)
     divided = any(type(p).__name__ in ("FloorDiv", "Mod", "PythonMod", "CleanDiv") for p in parts)
     return divided and len(expression.free_symbols) == 1
 
 
-def _of_one_row(equality: Any) -> Any:
+def of_one_row(equality: Any) -> Any:
     """An equality without the sizes that are factors of both sides, such as that of the batch."""
     sides = equality.args
     if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):

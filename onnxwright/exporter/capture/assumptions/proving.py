@@ -3,27 +3,30 @@
 What Python computes of a size with `//`, `%`, `min` and `max` by constants repeats: beyond the
 sizes at which they turn, each period of the remainders behaves as the one before.  A condition that
 holds up to some periods beyond the last of these sizes holds at all sizes.
+
+A condition on several sizes is one on each of them, if no comparison in it has two; or one on their
+sum or difference, if it has them nowhere else.  Nothing is said of others.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
 
+from onnxwright.exporter.capture.assumptions.demands import of_one_row
 from onnxwright.exporter.capture.assumptions.size_functions import compiled
-from onnxwright.exporter.capture.assumptions.turning_points import (
-    period_of,
-    settled_from,
-    tried_near,
-)
+from onnxwright.exporter.capture.assumptions.turning_points import period_of, settled_from
+from onnxwright.exporter.torch_internals import FloorDiv, ValueRanges, bound_sympy
 
 # How many sizes, and how many combinations of several, are tried for one condition.
 _MOST_SIZES = 20_000
-_MOST_COMBINED = 4_000
+_MOST_COMBINED = 40_000
 _PERIODS = 3
+# For how many combinations of remainders a condition on several sizes is looked at.
+_MOST_REMAINDERS = 64
 
 
 class Prover:
@@ -43,7 +46,7 @@ class Prover:
         self._known: dict[Any, bool | None] = {}
 
     def answer(self, condition: Any) -> bool | None:
-        """Whether a condition holds at all sizes; None where it does at some only.
+        """Whether a condition holds at all sizes; None where it does at some only, or may.
 
         Args:
             condition: a sympy expression of torch's symbols.
@@ -56,64 +59,141 @@ class Prover:
         """Whether a condition holds at all sizes at which another one does."""
         return self.answer(sympy.Or(sympy.Not(where), condition)) is True
 
-    def holds_mostly(self, condition: Any) -> bool:
-        """Whether a condition holds at more of the sizes that are tried than it does not."""
-        symbols = tuple(sorted(condition.free_symbols, key=str))
-        function = compiled(condition, symbols)
-        if function is None:
-            return True
-        found = [bool(function(*sizes)) for sizes in self._tried(condition, symbols)]
-        return 2 * sum(found) >= len(found)
-
-    def repeats(self, condition: Any) -> bool:
-        """Whether a condition holds at some and not at others of sizes beyond its constants."""
-        symbols = tuple(sorted(condition.free_symbols, key=str))
-        function = compiled(condition, symbols)
-        period, largest = period_of(condition), settled_from(condition, symbols)
-        if function is None or not symbols or period == 1:
-            return False
-        sizes = range(largest + 1, largest + period + 1)
-        tried = itertools.islice(itertools.product(sizes, repeat=len(symbols)), _MOST_COMBINED)
-        found = {bool(function(*sizes)) for sizes in tried}
-        return len(found) > 1
-
     def _answered(self, condition: Any) -> bool | None:
         if condition in (sympy.true, sympy.false):
             return bool(condition)
-        symbols = tuple(sorted(condition.free_symbols, key=str))
-        function = compiled(condition, symbols)
-        if function is None or not symbols:
+        if len(condition.free_symbols) > 1:
+            condition = _simpler(condition)
+            if condition in (sympy.true, sympy.false):
+                return bool(condition)
+        if any(len(atom.free_symbols) > 1 for atom in _comparisons(condition)):
+            answers: set[bool | None] = set()
+            for one in _of_one_size(condition) or _of_remainders(condition):
+                answers.add(self.answer(one))
+                if answers not in ({True}, {False}):
+                    return None
+            return answers.pop() if answers else None
+        return _tried_everywhere(condition)
+
+
+def _tried_everywhere(condition: Any) -> bool | None:
+    """The answer to a condition of which no comparison has two sizes."""
+    symbols = tuple(sorted(condition.free_symbols, key=str))
+    function = compiled(condition, symbols)
+    if function is None or not symbols:
+        return None
+    sizes = [_sizes_of(condition, symbol) for symbol in symbols]
+    most = _MOST_SIZES if len(symbols) == 1 else _MOST_COMBINED
+    if math.prod(map(len, sizes)) > most:
+        return None
+    found: set[bool] = set()
+    for given in itertools.product(*sizes):
+        try:
+            found.add(bool(function(*given)))
+        except (ArithmeticError, ValueError, TypeError, NameError):
             return None
-        found: set[bool] = set()
-        for sizes in self._tried(condition, symbols):
-            try:
-                found.add(bool(function(*sizes)))
-            except (ArithmeticError, ValueError, TypeError, NameError):
-                return None
-            if len(found) > 1:
-                return None
-        return found.pop() if found else None
-
-    def _tried(self, condition: Any, symbols: Sequence[Any]) -> Iterator[tuple[int, ...]]:
-        """The sizes that decide about a condition: all of one symbol, a grid of several."""
-        period, largest = period_of(condition), settled_from(condition, symbols)
-        every = range(1, largest + _PERIODS * period + 3)
-        if len(symbols) == 1 and len(every) <= _MOST_SIZES:
-            yield from ((n,) for n in every)
-            return
-        each = max(4, int(_MOST_COMBINED ** (1 / len(symbols))))
-        options = [
-            _spread(every, each, period, largest, tried_near([condition], str(symbol)))
-            for symbol in symbols
-        ]
-        yield from itertools.islice(itertools.product(*options), _MOST_COMBINED)
+        if len(found) > 1:
+            return None
+    return found.pop() if found else None
 
 
-def _spread(
-    sizes: range, count: int, period: int, largest: int, turning: Sequence[int]
-) -> list[int]:
-    """Some sizes of many: the first, those where something turns, and those beside a period."""
-    near = [n + d for n in (period, 2 * period, largest) for d in (-1, 0, 1)]
-    chosen = dict.fromkeys((*near, sizes[-1], *turning[: count // 3], *turning[-count // 6 :]))
-    first = list(sizes[: max(2, count - len(chosen))])
-    return list(dict.fromkeys([*first, *(n for n in chosen if n in sizes)]))[:count]
+def _sizes_of(condition: Any, symbol: Any) -> range:
+    """The sizes of one symbol that decide, by the comparisons that have it."""
+    atoms = [atom for atom in _comparisons(condition) if symbol in atom.free_symbols]
+    period = math.lcm(1, *map(period_of, atoms))
+    last = max((settled_from(atom, (symbol,)) for atom in atoms), default=1)
+    return range(1, last + _PERIODS * period + 3)
+
+
+def _comparisons(condition: Any) -> list[Any]:
+    """The comparisons of a condition; the condition itself if there are none."""
+    found = condition.atoms(sympy.core.relational.Relational)
+    return sorted(found, key=str) or [condition]
+
+
+def _simpler(condition: Any) -> Any:
+    """A condition without common factors, and with comparisons that bounds of sizes decide."""
+    replaced = {}
+    for atom in _comparisons(condition):
+        other = atom
+        if isinstance(atom, (sympy.Eq, sympy.Ne)):
+            equal = of_one_row(sympy.Eq(*atom.args, evaluate=False))
+            other = equal if isinstance(atom, sympy.Eq) else sympy.Not(equal)
+        known = _by_bounds(other)
+        if known is not None:
+            other = known
+        if other is not atom:
+            replaced[atom] = other
+    return condition.xreplace(replaced) if replaced else condition
+
+
+def _by_bounds(comparison: Any) -> Any:
+    """Whether a comparison holds as both sides have bounds; None where these do not decide."""
+    if not isinstance(comparison, sympy.core.relational.Relational):
+        return None
+    ranges = {s: ValueRanges(1, sympy.oo) for s in comparison.free_symbols}
+    try:
+        found = bound_sympy(comparison.lhs - comparison.rhs, ranges)
+        low, high = found.lower, found.upper
+        if low > 0:
+            return type(comparison)(1, 0)
+        if high < 0:
+            return type(comparison)(-1, 0)
+        if low >= 0 and isinstance(comparison, (sympy.Ge, sympy.Lt)):
+            return sympy.true if isinstance(comparison, sympy.Ge) else sympy.false
+        if high <= 0 and isinstance(comparison, (sympy.Le, sympy.Gt)):
+            return sympy.true if isinstance(comparison, sympy.Le) else sympy.false
+    except Exception:  # noqa: BLE001 - torch's bounds raise what they like for functions of others
+        return None
+    return None
+
+
+def _of_one_size(condition: Any) -> list[Any]:
+    """A condition on two sizes as conditions on one that hold together: of their sum or difference.
+
+    A difference is above 0, below 0 or 0.
+    """
+    symbols = sorted(condition.free_symbols, key=str)
+    if len(symbols) == 2:
+        one, two = symbols
+        new = sympy.Symbol("one_size", integer=True, positive=True)
+        if _is_replaced(condition, one, new - two, two):
+            return [condition.xreplace({one: new - two})]
+        if _is_replaced(condition, one, two + new, two):
+            return [condition.xreplace({one: two + v}) for v in (new, -new, sympy.Integer(0))]
+    return []
+
+
+def _of_remainders(condition: Any) -> list[Any]:
+    """A condition without divisions, for each combination of remainders; none for too many."""
+    symbols = sorted(condition.free_symbols, key=str)
+    period = period_of(condition)
+    if period == 1 or period ** len(symbols) > _MOST_REMAINDERS:
+        return []
+    names = [sympy.Symbol(f"whole_{s}", integer=True, positive=True) for s in symbols]
+    found = []
+    for rest in itertools.product(range(1, period + 1), repeat=len(symbols)):
+        sizes = {s: period * (n - 1) + r for s, n, r in zip(symbols, names, rest, strict=True)}
+        found.append(condition.xreplace(sizes).replace(_is_division, _divided))
+    return found if all(period_of(one) == 1 for one in found) else []
+
+
+def _is_division(part: Any) -> bool:
+    return type(part).__name__ in ("Mod", "PythonMod", "FloorDiv") and bool(part.args[1].is_Integer)
+
+
+def _divided(part: Any) -> Any:
+    """A division of which all that is not constant is divisible, without it."""
+    divisor = part.args[1]
+    constant, rest = sympy.expand(part.args[0]).as_coeff_Add()
+    terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(rest)]
+    whole = constant.is_Integer and all(c.is_Integer and c % divisor == 0 for c, _ in terms)
+    if not whole or divisor <= 0:
+        return part
+    if not isinstance(part, FloorDiv):
+        return constant % divisor
+    return sympy.Add(constant // divisor, *(c // divisor * term for c, term in terms))
+
+
+def _is_replaced(condition: Any, symbol: Any, by: Any, other: Any) -> bool:
+    return other not in condition.xreplace({symbol: by}).free_symbols

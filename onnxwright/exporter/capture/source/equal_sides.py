@@ -196,7 +196,8 @@ class _Graphs:
 
     def _is_whole(self, base: Any, bounds: Sequence[Any]) -> bool:
         """Whether `[start:stop:step]` along an axis is all of a tensor."""
-        axis, start, stop, step = (*bounds, *(0, None, None, 1)[len(bounds) :])
+        given = [*bounds, *(0, None, None, 1)[len(bounds) :]]
+        axis, start, stop, step = given
         shape = _shape(base)
         if shape is None or step != 1 or not isinstance(axis, int):
             return False

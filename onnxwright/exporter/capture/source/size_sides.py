@@ -247,8 +247,7 @@ class SizeSides:
         if not is_open(test):
             return None
         session = current()
-        if session is None:
-            return None
+        assert session is not None
         condition = condition_of(test)
         return cls(session.sizes, test.node.shape_env, condition)
 
@@ -383,10 +382,11 @@ def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
     hint = SymNode.hint
 
     def known(condition: Any) -> bool | None:
-        if isinstance(condition, sympy.logic.boolalg.Boolean) and condition.free_symbols:
-            if not free_unbacked_symbols(condition):
-                return sizes.known(condition)
-        return None
+        # A symbol of sympy is a Boolean, too: torch asks for the number.
+        is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
+        if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
+            return None
+        return sizes.known(condition)
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
         found = known(condition)

@@ -17,14 +17,14 @@ import torch
 from torch.export import ExportedProgram
 
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
+from onnxwright.exporter.capture.assumptions.comparing import Compared, Comparison, compared
+from onnxwright.exporter.capture.assumptions.drawn_values import Draw
+from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.guard_text import guard_text
 from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Sizes
 from onnxwright.exporter.capture.assumptions.squeezes import keep_squeezed
 from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
-from onnxwright.exporter.capture.one_side.class_sizes import fitting
-from onnxwright.exporter.capture.one_side.comparing import Compared, Comparison, compared
-from onnxwright.exporter.capture.one_side.drawn_values import Draw
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 # At how many sizes a program is compared where what an operator asked does not hold.

@@ -14,6 +14,7 @@ from torch.export import ExportedProgram
 
 from onnxwright.exporter.capture.assumptions.branches import resized
 from onnxwright.exporter.capture.assumptions.decisions import Decision
+from onnxwright.exporter.capture.assumptions.drawn_values import LARGER, Draw, drawn
 from onnxwright.exporter.capture.assumptions.squeezes import (
     keep_squeezed,
     sizes_without,
@@ -21,7 +22,6 @@ from onnxwright.exporter.capture.assumptions.squeezes import (
 )
 from onnxwright.exporter.capture.held_state import HeldStateRuns
 from onnxwright.exporter.capture.inputs.shapes import Wanted
-from onnxwright.exporter.capture.one_side.drawn_values import LARGER, Draw, drawn
 from onnxwright.exporter.torch_internals import pytree
 
 # Ten times torch.testing's tolerances of float32: whole networks add up rounding.
@@ -76,6 +76,8 @@ class Comparison:
         result = Compared.REFUSED
         for draw in draws:
             found = self._once(flat, spec, draw, label)
+            if found is Compared.REFUSED and draw is draws[0]:
+                return found  # it is the sizes that the module refuses
             if found is Compared.DIFFERENT and not self._is_usual(spec, draw):
                 return found
             if found is Compared.EQUAL:

@@ -1,1 +1,0 @@
-"""Decisions by sizes of which one side is right at all sizes."""
