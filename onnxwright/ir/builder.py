@@ -78,7 +78,7 @@ class Recorder:
         self._tracking = False  # from the first checkpoint on
         self._nodes: list[ir.Node] = []
         self._opsets: list[tuple[str, int]] = []
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
 
     # -- what is known of values -------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class Recorder:
         self.last_origin = to.last_origin
         self.names.rewind(to.names)
 
-    def on_rollback(self, undo: Callable[[], None]) -> None:
+    def on_rollback(self, undo: Callable[[], object]) -> None:
         """Have something undone by a rollback to a checkpoint before this moment."""
         if self._tracking:
             self._undo.append(undo)
