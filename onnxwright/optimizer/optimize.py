@@ -191,7 +191,7 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
             continue
         # What a rule makes of weights is a weight for the rules of the next round.
         current = following
-        if not done.rounds % 4:
+        if not done.rounds % 2:
             collect_young()  # the models of the rounds before
         done.rules.update(rewriter.fired)
         fold_weights(current.model, options.fixed, limit=options.fold_limit, exact=exact)
