@@ -207,7 +207,10 @@ class Calling:
                 continue
             if value.backend is not self.backend:
                 fail(messages.ValueOfAnotherGraph(name=str(value.value.name)))
-            if not any(value.value in scope.made for scope in self.backend.recorder.scopes):
+            scopes = self.backend.recorder.scopes
+            if value.value not in scopes[-1].made and not any(
+                value.value in scope.made for scope in scopes
+            ):
                 graph = value.value.graph
                 inside = "a body" if graph is None else f"`{graph.name}`"
                 fail(messages.ValueOutOfScope(name=str(value.value.name), graph=inside))

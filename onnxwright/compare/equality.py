@@ -180,6 +180,8 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> Any:
 
 def is_plain(proto: onnx.TypeProto) -> bool:
     """Whether a type says nothing at all."""
+    if proto.tensor_type.elem_type:
+        return False
     return bool(plain_type(proto) == (None, ""))
 
 

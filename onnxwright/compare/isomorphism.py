@@ -238,7 +238,7 @@ class IsomorphismSearch:
     # -- values ----------------------------------------------------------------------------------
 
     def _values(self, a: ProtoValue, b: ProtoValue) -> None:
-        where = place_of_value(a)
+        where = a
         if (a.graph is None) != (b.graph is None) or (a.graph is None and a.name != b.name):
             self.checks.differ("an undefined name", f"`{a.name}`", f"`{b.name}`", where)
         if a.input_index != b.input_index:
@@ -295,7 +295,7 @@ class IsomorphismSearch:
                             break
             orders, taken = grown, grown_taken
         if not orders:
-            self.checks.differ("the operands", show_node(a), show_node(b), place_of_node(a))
+            self.checks.differ("the operands", show_node(a), show_node(b), a)
         self._branch(orders)
 
     # -- graphs ----------------------------------------------------------------------------------

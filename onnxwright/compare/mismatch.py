@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import onnx
 
@@ -36,6 +37,10 @@ class Mismatch:
 
 def _short(text: str, limit: int = 400) -> str:
     return text if len(text) <= limit else f"{text[: limit - 20]} ... ({len(text)} characters)"
+
+
+Place: TypeAlias = "tuple[str, ...] | ProtoNode | ProtoValue"
+"""Where something differs: a node, a value, or the graphs around it."""
 
 
 class ConflictError(Exception):
@@ -86,6 +91,13 @@ def place_of_value(w: ProtoValue) -> tuple[str, ...]:
     return path_of(w.graph) if w.graph is not None else ()
 
 
+def place_of(where: Place) -> tuple[str, ...]:
+    """A place in words; it is asked for where something differs, and not before."""
+    if isinstance(where, ProtoNode):
+        return place_of_node(where)
+    return place_of_value(where) if isinstance(where, ProtoValue) else where
+
+
 def show_tensor(w: ProtoValue) -> str:
     """An initializer, with its numbers where they are few."""
     t = w.tensor
@@ -127,6 +139,6 @@ def show_attribute(attr: onnx.AttributeProto | None) -> str:
 
 
 __all__ = [
-    "ConflictError", "Mismatch", "path_of", "place_of_node", "place_of_value", "show_attribute",
-    "show_node", "show_tensor", "show_type", "show_value",
+    "ConflictError", "Mismatch", "Place", "path_of", "place_of", "place_of_node", "place_of_value",
+    "show_attribute", "show_node", "show_tensor", "show_type", "show_value",
 ]  # fmt: skip

@@ -18,8 +18,9 @@ from onnxwright.compare.equality import (
 from onnxwright.compare.mismatch import (
     ConflictError,
     Mismatch,
+    Place,
     path_of,
-    place_of_node,
+    place_of,
     show_attribute,
     show_node,
     show_type,
@@ -39,9 +40,9 @@ class PairChecks:
     def __init__(self, strict: Strictness) -> None:
         self.strict = strict
 
-    def differ(self, what: str, left: str, right: str, where: tuple[str, ...]) -> NoReturn:
+    def differ(self, what: str, left: str, right: str, where: Place) -> NoReturn:
         """Raise what differs."""
-        raise ConflictError(Mismatch(f"{what} differs", left, right, where))
+        raise ConflictError(Mismatch(f"{what} differs", left, right, place_of(where)))
 
     def same_initializer(self, a: ProtoValue, b: ProtoValue) -> bool:
         """Whether two initializers are equal."""
@@ -56,7 +57,7 @@ class PairChecks:
             return same_sparse(left, right)
         return False
 
-    def check_declared(self, a: ProtoValue, b: ProtoValue, where: tuple[str, ...]) -> None:
+    def check_declared(self, a: ProtoValue, b: ProtoValue, where: Place) -> None:
         """Check the types and descriptions that graphs give two values."""
         strict = self.strict
         outside = a.input_index is not None or a.is_output
@@ -74,9 +75,10 @@ class PairChecks:
             self.differ(
                 f"the doc string of {show_value(a)}", left.doc_string, right.doc_string, where
             )
-        self.check_metadata(f"{show_value(a)}", left, right, where)
+        if len(left.metadata_props) or len(right.metadata_props):
+            self.check_metadata(show_value(a), left, right, where)
 
-    def check_metadata(self, what: str, a: Any, b: Any, where: tuple[str, ...]) -> None:
+    def check_metadata(self, what: str, a: Any, b: Any, where: Place) -> None:
         """Check the `metadata_props` of two protos."""
         if not self.strict.metadata or not (len(a.metadata_props) or len(b.metadata_props)):
             return
@@ -86,12 +88,12 @@ class PairChecks:
 
     def check_node(self, a: ProtoNode, b: ProtoNode) -> None:
         """Check operator, arity, attributes and descriptions of two nodes."""
-        where = place_of_node(a)
+        where: Place = a
         if a.key != b.key:
             self.differ("an operator", show_node(a), show_node(b), where)
         for side, left, right in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
-            shapes = [[x is not None for x in side_values] for side_values in (left, right)]
-            if shapes[0] != shapes[1]:
+            if len(left) != len(right) or any((x is None) != (y is None)
+                                              for x, y in zip(left, right)):  # fmt: skip
                 self.differ(f"the {side}s of {a.proto.op_type}", show_node(a), show_node(b), where)
         if self.strict.node_names and a.proto.name != b.proto.name:
             self.differ("the name of a node", a.proto.name, b.proto.name, where)
@@ -99,15 +101,11 @@ class PairChecks:
             what = f"the doc string of {a.proto.op_type}"
             self.differ(what, a.proto.doc_string, b.proto.doc_string, where)
         self.check_metadata(a.proto.op_type, a.proto, b.proto, where)
-        left_devices, right_devices = (
-            [d.SerializeToString(deterministic=True) for d in p.device_configurations]
-            for p in (a.proto, b.proto)
-        )
-        if left_devices != right_devices:
+        if _devices(a.proto) != _devices(b.proto):
             self.differ(f"the devices of {a.proto.op_type}", "", "", where)
         self._attributes(a, b, where)
 
-    def _attributes(self, a: ProtoNode, b: ProtoNode, where: tuple[str, ...]) -> None:
+    def _attributes(self, a: ProtoNode, b: ProtoNode, where: Place) -> None:
         left = {x.name: x for x in a.proto.attribute}
         right = {x.name: x for x in b.proto.attribute}
         if self.strict.attributes:
@@ -145,6 +143,10 @@ class PairChecks:
         named = strict.graph_names if top else strict.subgraph_names
         if named and a.proto.name != b.proto.name:
             self.differ("the name of the graph", a.proto.name, b.proto.name, where)
+
+
+def _devices(node: onnx.NodeProto) -> list[bytes]:
+    return [d.SerializeToString(deterministic=True) for d in node.device_configurations]
 
 
 def _repeats(info: onnx.ValueInfoProto, w: ProtoValue) -> bool:

@@ -40,7 +40,11 @@ class ProtoValue:
 
 @dataclass(eq=False, repr=False)
 class ProtoNode:
-    """One node: its proto, what it reads and makes (None for an absent one), its subgraphs."""
+    """One node: its proto, what it reads and makes (None for an absent one), its subgraphs.
+
+    Attributes:
+        key: domain (the default one is empty), name and overload of the operator.
+    """
 
     proto: onnx.NodeProto
     graph: ProtoGraph
@@ -48,11 +52,11 @@ class ProtoNode:
     inputs: list[ProtoValue | None] = field(default_factory=list)
     outputs: list[ProtoValue | None] = field(default_factory=list)
     subgraphs: dict[str, list[ProtoGraph]] = field(default_factory=dict)
+    key: tuple[str, str, str] = field(init=False)
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Domain (the default one is empty), name and overload of the operator."""
-        return normal_domain(self.proto.domain), self.proto.op_type, self.proto.overload
+    def __post_init__(self) -> None:
+        p = self.proto
+        self.key = normal_domain(p.domain), p.op_type, p.overload
 
 
 @dataclass(eq=False, repr=False)
@@ -103,10 +107,10 @@ def normal_domain(domain: str) -> str:
 
 def trimmed(names: Sequence[str]) -> list[str]:
     """Names without absent ones at the end, which say nothing."""
-    last = len(names)
-    while last and not names[last - 1]:
-        last -= 1
-    return list(names[:last])
+    made = list(names)
+    while made and not made[-1]:
+        made.pop()
+    return made
 
 
 def link_graph(

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import onnx
 
 from onnxwright.compare.equality import same_type
-from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, listed, number, text
+from onnxwright.decompiler.layout import (
+    Expr,
+    Group,
+    call,
+    data,
+    flatten,
+    listed,
+    number,
+    short_float,
+    text,
+)
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.types import tensors
@@ -29,19 +42,15 @@ def array_expression(array: Array, uses: set[str]) -> Expr:
     """
     uses.add("np")
     kind = dtype_expression(array.dtype, uses)
-    if array.dtype == object:
-        items = _nested(array, _string)
-        if array.size and array.ndim:
-            return call("np.array", items, kind)
-        if array.ndim == 0:
-            return call("np.array", items, kind)
-        return call("np.zeros", _shape(array.shape), kind)
     if array.size == 0:
         return call("np.zeros", _shape(array.shape), kind)
-    if array.size > AS_NUMBERS or not _survives(array):
+    if array.dtype == object:
+        return call("np.array", _nested(array.shape, map(_string, array.ravel())), kind)
+    texts = _texts(array) if array.size <= AS_NUMBERS else []
+    if not texts or not _survives(array, texts):
         made = call("np.frombuffer", data(np.ascontiguousarray(array).tobytes()), kind)
         return Group(flatten(made) + ".reshape(", (_shape(array.shape),), ")")
-    return call("np.array", _nested(array, _one), kind)
+    return call("np.array", _nested(array.shape, iter(texts)), kind)
 
 
 def _shape(shape: tuple[int, ...]) -> str:
@@ -73,21 +82,46 @@ def _string(value: Any) -> str:
     return data(value) if isinstance(value, bytes) else text(str(value))
 
 
-def _nested(array: Array, one: Any) -> Expr:
-    if array.ndim == 0:
-        made: str = one(array[()])
-        return made
-    return listed(_nested(row, one) if (isinstance(row, np.ndarray) and row.ndim) or array.ndim > 1
-                  else one(row) for row in array)  # fmt: skip
+def _nested(shape: tuple[int, ...], items: Iterator[str]) -> Expr:
+    """Items as lists in lists, of the lengths that a shape says."""
+    if not shape:
+        return next(items)
+    if len(shape) == 1:
+        return listed(islice(items, shape[0]))
+    return listed(_nested(shape[1:], items) for _ in range(shape[0]))
 
 
-def _survives(array: Array) -> bool:
-    """Whether the written numbers give the same bits (a NaN may hold more than its name says)."""
-    names = {"np": np, "complex": complex}
-    # eval: of numbers this module has just written itself, to compare their bits.
-    back = [eval(_one(v), {"__builtins__": {}}, names) for v in array.ravel()]  # noqa: S307
+def _texts(array: Array) -> list[str]:
+    """The numbers of an array as Python, in order."""
+    flat = array.ravel()
+    if flat.dtype.kind == "f" and np.isfinite(flat).all():
+        return list(map(short_float, flat))
+    if flat.dtype.kind in "biu":
+        return list(map(str, flat.tolist()))
+    return list(map(_one, flat))
+
+
+_NAMED = {"np.nan": np.nan, "np.inf": np.inf, "-np.inf": -np.inf, "True": True, "False": False}
+
+
+def _read(text: str) -> Any:
+    """The number that Python reads in a text of this module."""
+    if text in _NAMED:
+        return _NAMED[text]
+    if text.startswith("complex("):
+        real, imaginary = text[8:-1].split(", ")
+        return complex(_read(real), _read(imaginary))
     try:
-        made = np.array(back, array.dtype)
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _survives(array: Array, texts: list[str]) -> bool:
+    """Whether the written numbers give the same bits (a NaN may hold more than its name says)."""
+    read = float if array.dtype.kind == "f" and np.isfinite(array).all() else _read
+    try:
+        made = np.array([read(t) for t in texts], array.dtype)
     except (OverflowError, TypeError, ValueError):
         return False
     return made.tobytes() == np.ascontiguousarray(array).tobytes()
@@ -103,12 +137,24 @@ def type_expression(proto: onnx.TypeProto, uses: set[str]) -> str | None:
         proto: the type.
         uses: names to import from onnxwright are added to it.
     """
+    # Few of the types of a model differ.
+    made, needed = _annotation(proto.SerializeToString(deterministic=True))
+    uses.update(needed)
+    return made
+
+
+@lru_cache(maxsize=4096)
+def _annotation(serialized: bytes) -> tuple[str | None, frozenset[str]]:
+    """The annotation of a TypeProto, and the names it reads."""
+    proto, uses = onnx.TypeProto.FromString(serialized), set[str]()
     kind = from_type_proto(proto)
     if kind is None or not same_type(type_proto(kind), proto):
-        return None
+        return None, frozenset()
     if isinstance(kind, OptionalType):
-        return _wrapped("Optional", kind.elem, uses)
-    return _expression(kind, uses)
+        made = _wrapped("Optional", kind.elem, uses)
+    else:
+        made = _expression(kind, uses)
+    return made, frozenset(uses)
 
 
 def _expression(kind: OnnxType | None, uses: set[str]) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from functools import lru_cache
 
 _WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self"))
 # A name of more letters than the first is cut to the second, which leaves space for a number.
 _LONGEST, _CUT = 48, 36
 
 
+@lru_cache(maxsize=1 << 16)
 def identifier(text: str, fallback: str = "v") -> str:
     """An identifier that reminds of `text`: letters, digits and underscores of ASCII only.
 
@@ -32,6 +34,7 @@ def identifier(text: str, fallback: str = "v") -> str:
     return f"{made}_" if made in _WORDS else made
 
 
+@lru_cache(maxsize=1 << 16)
 def is_plain(text: str) -> bool:
     """Whether a name of a model is a valid Python keyword argument as it is."""
     if text == "__debug__":  # a name that nothing may bind, not even a keyword argument
@@ -55,6 +58,7 @@ _TOOL_OPERATORS = frozenset(
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1 << 16)
 def machine_made(name: str, operator: str) -> bool:
     """Whether a value's name says no more than that an operator made it.
 

@@ -143,6 +143,14 @@ def verbatim_model(
     return made
 
 
+def _annotated(annotation: Any) -> onnx.TypeProto:
+    """The type that an annotation says."""
+    spec = parse_annotation(annotation)
+    if isinstance(spec, ValueSpec) and spec.types:
+        return adapters.type_proto(spec.exact or spec.types[0])
+    return onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())
+
+
 class _Writer:
     """One lowered script as protobuf, with its details."""
 
@@ -288,6 +296,7 @@ class _Writer:
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details
         found: dict[str, onnx.ValueInfoProto] = {}
+        protos: dict[int, onnx.TypeProto] = {}  # by annotation; `details` keeps these alive
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
             info = found[name] = onnx.ValueInfoProto(name=name)
@@ -295,11 +304,9 @@ class _Writer:
             if isinstance(given, bytes):
                 info.type.ParseFromString(given)
             elif given is not None:
-                spec = parse_annotation(given)
-                if isinstance(spec, ValueSpec) and spec.types:
-                    info.type.CopyFrom(adapters.type_proto(spec.exact or spec.types[0]))
-                else:
-                    info.type.CopyFrom(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor()))
+                if id(given) not in protos:
+                    protos[id(given)] = _annotated(given)
+                info.type.CopyFrom(protos[id(given)])
             facts = details.values.get(python, {})
             if facts.get("doc_string"):
                 info.doc_string = facts["doc_string"]

@@ -354,7 +354,8 @@ class Recorder:
         if self.name_prefix and not base.startswith(self.name_prefix):
             base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
-        made = [ir.Value(name=self.names.unique(base)) for _ in range(outputs)]
+        unique = self.names.unique
+        made = [ir.Value(name=unique(base)) for _ in range(outputs)]
         node = ir.Node(
             domain,
             op_type,
@@ -365,13 +366,14 @@ class Recorder:
             version=version,
             metadata_props={ORIGIN: origin} if origin and not self.exact else None,
         )
-        self.scope.nodes.append(node)
+        scope = self.scopes[-1]
+        scope.nodes.append(node)
         if self._tracking:
             self._nodes.append(node)
         for value in made:
-            self.scope.made[value] = None
+            scope.made[value] = None
             self.holders[value.name or ""] = value
-            self.values[value] = ValueInfo(origin=origin)
+            self.values[value] = ValueInfo(None, None, None, None, origin)
         if sugar:
             self.sugar.add(node)
         if self.on_node is not None:

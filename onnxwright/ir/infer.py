@@ -380,4 +380,12 @@ def schema_kinds(signature: OpSignature | None) -> Mapping[str, Any]:
     """Attribute name to kind, from the schema; empty for an operator without one."""
     if signature is None:
         return {}
-    return {name: param.kind for name, param in signature.attributes.items()}
+    found = _KINDS.get(id(signature))
+    if found is None:
+        kinds = {name: param.kind for name, param in signature.attributes.items()}
+        # The signature is kept with them, so that no other one gets its id.
+        found = _KINDS[id(signature)] = (signature, kinds)
+    return found[1]
+
+
+_KINDS: dict[int, tuple[OpSignature, Mapping[str, Any]]] = {}

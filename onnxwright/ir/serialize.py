@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import onnx
@@ -293,15 +294,26 @@ def _value(values: Any, value: ir.Value) -> None:
 
 def _dims(proto: onnx.TensorShapeProto, shape: Iterable[Any]) -> None:
     """Fill in a shape; one without dimensions is there all the same."""
-    proto.SetInParent()
+    dims = tuple([dim if type(dim) is int else dim.value for dim in shape])
+    proto.CopyFrom(_shape_proto(dims))
     denotation = getattr(shape, "get_denotation", None)
-    for n, dim in enumerate(shape):
-        if type(dim) is int:
-            made = proto.dim.add(dim_value=dim)
-        elif dim.value is None:
-            made = proto.dim.add()
+    if denotation is not None:
+        for n, made in enumerate(proto.dim):
+            meaning = denotation(n)
+            if meaning:
+                made.denotation = meaning
+
+
+@lru_cache(maxsize=4096)
+def _shape_proto(dims: tuple[Any, ...]) -> onnx.TensorShapeProto:
+    """Dimensions as protobuf; few of the shapes of a model differ."""
+    made = onnx.TensorShapeProto()
+    made.SetInParent()
+    for dim in dims:
+        if isinstance(dim, int):
+            made.dim.add(dim_value=dim)
+        elif dim is None:
+            made.dim.add()
         else:
-            made = proto.dim.add(dim_param=str(dim.value))
-        meaning = denotation(n) if denotation is not None else None
-        if meaning:
-            made.denotation = meaning
+            made.dim.add(dim_param=str(dim))
+    return made

@@ -6,7 +6,7 @@ an operator or a number that is another one: here that is seen without binding a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
@@ -22,8 +22,13 @@ from onnxwright.optimizer.scope import Scope
 Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
 """A rule, one of its patterns, and the node of it that makes one of its results."""
 
-# The operator and domain of the node that makes an input; None where no node does.
-_Maker: TypeAlias = "tuple[str, str] | None"
+# The operator and domain of the node that makes an input, and those of what that node reads as far
+# as they are looked at; None where no node makes it.
+_Maker: TypeAlias = "tuple[str, str, tuple[_Maker, ...] | None] | None"
+_Key: TypeAlias = "tuple[str, str, tuple[_Maker, ...]]"
+
+# From so many patterns on it pays to look at the makers of the makers, too.
+_FEW = 3
 
 
 class PatternIndex:
@@ -39,21 +44,87 @@ class PatternIndex:
             root = entry[2]
             self._by_operator.setdefault((root.op_type, root.domain), []).append(entry)
         # The graph of a model has few combinations of operators: each is looked through once.
-        self._by_makers: dict[tuple[tuple[str, str], tuple[_Maker, ...]], list[Entry]] = {}
+        self._by_makers: dict[_Key, list[Entry]] = {}
+        self._shared: dict[tuple[int, int], frozenset[str]] = {}
 
     def at(self, node: ir.Node) -> list[Entry]:
         """The patterns that may lie at a node, in order."""
-        operator = (node.op_type, node.domain)
-        entries = self._by_operator.get(operator)
+        name, domain = node.op_type, node.domain
+        entries = self._by_operator.get((name, domain))
         if entries is None:
             return []
-        makers = tuple([_maker(v) for v in node.inputs])
-        key = (operator, makers)
-        known = self._by_makers.get(key)
-        if known is None:
-            known = [e for e in entries if _may_read(e[2], makers)]
-            self._by_makers[key] = known
-        return [e for e in known if may_lie(e[2], node)]
+        inputs = node.inputs
+        known = self._read(entries, (name, domain, tuple([_maker(v, 0) for v in inputs])))
+        if len(known) > _FEW:
+            known = self._read(known, (name, domain, tuple([_maker(v, 1) for v in inputs])))
+        return [e for e in known if may_lie(e[2], node) and self._is_shared(e, node)]
+
+    def _read(self, entries: list[Entry], key: _Key) -> list[Entry]:
+        """Those of some patterns that may read what such nodes make."""
+        found = self._by_makers.get(key)
+        if found is None:
+            found = self._by_makers[key] = [e for e in entries if _may_read(e[2], key[2])]
+        return found
+
+    def _is_shared(self, entry: Entry, node: ir.Node) -> bool:
+        """Whether a value has as many readers as a pattern of several results wants."""
+        _, pattern, root = entry
+        if len(pattern.roots) == 1:
+            return True
+        key = (id(pattern), id(root))
+        if key not in self._shared:
+            self._shared[key] = _shared_by(pattern, root)
+        names = self._shared[key]
+        return not names or _may_share(root, node, names)
+
+
+def _shared_by(pattern: Pattern, root: PatternNode) -> frozenset[str]:
+    """The variables that the result of one node has in common with the others.
+
+    Empty where results have nodes in common, too: of these the variables say nothing.
+    """
+    nodes = {r: set(_interior(r)) for r in pattern.roots}
+    others = [r for r in pattern.roots if r is not root]
+    if any(nodes[root] & nodes[r] for r in others):
+        return frozenset()
+    found = {r: {p.name for n in nodes[r] for p in n.inputs if type(p) is Variable} for r in nodes}
+    return frozenset(name for name in found[root] if any(name in found[r] for r in others))
+
+
+def _interior(node: PatternNode) -> Iterator[PatternNode]:
+    yield node
+    for p in node.inputs:
+        if isinstance(p, Output):
+            yield from _interior(p.node)
+
+
+def _may_share(wanted: PatternNode, node: ir.Node, names: frozenset[str]) -> bool:
+    """Whether a value that may be one of some variables has another reader.
+
+    Args:
+        wanted: the node of the pattern.
+        node: the node of the model; as far as operators say it may be that of the pattern.
+        names: the variables; constants that are equal may be one of them as well.
+    """
+    orders = [wanted.inputs]
+    if wanted.commutative and len(node.inputs) == 2:
+        orders.append(wanted.inputs[::-1])
+    for inputs in orders:
+        for p, value in zip(inputs, node.inputs):
+            if isinstance(p, Rest) or value is None:
+                return True
+            maker = value.producer()
+            if isinstance(p, Output):
+                if (
+                    maker is not None
+                    and may_lie(p.node, maker)
+                    and _may_share(p.node, maker, names)
+                ):
+                    return True
+            elif isinstance(p, Variable) and p.name in names:
+                if len(value.uses()) > 1 or tensor_of(value) is not None:
+                    return True
+    return len(node.inputs) < len(wanted.inputs)  # an attribute may be a variable
 
 
 def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
@@ -74,15 +145,17 @@ def any_lies(model: ir.Model, index: PatternIndex) -> bool:
     )
 
 
-def _maker(value: ir.Value | None) -> _Maker:
+def _maker(value: ir.Value | None, depth: int) -> _Maker:
     node = None if value is None else value.producer()
-    return None if node is None else (node.op_type, node.domain)
+    if node is None:
+        return None
+    read = tuple([_maker(v, depth - 1) for v in node.inputs]) if depth else None
+    return (node.op_type, node.domain, read)
 
 
 def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
     """Whether inputs that these operators make may be those of a node of a pattern."""
-    inputs = [(p.node.op_type, p.node.domain) if isinstance(p, Output) else None
-              for p in wanted.inputs]  # fmt: skip
+    inputs = [p.node if isinstance(p, Output) else None for p in wanted.inputs]
     if wanted.commutative and len(makers) == 2:
         orders = [inputs, inputs[::-1]]
     else:
@@ -90,7 +163,16 @@ def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
         if any(inputs[len(makers) :]):
             return False
         orders = [inputs]
-    return any(all(p is None or p == made for p, made in zip(order, makers)) for order in orders)
+    return any(
+        all(p is None or _may_make(p, made) for p, made in zip(order, makers)) for order in orders
+    )
+
+
+def _may_make(wanted: PatternNode, maker: _Maker) -> bool:
+    """Whether a maker of an input may be a node of a pattern."""
+    if maker is None or maker[:2] != (wanted.op_type, wanted.domain):
+        return False
+    return maker[2] is None or _may_read(wanted, maker[2])
 
 
 def may_lie(wanted: PatternNode, node: ir.Node) -> bool:

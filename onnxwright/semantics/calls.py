@@ -109,12 +109,31 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
     if signature is None:
         return [None if x is None else as_value(b, x) for x in bound.inputs]
     params = [parameter_at(signature, n) for n in range(len(bound.inputs))]
-    likes = _strong_by_variable(b, bound, params)
-    values: list[V | None] = []
-    for x, param in zip(bound.inputs, params, strict=True):
-        values.append(None if x is None else _input(b, x, param, likes))
-    _check_types(b, signature, params, values)
+    values: list[V | None]
+    if all(x is None or (is_value(x) and b.weak_kind(x) is None) for x in bound.inputs):
+        values = list(bound.inputs)  # nothing takes a type from what is beside it
+    else:
+        likes = _strong_by_variable(b, bound, params)
+        values = [
+            None if x is None else _input(b, x, param, likes)
+            for x, param in zip(bound.inputs, params, strict=True)
+        ]
+    dtypes = tuple([None if v is None else dtype_of(b, v) for v in values])
+    # The signature is kept with the types that it takes, so that no other one gets its id.
+    taken = _TAKEN.get(id(signature))
+    if taken is None:
+        taken = _TAKEN[id(signature)] = (signature, set())
+    if dtypes not in taken[1]:
+        _check_types(b, signature, params, values)
+        if len(dtypes) <= _MOST_INPUTS:
+            taken[1].add(dtypes)
     return values
+
+
+# Of calls with more inputs nothing is kept: there are too many kinds of them.
+_MOST_INPUTS = 8
+_TAKEN: dict[int, tuple[OpSignature, set[tuple[DType | None, ...]]]] = {}
+"""By the id of a signature: it, and the element types of inputs that it takes together."""
 
 
 def parameter_at(signature: OpSignature, n: int) -> InputParam:

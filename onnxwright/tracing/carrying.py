@@ -73,7 +73,8 @@ class Carrier:
             The results, of more exact types where the source knew more.
         """
         fresh = b.recorder.scope.nodes[before:]
-        note_nodes(fresh, [node])
+        if node.metadata_props:
+            note_nodes(fresh, [node])
         if fresh and not fresh[-1].name:
             fresh[-1].name = node.name
             fresh[-1].doc_string = node.doc_string
@@ -99,7 +100,8 @@ class Carrier:
             value.metadata_props.update(source.metadata_props)
         if QUANTIZATION in source.meta:
             value.meta.setdefault(QUANTIZATION, source.meta[QUANTIZATION])
-        value.doc_string = value.doc_string or source.doc_string
+        if source.doc_string:
+            value.doc_string = value.doc_string or source.doc_string
         standard = producer.domain == ""
         kind = meet(made.kind, kind_of(source), trusted=not standard)
         if kind != made.kind:

@@ -392,7 +392,7 @@ class GraphBackend:
         )
         self._note_use(op)
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            recorder.set_type(value, kind)
+            recorder.values[value].type = kind
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
             adapters.set_type(value, kind)

@@ -19,6 +19,7 @@ from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.operators.shape_values import values_of
+from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.body_graphs import body_graph
@@ -91,6 +92,7 @@ class Replay:
         # The function whose body is replayed, if it stays a function.
         self.function: Any = None
         self.seen = seen if seen is not None else CallTypes()
+        self._ops: dict[tuple[str, str], Op] = {}  # those that the nodes have called
 
     def run(
         self, nodes: Iterable[ir.Node], outputs: Sequence[ir.Value | None], env: Env
@@ -169,7 +171,10 @@ class Replay:
 
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
         attributes = self.attributes_of(node, env)
-        op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
+        key = (node.domain, node.op_type)
+        op = self._ops.get(key)
+        if op is None:
+            op = self._ops[key] = Opset(key[0], self.imports.get(key[0], 1))[key[1]]
         wanted = len(node.outputs)
         if self.carrier is not None:
             wanted = _wanted(node)

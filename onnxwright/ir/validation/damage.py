@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from onnxwright.diagnostics.text import clean
 
 TOOL = "fix it in the tool that wrote the model"
@@ -24,7 +26,11 @@ class Damage(Exception):  # noqa: N818 - the loader makes the user's error of it
 
 def is_text(*values: object) -> bool:
     """Whether protobuf could decode strings: it gives those that are not UTF-8 as bytes."""
-    return all(type(value) is str for value in values)
+    # A loop: this is asked of every text of a model, and a generator costs more than the answer.
+    for value in values:  # noqa: SIM110
+        if type(value) is not str:
+            return False
+    return True
 
 
 def quoted(name: object) -> str:
@@ -34,7 +40,16 @@ def quoted(name: object) -> str:
         >>> quoted("x" * 100)[-5:], quoted("")
         ('...`', '``')
     """
-    text = clean(name if isinstance(name, str) else repr(name))
+    text = name if isinstance(name, str) else repr(name)
+    return _short(text) if len(text) <= 60 else _cut(clean(text))
+
+
+@lru_cache(maxsize=4096)
+def _short(text: str) -> str:
+    return _cut(clean(text))
+
+
+def _cut(text: str) -> str:
     return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
 
 

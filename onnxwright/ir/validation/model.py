@@ -270,12 +270,14 @@ class _Checker:
     def _texts(where: str, *values: object) -> None:
         """Refuse bytes that are not UTF-8: protobuf gives them as bytes, or not at all."""
         for value in values:
-            if not is_text(value):
+            if type(value) is not str:
                 raise Damage("structure", where, f"a name or text is not UTF-8: {quoted(value)}")
 
     @staticmethod
     def _once(word: str, names: Sequence[str], where: str) -> None:
-        longest = max(map(len, names), default=0)
+        if not names:
+            return
+        longest = max(map(len, names))
         if longest > NAME_LIMIT:
             what = f"the name of one {word} has {longest:,} characters, more than {NAME_LIMIT:,}"
             raise Damage("limit", where, what)
