@@ -47,7 +47,7 @@ class Logits(nn.Module):
         return self.model(input_ids=ids, use_cache=False).logits
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_model(name: str) -> None:
     """One scan for each layer that has a recurrence, whatever the length."""

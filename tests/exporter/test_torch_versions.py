@@ -275,6 +275,7 @@ def transformers_model() -> Case:
     return model, (), options | {"verify": [{"input_ids": torch.arange(9).reshape(1, 9)}]}
 
 
+@pytest.mark.share(3)  # `tools.matrix` runs all, with each version
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_program_is_exported_as_torch_runs_it(name: str) -> None:
     torch.manual_seed(0)
