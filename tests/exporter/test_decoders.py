@@ -128,6 +128,15 @@ def test_tokens_of_a_folder_with_half_precision(tmp_path: Path, capsys: Any) -> 
     check_tokens(model, tmp_path / "out")
 
 
+def test_a_module_in_bfloat16_is_exported_in_float32(tmp_path: Path) -> None:
+    model = decoder("LlamaForCausalLM", num_hidden_layers=1).bfloat16()
+    report = ow.export_decoder(model, tmp_path / "out")
+    assert report.tokens_equal, str(report)
+    weights = ow.load(tmp_path / "out" / "model.onnx").graph.initializers.values()
+    assert not any(weight.dtype.name == "BFLOAT16" for weight in weights)
+    assert {p.dtype for p in model.parameters()} == {torch.bfloat16}
+
+
 def test_tokens_past_the_window_of_a_layer(tmp_path: Path) -> None:
     model = decoder("Gemma3ForCausalLM")
     ow.export_decoder(model, tmp_path / "out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import time
@@ -19,6 +20,7 @@ from onnxwright.exporter.decoders.greedy import Decoder, Expected, raise_differs
 from onnxwright.exporter.decoders.report import DecoderReport, TokenCheck
 from onnxwright.exporter.shown import shown
 
+_HALF = (torch.float16, torch.bfloat16)
 _WEIGHTS = ("float32", "float16", "int8", "int4")
 # Of logits in ONNX Runtime and in PyTorch, as a part of the largest one.
 _LARGEST_ERROR = 1e-2
@@ -50,7 +52,8 @@ def export_decoder(
 
     Args:
         model: a module such as `LlamaForCausalLM`, or the path of a folder of transformers, which
-            is read with `from_pretrained(..., local_files_only=True)`.
+            is read with `from_pretrained(..., local_files_only=True)`.  A module in half precision
+            is exported as a copy in float32, and not changed.
         folder: where to write; files of the same names are replaced, others stay.
         weights: "float32"; "float16" (`to_half`, the cache and logits too); "int8" or "int4"
             (`quantize_weights`).
@@ -99,6 +102,7 @@ def export_decoder(
     example = _example(model, inputs)
     folder, source = Path(folder), None if files is None else Path(files)
     _check(model, folder, source)
+    model = _in_float32(model)
     training = model.training
     model.eval()
     try:
@@ -122,6 +126,13 @@ def _check(model: Any, folder: Path, source: Path | None) -> None:
         checks.raise_bad_argument(
             "files", f"{source} is not a folder", "give the folder of the tokenizer"
         )
+
+
+def _in_float32(model: Any) -> Any:
+    """The model, or a copy in FLOAT of one in half precision: `weights` says what is written."""
+    if not any(p.dtype in _HALF for p in model.parameters()):
+        return model
+    return copy.deepcopy(model).float()
 
 
 def _loaded(folder: Path) -> Any:

@@ -7,6 +7,7 @@ number that PyTorch traced is.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType
@@ -185,6 +186,8 @@ class Snapshot:
         for kept in self._kept:
             now = kept.items.read()
             if isinstance(kept.before, dict):
+                if _holds_the_same(kept.before, now):
+                    continue
                 found += self._restore_names(kept, now)
             elif not kept.items.is_same(kept.before, now) and (kept.of_module or _is_traced(now)):
                 kept.items.put(kept.before)
@@ -244,6 +247,11 @@ def _is_put_back(kept: _Kept, one: Any, two: Any) -> bool:
     Objects that it made at the first call stay, as the caches of a library do.
     """
     return one is not MISSING or kept.name.endswith("_hooks") or _is_data(two)
+
+
+def _holds_the_same(one: dict[Any, Any], two: dict[Any, Any]) -> bool:
+    """Whether two dicts hold the same objects."""
+    return one.keys() == two.keys() and all(map(operator.is_, one.values(), two.values()))
 
 
 def _is_data(value: Any) -> bool:
