@@ -10,7 +10,7 @@ import torch
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
-from onnxwright.exporter.capture.source.lists import part_of
+from onnxwright.exporter.capture.source.list_calls import part_of
 from onnxwright.exporter.capture.source.one_of import (
     OneOf,
     checked_place,
@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.source.one_of import (
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, by_presence, needed, plain
 from onnxwright.exporter.capture.source.ranges import first_items
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
 from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.texts import Text
@@ -198,7 +198,7 @@ def _by_text(text: Text, known: Mapping[str, Any], default: Any = _NO_KEY) -> An
 def _items_of(value: Any, index: Any) -> list[Any] | None:
     """What an index may choose from; None where Python does not take the index for that."""
     number = is_number(index)
-    if isinstance(value, RunTimeList):
+    if isinstance(value, Rows):
         return None
     if isinstance(value, _LISTS) and (number or isinstance(index, torch.Tensor)):
         whole = not isinstance(index, torch.Tensor) or not index.dtype.is_floating_point

@@ -7,17 +7,15 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
-from onnxwright.exporter.capture.source.lists import Rows
 from onnxwright.exporter.capture.source.logic import negated
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
-from onnxwright.exporter.capture.source.tuple_lists import TupleList
-from onnxwright.exporter.capture.source.uneven_lists import RaggedRows
 
 _CLASSES: dict[type, type] = {
-    **KINDS, Rows: list, TupleList: list, RaggedRows: list, Text: str,
+    **KINDS, Text: str,
 }  # fmt: skip
 
 
@@ -63,6 +61,8 @@ def _class_of(value: Any) -> type:
         if value.dtype == torch.bool:
             return bool
         return float if value.dtype.is_floating_point else int
+    if isinstance(value, Rows):
+        return set if value.is_set else list
     return _CLASSES.get(type(value), type(value))
 
 

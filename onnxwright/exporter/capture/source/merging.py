@@ -18,9 +18,9 @@ import torch
 from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.appended_lists import Appended
+from onnxwright.exporter.capture.source.building_rows import BuildingRows
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.lists import OtherName
+from onnxwright.exporter.capture.source.list_forms import OtherName
 from onnxwright.exporter.capture.source.one_of import (
     Decide,
     OneOf,
@@ -31,7 +31,7 @@ from onnxwright.exporter.capture.source.one_of import (
 )
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList
+from onnxwright.exporter.capture.source.rows import Parts, Rows
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.source.texts import Text, number_of, possible_texts
 
@@ -82,7 +82,7 @@ class Merger:
         """
         if is_same_object(left, right):
             return lambda _: left
-        if isinstance(left, Appended) and isinstance(right, Appended):
+        if isinstance(left, BuildingRows) and isinstance(right, BuildingRows):
             left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
@@ -110,7 +110,7 @@ class Merger:
 
             def both(results: Sequence[Any]) -> Any:
                 new = make([build(results) for build in made])
-                if isinstance(new, RunTimeList) and left.identity is right.identity:
+                if isinstance(new, Rows) and left.identity is right.identity:
                     new.identity = left.identity
                 self.made.append((left, right, new))
                 return new
@@ -206,7 +206,7 @@ def parts_of(value: Any) -> Parts | None:
         names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
         make = (lambda v: type(value)(*v)) if fields else type(value)
         return names, list(value), make
-    if isinstance(value, RunTimeList):
+    if isinstance(value, Rows):
         return value.parts()
     if isinstance(value, (OneOf, MaybeNone, Text)):
         return _parts_of_choice(value)

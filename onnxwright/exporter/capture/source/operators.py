@@ -10,8 +10,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.list_calls import bits, contained
 from onnxwright.exporter.capture.source.logic import combined, defined, supposing
-from onnxwright.exporter.capture.source.number_lists import bits, contained
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region

@@ -17,7 +17,7 @@ from onnxwright.exporter.capture.source.one_of import checked_place, place_of_ke
 from onnxwright.exporter.capture.source.operators import augment
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed
+from onnxwright.exporter.capture.source.rows import Rows, changed
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import is_number
@@ -31,7 +31,7 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
         container[index] = value
         return container
     items, index = plain(container), plain(index)
-    if isinstance(items, RunTimeList):
+    if isinstance(items, Rows):
         return changed(items, items.with_item_at(index, value))
     keys = _keys(items, index)
     if not keys:
@@ -60,7 +60,7 @@ def augment_item(name: str, container: Any, index: Any, value: Any) -> Any:
 def popped(items: Any, *place: Any) -> tuple[Any, Any]:
     """`items.pop()`: the list, and the item."""
     found = plain(items)
-    if isinstance(found, RunTimeList):
+    if isinstance(found, Rows):
         rest, item = found.without_item(*place)
         return changed(found, rest), item
     return items, items.pop(*place)
