@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
-from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from collections.abc import Iterable
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
-from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.places import PLAIN
 
 _SKIPPED = frozenset(
     ("torch", "builtins", "numpy", "typing", "collections", "enum", "abc", "sympy", "functools",
      "contextlib", "dataclasses", "types", "inspect", "logging", "warnings", "re", "math")
 )  # fmt: skip
-_LEAVES = (
-    *PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, CodeType, torch.SymInt,
-    torch.SymFloat, torch.SymBool,
-)  # fmt: skip
-
-
-def held_by_model(wanted: Iterable[Any], ran: Iterable[FunctionType] = ()) -> set[int]:
-    """Which of some objects the functions of the model that run now can reach.
-
-    Args:
-        wanted: the objects.
-        ran: functions that ran before.
-
-    Returns:
-        The identities of those that are reached.
-    """
-    roots: list[Any] = []
-    for frame in _model_frames():
-        roots += frame.f_locals.values()
-        names = frame.f_globals
-        roots += [names[name] for name in names_of(frame.f_code) if name in names]
-    return reached(roots, ran, wanted)
-
-
-def _model_frames() -> Iterator[FrameType]:
-    """The frames of the model that run now, the innermost first."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "by_source":
-        file = frame.f_code.co_filename
-        own = owner_of(file) in (Owner.USER, Owner.INSTALLED)
-        if own or (file.startswith("<") and not file.startswith("<frozen")):
-            yield frame
-        frame = frame.f_back
+_LEAVES = (*PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, CodeType)
 
 
 def reached(roots: Iterable[Any], ran: Iterable[FunctionType], wanted: Iterable[Any]) -> set[int]:

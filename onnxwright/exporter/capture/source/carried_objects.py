@@ -6,14 +6,15 @@ Python changes `now`, `a` or `b` would change, too, and the other way round: tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
-from onnxwright.exporter.capture.control.store import Entry
-from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object, still_held
+from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
+from onnxwright.exporter.capture.source.holding import is_same_items
 from onnxwright.exporter.capture.source.merging import parts_of
+from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.session import asking_line, current
 
 
@@ -39,15 +40,15 @@ class CarriedObjects:
             if old is not new and n not in returned
         }  # fmt: skip
         if self.copies:
-            olds = [old for old, _ in self.copies.values()]
-            held = still_held(olds)
-            self.others = [old for old in olds if id(old) in held]
+            self.effects = Reach()
+            self.held = {id(new): (new, held_by(new)) for _, new in self.copies.values()}
+            self.others = [old for old, _ in self.copies.values() if self.effects.holds(old)]
+            self.held |= {id(old): (old, held_by(old)) for old in self.others}
 
-    def note_iteration(self, after: Mapping[int, Any], entries: Iterable[Entry]) -> None:
+    def note_iteration(self, after: Mapping[int, Any]) -> None:
         """See what an iteration changed.
 
         Args:
-            entries: the places that it wrote to, with what they held before.
             after: what is carried after it, by its place; other variables are as before it.
         """
         self.ends: dict[tuple[Any, ...], list[Any]] = {}
@@ -59,10 +60,11 @@ class CarriedObjects:
                 for choice in chosen:
                     if any(v is end for v in choice.objects):
                         self.ends[path] += choice.objects
-        self.changed = {
-            id(entry.place.owner) for entry in entries
-            if not entry.place.is_same(entry.before, entry.place.read())
-        }  # fmt: skip
+        if not self.copies:
+            return
+        changed = {id(v) for v, held in self.held.values() if not is_same_items(held_by(v), held)}
+        changed |= {id(v) for v, kept in self.effects.containers if not is_same_items(v, kept)}
+        self.changed = changed
 
     def check(self) -> None:
         """Refuse an iteration that changes an object with a second name.
@@ -72,13 +74,13 @@ class CarriedObjects:
         """
         if not self.copies:
             return
-        held = still_held(end for ends in self.ends.values() for end in ends)
+        now = Reach()
         for path, (old, new) in self.copies.items():
             ends = self.ends.get(path, [])
             if any(end is new for end in ends[:1]):
                 ends = ends[1:]
             shared = [v for v in self.others if v is old]
-            shared += [v for v in ends if v is not new and (id(v) in held or self._twice(v, path))]
+            shared += [v for v in ends if v is not new and (now.holds(v) or self._twice(v, path))]
             if shared and any(id(v) in self.changed for v in (new, *shared)):
                 raise ChosenChangedError(type(new).__name__, in_loop=True)
 
@@ -98,13 +100,12 @@ class CarriedObjects:
         session = current()
         if not self.ends or session is None:
             return
+        now = Reach()
         found = {path: end for n, value in results.items()
                  for path, end, _ in _objects(value, value, (n,))}  # fmt: skip
-        names = {path: [*self.copies.get(path, ())[:1], *self.ends.get(path, ())] for path in found}
-        held = still_held(v for olds in names.values() for v in olds)
         for path, result in found.items():
-            olds = names[path]
-            kept = [v for v in olds if v is not result and id(v) in held]
+            olds = [*self.copies.get(path, ())[:1], *self.ends.get(path, ())]
+            kept = [v for v in olds if v is not result and now.holds(v)]
             kept += [
                 other for place, other in found.items()
                 if place != path and other is not result
@@ -113,9 +114,9 @@ class CarriedObjects:
             ]  # fmt: skip
             if kept:
                 objects = (result, *kept)
-                kept_items = tuple(held_by(value) for value in objects)
+                held = tuple(held_by(value) for value in objects)
                 frame = self.returned.get(path[0])
-                made = Chosen(objects, kept_items, asking_line(), in_loop=True, returned_by=frame)
+                made = Chosen(objects, held, asking_line(), in_loop=True, returned_by=frame)
                 session.chosen.append(made)
 
 

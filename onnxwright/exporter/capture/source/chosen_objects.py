@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
-from onnxwright.exporter.capture.control.reaching import held_by_model
-from onnxwright.exporter.capture.control.store import current as current_store
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_container, is_same_items, items_of
+from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.returned import is_running
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
@@ -39,33 +38,31 @@ class Chosen:
     returned_by: FrameType | None = None
 
 
-def note_chosen(made: Iterable[tuple[Any, Any, Any]], returned_by: FrameType | None = None) -> None:
+def note_chosen(
+    made: Iterable[tuple[Any, Any, Any]], effects: Reach, returned_by: FrameType | None = None
+) -> None:
     """Remember the objects that a decision chose, if the program has one of them elsewhere, too.
 
     Args:
         made: for each, that of each side, and what stands for both.
+        effects: what the program reached before the decision.
         returned_by: the function that a side returned them from.
     """
     session = current()
-    given = [(new, (one, two)) for one, two, new in made if is_object(new)]
-    if session is None or not given:
+    given = [
+        (new, [old for old in (one, two) if effects.holds(old)])
+        for one, two, new in made
+        if is_object(new)
+    ]
+    if session is None or not any(old for _, old in given):
         return
-    held = still_held(old for _, olds in given for old in olds)
+    now = Reach()
     for new, olds in given:
-        kept = [old for old in olds if id(old) in held]
+        kept = [old for old in olds if now.holds(old)]
         if kept:
             objects = (new, *kept)
-            before = tuple(held_by(value) for value in objects)
-            session.chosen.append(Chosen(objects, before, asking_line(), returned_by=returned_by))
-
-
-def still_held(objects: Iterable[Any]) -> set[int]:
-    """The identities of those of some objects that the program has under another name now."""
-    store = current_store()
-    found = [value for value in objects if is_object(value)]
-    if not found:
-        return set()
-    return held_by_model(found, () if store is None else store.functions.values())
+            held = tuple(held_by(value) for value in objects)
+            session.chosen.append(Chosen(objects, held, asking_line(), returned_by=returned_by))
 
 
 def chosen_so_far() -> int:

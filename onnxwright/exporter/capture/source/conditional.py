@@ -37,6 +37,7 @@ from onnxwright.exporter.capture.source.merging import (
     leaves_of,
 )
 from onnxwright.exporter.capture.source.optional_values import settled
+from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -74,11 +75,12 @@ def conditional(
     """
     with refused_here():
         truth = as_truth(condition)
+        effects = Reach()
         while True:
             state.open()
             before, count = state.read(), chosen_so_far()
             try:
-                return _conditional(truth, then, orelse, state)
+                return _conditional(truth, then, orelse, state, effects)
             except DisagreementError as error:
                 forget_chosen(count)
                 error.condition = error.condition or _comparison(condition)
@@ -111,6 +113,7 @@ def _conditional(
     then: Callable[[], None],
     orelse: Callable[[], None],
     state: State,
+    effects: Reach,
 ) -> bool:
     slots, count = state.open(), chosen_so_far()
     before = state.read()
@@ -178,7 +181,7 @@ def _conditional(
     add_chosen(chosen_there)
     renew_chosen(count)
     for objects, frame in made:
-        note_chosen(objects, frame)
+        note_chosen(objects, effects, frame)
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 

@@ -37,6 +37,19 @@ def give_items(container: Any, items: Any) -> None:
     (kind.extend if kind is deque else kind.update)(container, items)
 
 
+def slots_of(value: Any) -> dict[str, Any]:
+    """The attributes of an object that are in `__slots__`."""
+    names: list[str] = []
+    for kind in type(value).__mro__:
+        own = vars(kind).get("__slots__", ())
+        names += [own] if isinstance(own, str) else list(own)
+    found = {n: getattr(value, n, _MISSING) for n in names if not n.startswith("__")}
+    return {n: v for n, v in found.items() if v is not _MISSING}
+
+
+_MISSING = object()
+
+
 def is_same(one: Any, two: Any) -> bool:
     """Whether two values are the same number or text of Python."""
     return type(one) is type(two) and type(one) in PLAIN and bool(one == two)

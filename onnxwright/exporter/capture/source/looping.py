@@ -218,7 +218,7 @@ class Loop:
                 again = self.body(self._count)
                 check_chosen()
                 after = rows_kept(values, self.state.read())
-                objects.note_iteration(self._carried_after(values, after), written.log.values())
+                objects.note_iteration(self._carried_after(values, after))
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
