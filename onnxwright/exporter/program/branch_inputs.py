@@ -142,7 +142,7 @@ class BranchSearch:
             return False
         if self.most is None:
             self.most = max(_ITERATIONS, _TIMES * answers.longest)
-        assumed: Answers = {c: answers.get(c, set()) for c in self.decisions.assumed}
+        assumed = Answers((c, answers.get(c, set())) for c in self.decisions.assumed)
         if not self.fixed:
             self.fixed = assumed
         if any(not answer <= self.fixed[c] for c, answer in assumed.items()):

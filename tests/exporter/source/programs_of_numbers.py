@@ -132,5 +132,9 @@ def functions_of_integers(x):
     if x.sum() > 0:
         n = n * 2
         parts[0] = parts[0] * 2
-    whole = math.gcd(n, 6), math.lcm(n, 4), math.isqrt(n), math.comb(n % 7, 3)
-    return whole, math.fsum(parts), math.gcd(x.shape[0], 4), math.isqrt(x.shape[0] * 3)
+    return math.gcd(n, 6), sum(parts), math.gcd(x.shape[0], 4)
+
+
+@refused
+def functions_of_integers_without_an_operator(x):
+    return x * math.comb(int(x.abs().sum()) + 5, 2)

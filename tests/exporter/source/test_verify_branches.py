@@ -200,8 +200,8 @@ class Doubles(torch.nn.Module):
 
 
 def test_a_loop_that_does_not_end_for_other_inputs_is_stopped() -> None:
-    found = exported(Doubles(), (torch.ones(3),)).verify()
+    found = exported(Doubles(), torch.ones(3)).verify()
     assert found.ok
-    (note,) = [note for note in found.notes if "does not end" in note]
-    assert "`while x.sum() < 10:`" in note
-    assert "within 1000 iterations" in note
+    notes = [note for note in found.notes if "does not end" in note]
+    assert any("`while x.sum() < 10:`" in note for note in notes), found.notes
+    assert any("within 1000 iterations" in note for note in notes), found.notes

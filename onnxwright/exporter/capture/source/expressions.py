@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -16,13 +17,6 @@ BUILTINS = (
     "all", "any", "bool", "divmod", "enumerate", "filter", "float", "int", "isinstance", "iter",
     "len", "list", "map", "max", "min", "next", "range", "reversed", "set", "sorted", "str", "sum",
     "tuple", "type", "zip",
-)  # fmt: skip
-# Functions of `math`; `runtime.math_` computes them of numbers of run time.
-MATH = frozenset(
-    ("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "asin",
-     "acos", "atan", "atan2", "sinh", "cosh", "tanh", "fabs", "fmod", "hypot", "erf", "erfc",
-     "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc",
-     "gcd", "lcm", "isqrt", "comb", "fsum")
 )  # fmt: skip
 # Methods of lists and integers; `runtime.method` calls them of numbers of run time.
 METHODS = frozenset(("index", "count", "sort", "remove", "bit_length", "add"))
@@ -398,9 +392,8 @@ def _is_math(node: ast.Call, local: set[str]) -> bool:
         return False
     function = node.func
     if isinstance(function, ast.Attribute):
-        whole = isinstance(function.value, ast.Name) and function.value.id == "math"
-        return whole and function.attr in MATH and "math" not in local
-    return isinstance(function, ast.Name) and function.id in MATH - local
+        return ast.unparse(function.value) == "math" and "math" not in local
+    return isinstance(function, ast.Name) and function.id not in local and function.id in vars(math)
 
 
 def _is_format(node: ast.Call) -> bool:

@@ -12,9 +12,12 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.places import line_of
 
 
 def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -38,59 +41,38 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _isqrt(n: Any) -> Any:
-    root = torch.sqrt(n.to(torch.float64)).to(torch.int64)
-    root = root - (root * root > n).to(torch.int64)  # a double has not all digits
-    return root + ((root + 1) * (root + 1) <= n).to(torch.int64)
-
-
-def _comb(n: Any, k: Any) -> Any:
-    found = torch.ones((), dtype=torch.int64)
-    for i in range(k):
-        found = found * (n - i).clamp(min=0) // (i + 1)
-    return found
-
-
-# Functions of integers, which give integers.
-_OF_INTEGERS: dict[Any, Callable[..., Any]] = {
-    math.gcd: torch.gcd, math.lcm: torch.lcm, math.isqrt: _isqrt,
-}  # fmt: skip
 # PyTorch has these for symbolic numbers.
 _OF_SYMBOLS = (math.floor, math.ceil, math.trunc)
 
 
 def math_(function: Any, *args: Any) -> Any:
-    """`math.sqrt(x)` and the like; any other function is called as it is."""
+    """`math.sqrt(x)` and the like; any other function is called as it is.
+
+    Raises:
+        CannotRewriteError: a function without an operator is called with a number that is known at
+            run time only.
+    """
     session = current()
-    is_own = getattr(function, "__module__", None) == "math" and session is not None
-    if is_own and tracer() is not None:
-        found = _of_several(function, *args)
-        if found is not None and session is not None:
-            session.numbers.add(found)
-            return found
-    own = _FUNCTIONS.get(function) if is_own else None
-    if own is None or session is None or tracer() is None or not any(map(_is_open, args)):
+    is_own = getattr(function, "__module__", None) == "math"
+    if not is_own:
+        return bound(function)(*args)
+    if session is None or tracer() is None or not any(map(_is_open, args)):
         return function(*args)
+    own = _FUNCTIONS.get(function)
     if function in _OF_SYMBOLS and isinstance(args[0], SYMBOLS):
         return function(*args)
-    result = own(*map(_as_double, args))
+    if function is math.gcd and len(args) == 2:
+        result = torch.gcd(*map(_as_whole, args))
+    elif own is not None:
+        result = own(*map(_as_double, args))
+    elif any(isinstance(arg, (torch.Tensor, *SYMBOLS)) and is_unknown(arg) for arg in args):
+        reason = f"`math.{function.__name__}` of a number that is known at run time only"
+        advice = "compute it with operators of PyTorch, or of a number that Python knows"
+        raise CannotRewriteError(reason, line_of(*asking_line()), advice)
+    else:
+        return function(*args)
     session.numbers.add(result)
     return result
-
-
-def _of_several(function: Any, *args: Any) -> Any:
-    """Functions of integers, and of a list; None for others, and where Python knows the result."""
-    if function is math.fsum and len(args) == 1 and isinstance(args[0], (list, tuple)):
-        parts = [] if hasattr(args[0], "rows") else list(args[0])
-        return sum(map(_as_double, parts)) if any(map(_is_open, parts)) else None
-    if not any(map(_is_open, args)):
-        return None
-    if function is math.comb and len(args) == 2 and isinstance(args[1], int):
-        return _comb(_as_whole(args[0]), args[1])
-    own = _OF_INTEGERS.get(function)
-    if own is None or (len(args) != 2 and function is not math.isqrt):
-        return None
-    return own(*map(_as_whole, args))
 
 
 def _as_whole(value: Any) -> Any:
