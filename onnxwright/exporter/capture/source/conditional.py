@@ -26,7 +26,7 @@ from onnxwright.exporter.capture.source.lists import (
     raise_growth,
     rows_kept,
 )
-from onnxwright.exporter.capture.source.logic import chosen, comparisons, supposing
+from onnxwright.exporter.capture.values.logic import chosen, comparisons, supposing
 from onnxwright.exporter.capture.source.merging import (
     Build,
     Merger,

@@ -8,7 +8,7 @@ import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
 from onnxwright.exporter.capture.source.lists import Rows
-from onnxwright.exporter.capture.source.logic import negated
+from onnxwright.exporter.capture.values.logic import negated
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
 from onnxwright.exporter.capture.source.session import current

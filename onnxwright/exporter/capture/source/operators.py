@@ -10,7 +10,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.logic import combined, defined, supposing
+from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.source.number_lists import bits, contained
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same

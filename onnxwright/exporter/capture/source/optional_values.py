@@ -15,7 +15,7 @@ import torch
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.logic import combined, negated
+from onnxwright.exporter.capture.values.logic import combined, negated
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.errors import RefusedError
-from onnxwright.exporter.capture.source.truths import Truths
+from onnxwright.exporter.capture.values.truths import Truths
 from onnxwright.exporter.places import line_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.lists import length_of
-from onnxwright.exporter.capture.source.logic import compared
+from onnxwright.exporter.capture.values.logic import compared
 from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import (
     MaybeNone,
