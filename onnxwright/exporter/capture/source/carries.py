@@ -8,17 +8,13 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.merging import (
-    Pair,
-    asks_constants,
-    is_leaf,
-    parts_of,
-)
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.run_time_lists import of_same_list
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
+from onnxwright.exporter.capture.values.join import Pair
+from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
 
 
 @dataclass
@@ -59,7 +55,7 @@ def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
 def stands_for_number(start: Any, pair: Pair) -> bool:
     """Whether what is carried is a number of Python; without a start, what iterations give is."""
     if start is UNSET:
-        return _is_number(pair.right if asks_constants() else start)
+        return _is_number(pair.right)
     return _is_number(start) and (not isinstance(start, torch.Tensor) or _is_number(pair.right))
 
 

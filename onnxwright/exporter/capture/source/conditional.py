@@ -26,15 +26,6 @@ from onnxwright.exporter.capture.source.lists import (
     raise_growth,
     rows_kept,
 )
-from onnxwright.exporter.capture.values.logic import chosen, comparisons, supposing
-from onnxwright.exporter.capture.source.merging import (
-    Build,
-    Merger,
-    Pair,
-    common_dtype,
-    leaves_of,
-)
-from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -47,11 +38,15 @@ from onnxwright.exporter.capture.source.regions import (
 )
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.run_time_lists import after_changes
-from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
+from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
+from onnxwright.exporter.capture.values.join import Build, Merger, Pair, common_dtype
+from onnxwright.exporter.capture.values.logic import chosen, chosen_tag, comparisons, supposing
+from onnxwright.exporter.capture.values.one_of import WHICH, settled
+from onnxwright.exporter.capture.values.parts import leaves_of
 
 aten = torch.ops.aten
 
@@ -153,7 +148,7 @@ def _conditional(
     for n, (one, two) in enumerate(zip(*raw)):
         if one is two:  # what both sides leave as it is
             found[0][n] = found[1][n] = one
-    merger = Merger(conditional, (state.contents(found[0]), state.contents(found[1])))
+    merger = Merger((state.contents(found[0]), state.contents(found[1])))
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)
@@ -194,7 +189,9 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
             session.numbers.add(
                 result, frozenset().union(*choices) if all(choices) else frozenset()
             )
-            if result.dtype == torch.bool and all(
+            if pair.path.endswith(WHICH) and UNSET not in (pair.left, pair.right):
+                chosen_tag(result, condition, pair.left, pair.right)
+            elif result.dtype == torch.bool and all(
                 isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
             ):
                 chosen(result, condition, pair.left, pair.right)
@@ -225,10 +222,9 @@ def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) 
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path)
-    except DisagreementError as error:
+    except DisagreementError:
         if not leaves_of(left) and not leaves_of(right):
             raise
-        note_loss(error)
         merger.pairs[:] = pairs
         return _constant(lost)
 

@@ -39,41 +39,26 @@ OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
-def is_static(node: ast.AST, constants: bool = False) -> bool:
-    """Whether a test never depends on a tensor's value: `x is None`, `isinstance(x, int)`.
+def is_static(node: ast.AST) -> bool:
+    """Whether a test is known where it is written: a variable may be None at run time only.
 
     Args:
         node: an expression.
-        constants: whether it is known at run time only which variables are None.
 
     Returns:
         Whether that is certain.
 
     Example:
-        >>> is_static(ast.parse("x is None and not hasattr(y, 'z')", mode="eval").body)
+        >>> is_static(ast.parse("not False", mode="eval").body)
         True
-        >>> is_static(ast.parse("x > 0", mode="eval").body)
+        >>> is_static(ast.parse("x is None", mode="eval").body)
         False
     """
     if isinstance(node, ast.Constant):
         return True
-    if isinstance(node, (ast.Compare, ast.Call)) and constants:
-        return False
-    if isinstance(node, ast.Compare):
-        if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            return False
-        # Two variables may have one of several functions; `True` may be a tensor.
-        written = [v for v in (node.left, *node.comparators) if isinstance(v, ast.Constant)]
-        return bool(written) and not any(map(_is_truth, written))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return is_static(node.operand, constants)
-    if isinstance(node, ast.BoolOp):
-        return all(is_static(value, constants) for value in node.values)
-    if isinstance(node, ast.Call):
-        if not isinstance(node.func, ast.Name) or node.func.id not in _TESTS:
-            return False
-        return node.func.id != "hasattr" or isinstance(node.args[-1], ast.Constant)
-    return False
+        return is_static(node.operand)
+    return isinstance(node, ast.BoolOp) and all(map(is_static, node.values))
 
 
 def is_rewritten(code: CodeType) -> bool:
@@ -108,7 +93,6 @@ class Expressions(ast.NodeTransformer):
         first: the first parameter of the method, for `super()`; None outside one.
         function: rewrites a nested function; a method of the class whose name is given.
         local: names that are bound in the function: builtins of these names are not meant.
-        constants: whether it is known at run time only which variables are None.
     """
 
     def __init__(
@@ -117,14 +101,8 @@ class Expressions(ast.NodeTransformer):
         first: str | None,
         function: Callable[[ast.FunctionDef, str | None], ast.FunctionDef],
         local: set[str],
-        constants: bool = False,
     ) -> None:
         self.owner, self.first, self.function, self.local = owner, first, function, local
-        self.constants = constants
-
-    def is_static(self, node: ast.AST) -> bool:
-        """Whether a test never depends on a tensor's value."""
-        return is_static(node, self.constants)
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
@@ -135,7 +113,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """`and`, `or`."""
-        if self.is_static(node) or is_fixed(node):
+        if is_static(node) or is_fixed(node):
             return self.generic_visit(node)
         self.generic_visit(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -154,7 +132,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`, `~`."""
-        static = self.is_static(node)
+        static = is_static(node)
         if isinstance(node.op, ast.Not):
             node.operand = as_test(node.operand)
         self.generic_visit(node)
@@ -165,15 +143,15 @@ class Expressions(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """`a if test else b`."""
         node.test = as_test(node.test)
-        if self.is_static(node.test) or is_fixed(node.body) or is_fixed(node.orelse):
+        if is_static(node.test) or is_fixed(node.body) or is_fixed(node.orelse):
             return self.generic_visit(node)
         self.generic_visit(node)
         return call("choose", node.test, thunk(node.body), thunk(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """Chains and `in`."""
-        static = self.is_static(node)
-        fixed = is_fixed(node) and not (self.constants and len(node.ops) == 1)
+        static = is_static(node)
+        fixed = is_fixed(node) and len(node.ops) > 1
         empty = _asks_empty(node) if "len" not in self.local else None
         if empty is not None:
             length, number = node.left, node.comparators[0]
@@ -231,7 +209,7 @@ class Expressions(ast.NodeTransformer):
         elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
             name = "attribute" if name == "getattr" else "has_attribute"
             node.args, node.func = [node.func, *node.args], call(name).func
-        elif name == "isinstance" and self.constants and name not in self.local:
+        elif name == "isinstance" and name not in self.local:
             node.func = call("is_of_type").func
         elif name == "zip" and name not in self.local and _is_only_starred(node):
             node.args = [node.func, node.args[0].value]  # type: ignore[attr-defined]
@@ -364,7 +342,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
-        static = self.is_static(node.test) or is_fixed(node.test)
+        static = is_static(node.test) or is_fixed(node.test)
         self.generic_visit(node)
         if static:
             return node

@@ -18,13 +18,13 @@ from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.machinery import is_machinery
-from onnxwright.exporter.capture.source.module_results import asks
 from onnxwright.exporter.capture.source.rewriting import (
     decisions_around,
     has_line,
     names_read,
     rewritten,
 )
+from onnxwright.exporter.capture.values.results import asks
 from onnxwright.exporter.places import line_of
 
 
@@ -53,19 +53,14 @@ class Rewritten:
 
     Fields:
         split: files and lines of decisions whose sides go on to the end of their block.
-        split_for: the lines of decisions -> what was split for their sake.
         decided: files, lines and variables that these lines need the values of -> all values.
-        asks_constants: whether variables that are None, or one of several texts, at some time only
-            are values of run time.
         codes: the identity of a code -> it, and the code that runs; None for code that stays.
         modules: the globals of the functions.
         reasons: why functions are not rewritten, by the identity of their code.
     """
 
     split: set[tuple[str, int]] = field(default_factory=set)
-    split_for: dict[Span, list[tuple[str, int]]] = field(default_factory=dict)
     decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
-    asks_constants: bool = False
     codes: dict[int, tuple[CodeType, CodeType | None]] = field(default_factory=dict)
     modules: dict[int, tuple[CodeType, dict[str, Any]]] = field(default_factory=dict)
     reasons: dict[int, CannotRewriteError] = field(default_factory=dict)
@@ -126,7 +121,7 @@ class Rewritten:
             for (file, line, name), values in self.decided.items()
             if file == code.co_filename
         ]
-        new = rewritten(code, module, frozenset(lines), decided, asks_constants=True)
+        new = rewritten(code, module, frozenset(lines), decided)
         self.codes[id(code)], self.modules[id(code)] = (code, new), (code, module)
 
     def split_at(self, span: Span) -> bool:
@@ -145,7 +140,6 @@ class Rewritten:
         for line in decisions_around(*around[-1], span.line) if around else ():
             if (span.file, line) not in self.split:
                 self.split.add((span.file, line))
-                self.split_for.setdefault(span, []).append((span.file, line))
                 for code, module in around:
                     self._rewrite(code, module)
                 return True
@@ -169,16 +163,6 @@ class Rewritten:
             if file == code.co_filename and has_line(code, line, module):
                 count *= len(values)
         return count
-
-    def join_at(self, span: Span) -> None:
-        """Undo what `split_at` did for a decision.
-
-        Args:
-            span: the line of the decision.
-        """
-        self.split.difference_update(self.split_for.pop(span, []))
-        for code, module in self._around(span.file, span.line):
-            self._rewrite(code, module)
 
     def decide_at(self, file: str, line: int, choices: Mapping[str, frozenset[int]]) -> bool:
         """Let a line, and what follows it, be one for each value of a variable that it reads.

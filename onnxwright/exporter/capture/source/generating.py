@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.expressions import (
     Expressions,
     as_test,
     call,
+    is_static,
     thunk,
 )
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
@@ -125,7 +126,7 @@ class Generator:
         if isinstance(test, hir.Verbatim) and isinstance(test.node, (ast.With, ast.Try)):
             return [self.with_block(test.node, s.then)]
         if isinstance(test, hir.Verbatim) and isinstance(test.node, ast.expr):
-            if self.expressions.is_static(test.node):
+            if is_static(test.node):
                 then, orelse = self.block(s.then), self.block(s.orelse)
                 return [_at(ast.If(self.value(test), then or [ast.Pass()], orelse), s.span)]
         self.count += 1

@@ -20,7 +20,6 @@ from onnxwright.exporter.capture.source.errors import (
     UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, depth, empty
 from onnxwright.exporter.capture.source.run_time_lists import (
     Parts,
@@ -267,7 +266,6 @@ def length_of(items: Any) -> Any:
 
 def append(items: Any, item: Any) -> Any:
     """`items.append(item)`; gives the list."""
-    item = settled(item)
     if isinstance(items, RunTimeList):
         return changed(items, items.with_item(item))
     items.append(item)

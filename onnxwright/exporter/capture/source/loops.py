@@ -19,7 +19,6 @@ from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
-    RefusedError,
 )
 from onnxwright.exporter.capture.source.iterators import (
     ItemIterator,
@@ -31,11 +30,9 @@ from onnxwright.exporter.capture.source.iterators import (
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
-from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
 from onnxwright.exporter.capture.source.session import (
-    Session,
     asking_line,
     current,
     fixed_places,
@@ -50,6 +47,7 @@ from onnxwright.exporter.capture.source.sides import (
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
+from onnxwright.exporter.capture.values.one_of import only
 
 
 def while_(
@@ -72,7 +70,6 @@ def while_(
         if session is not None and session.keeps_loops and _is_about_sizes(found):
             if _worked(functools.partial(_while_sized, going, body, state), state):
                 return
-            _try_constants(session)
         answer = decided(found)
         if answer is None:
             _loop(going, lambda _: body(), state)
@@ -82,13 +79,6 @@ def while_(
             return
         ran = True
         body()
-
-
-def _try_constants(session: Session) -> None:
-    """Raise why a loop cannot be one of the graph, if a variable is None at some time in it."""
-    error = session.unrolled.get(asking_line())
-    if session.tries_constants and isinstance(error, RefusedError) and error.of_constants:
-        raise error
 
 
 def _while_sized(going: Callable[[Any], Any], body: Callable[[], None], state: State) -> None:
@@ -110,7 +100,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
-    items = plain(items)
+    items = only(items)
     refuse_left(items)
     iterator = items
     items = taken(items, whole=broken is None)
@@ -192,7 +182,6 @@ def _left_to_unroll(
         return None
     session = current()
     assert session is not None
-    _try_constants(session)
     # The size becomes a number, of which the export warns.
     return left_over.unrolled()
 

@@ -15,7 +15,6 @@ import torch
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Rows, as_row
-from onnxwright.exporter.capture.source.one_of import checked_place
 from onnxwright.exporter.capture.source.ordering import in_order, order_of
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.ranges import Counted
@@ -23,6 +22,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed, misused
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.one_of import checked_place
 
 
 class NumberSet:

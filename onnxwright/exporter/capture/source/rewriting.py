@@ -57,7 +57,6 @@ def rewritten(
     module: dict[str, Any] | None = None,
     split: frozenset[int] = frozenset(),
     decided: Sequence[tuple[int, str, tuple[int, ...]]] = (),
-    asks_constants: bool = False,
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -66,7 +65,6 @@ def rewritten(
         module: the globals of the function; for sources that only its loader can read.
         split: lines of `if` statements after which each side has a copy of its own of what follows.
         decided: lines, each with a variable and the values that the line knows it by.
-        asks_constants: whether it is known at run time only which variables are None.
 
     Returns:
         Code for the same function object.
@@ -91,7 +89,7 @@ def rewritten(
     for line, name, values in decided:
         splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
-    made = _function(place.node, code.co_filename, place.owner, first, asks_constants, module or {})
+    made = _function(place.node, code.co_filename, place.owner, first, module or {})
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
@@ -160,7 +158,6 @@ def _function(
     file: str,
     owner: str | None,
     first: str | None,
-    asks_constants: bool,
     module: dict[str, Any],
     nested: bool = False,
 ) -> ast.FunctionDef:
@@ -184,13 +181,13 @@ def _function(
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
-        made = _function(f, file, of or owner, name, asks_constants, module, nested=True)
+        made = _function(f, file, of or owner, name, module, nested=True)
         made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
         made.args = _defaults_visited(f.args, expressions)
         return made
 
     local = set(names_of(*body).bound) | _parameters(node.args)
-    expressions = Expressions(owner, first, inner_function, local, asks_constants)
+    expressions = Expressions(owner, first, inner_function, local)
     generator = Generator(expressions, structure.outer)
     statements = generator.block(block)
     head: list[ast.stmt] = []

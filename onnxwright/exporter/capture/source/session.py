@@ -83,16 +83,13 @@ class Session:
         counters: the nodes of the counters of these that go up by 1 -> their range.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
-        asks_constants: whether it is asked at run time which constant of Python (None, a text) a
-            variable has.
-        tries_constants: whether that is tried if a loop over a size would be unrolled otherwise.
-        lost_constants: whether what one side gives was left out as the other one has a constant.
         absent: the lines of decisions by which a result of the model is None.
         two_types: the lines of decisions whose sides give tensors of two types -> these, and that
             of the model.
-        texts: the texts that a variable may have, with their numbers.
-        objects: the functions, modules and members of enumerations that loops may give a variable.
-        has_choices: whether there is such a variable.
+        forms: the candidates that values of which there are several may be, with their numbers.
+        computed: the texts among them that the program computes.
+        has_choices: whether there is such a value.
+        decide: decides between two branches that change a state: `conditional.conditional`.
         left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
         chosen_tensors: tensors that one made, as `chosen_tensors.ChosenTensor`.
@@ -113,14 +110,12 @@ class Session:
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
     fixed_places: int = 0
-    asks_constants: bool = False
-    tries_constants: bool = False
-    lost_constants: bool = False
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=dict)
-    objects: list[Any] = field(default_factory=list)
+    forms: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    computed: set[str] = field(default_factory=set)
     has_choices: bool = False
+    decide: Any = None
     left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
     chosen_tensors: list[Any] = field(default_factory=list)
@@ -148,20 +143,6 @@ class Session:
                 self.used.add(key)
                 return bool(value)
         return None
-
-
-def note_choice() -> None:
-    """Say that there is a variable that has one of several constants, functions or modules now."""
-    session = current()
-    if session is not None:
-        session.has_choices = True
-
-
-def note_loss(error: RefusedError) -> None:
-    """Remember that a value of one side is left out, if the other one has a constant of Python."""
-    session = current()
-    if session is not None and error.of_constants:
-        session.lost_constants = True
 
 
 def equal_sides() -> bool | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.chosen_objects import check_chosen
-from onnxwright.exporter.capture.source.constant_arguments import ConstantArguments
+from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ItemsReadError,
@@ -33,6 +32,7 @@ from onnxwright.exporter.capture.torch_errors import (
     lines_passed,
     reads_value,
 )
+from onnxwright.exporter.capture.values.one_of import Candidates
 from onnxwright.exporter.places import line_of
 
 # How often the form of a decision is changed at most.
@@ -78,13 +78,11 @@ def by_source(
     changed = Rewritten() if changed is None else changed
     disagreements: dict[Span, RefusedError] = {}
     for _ in range(_LIMIT):
-        found = Session(assume or {}, keeps_loops=keeps_loops)
-        found.asks_constants = changed.asks_constants
-        found.tries_constants = not changed.asks_constants
+        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional)
         try:
             with (
                 changed.running(), session(found), ListFunctions(), grad_modes_dropped(),
-                ConstantArguments() if found.asks_constants else nullcontext(),
+                Candidates(),
             ):  # fmt: skip
                 made = Found(run(), found, changed)
                 check_chosen()
@@ -118,22 +116,11 @@ def _changes_form(
         before = disagreements.setdefault(raised.span, raised)
         if isinstance(raised, DisagreementError) and changed.split_at(raised.span):
             return True
-        if raised.of_constants and not changed.asks_constants:
-            for span, other in disagreements.items():
-                if other.of_constants:
-                    changed.join_at(span)
-            changed.asks_constants = True
-            return True
         copies = changed.copies(raised.span)
         if isinstance(before, DisagreementError) and 2 * copies > MOST_COPIES:
             raise TooManyCopiesError(before, copies) from raised
         raise before
-    if _decide(reads_value(raised) or raised, changed, found):
-        return True
-    if found.lost_constants and not changed.asks_constants:
-        changed.asks_constants = True
-        return True
-    return False
+    return _decide(reads_value(raised) or raised, changed, found)
 
 
 def _decide(cause: BaseException, changed: Rewritten, before: Session) -> bool:

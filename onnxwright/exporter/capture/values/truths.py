@@ -125,7 +125,7 @@ class _Facts:
         self.answers: dict[int, bool] = {}
         self.excluded: dict[int, set[int]] = {}
         # Each round notes something new of finitely many truth values.
-        while any([self._suppose(value, answer) for value, answer in truths._supposed]):
+        while any(self._suppose(value, answer) for value, answer in truths._supposed):
             continue
 
     def answer(self, value: Any) -> bool | None:
@@ -174,7 +174,7 @@ class _Facts:
             return new
         neutral = operation == "and"
         if answer is neutral:
-            return any([self._suppose(part, neutral) for part in parts]) or new
+            return any(self._suppose(part, neutral) for part in parts) or new
         others = [part for part in parts if self.answer(part) is not neutral]
         return (len(others) == 1 and self._suppose(others[0], not neutral)) or new
 

@@ -1,4 +1,4 @@
-"""`isinstance` and `type` of what stands for numbers, lists, texts and None of Python."""
+"""`isinstance` and `type` of what stands for numbers, lists and one of several values of Python."""
 
 from __future__ import annotations
 
@@ -8,28 +8,17 @@ import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
 from onnxwright.exporter.capture.source.lists import Rows
-from onnxwright.exporter.capture.values.logic import negated
-from onnxwright.exporter.capture.source.one_of import OneOf
-from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.tuple_lists import TupleList
 from onnxwright.exporter.capture.source.uneven_lists import RaggedRows
+from onnxwright.exporter.capture.values.one_of import each
 
-_CLASSES: dict[type, type] = {
-    **KINDS, Rows: list, TupleList: list, RaggedRows: list, Text: str,
-}  # fmt: skip
+_CLASSES: dict[type, type] = {**KINDS, Rows: list, TupleList: list, RaggedRows: list}
 
 
 def is_of_type(value: Any, kinds: Any) -> Any:
     """`isinstance(value, kinds)`."""
-    if isinstance(value, OneOf):
-        return value._ow_where(lambda item: _is_instance(item, kinds))
-    found = _is_instance(plain(value), kinds)
-    if not isinstance(value, MaybeNone) or found is isinstance(None, kinds):
-        return found
-    absent = is_none(value)
-    return negated(absent) if found else absent
+    return each(_is_instance, value, kinds)
 
 
 def is_tensor(function: Any, *args: Any, **options: Any) -> Any:
@@ -41,19 +30,7 @@ def is_tensor(function: Any, *args: Any, **options: Any) -> Any:
 
 def type_(*args: Any, **options: Any) -> Any:
     """`type(value)`; of three arguments, a new class."""
-    if len(args) == 1 and isinstance(args[0], OneOf) and not options:
-        return _class_of_choice(args[0])
-    return _class_of(args[0]) if len(args) == 1 and not options else type(*args, **options)
-
-
-def _class_of_choice(value: OneOf) -> Any:
-    """The class, or one of several."""
-    kinds = [
-        _class_of_choice(item) if isinstance(item, OneOf) else type(item)
-        for item in value._ow_items
-    ]
-    same = all(kind is kinds[0] for kind in kinds)
-    return kinds[0] if same else OneOf(value._ow_place, kinds, value._ow_decide)
+    return each(_class_of, *args) if len(args) == 1 and not options else type(*args, **options)
 
 
 def _class_of(value: Any) -> type:
