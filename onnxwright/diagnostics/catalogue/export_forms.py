@@ -136,8 +136,8 @@ class TextOfNumber(Diagnostic):
     )
     label: ClassVar[str] = "made here"
     help: ClassVar[str] = (
-        "export with `capture='source'`, in which such texts are keys of dicts and names of "
-        "attributes; or decide by the number itself"
+        "decide by the number itself: `layers[n]` of a list or a `ModuleList`, `{{0: a, 1: b}}[n]`, "
+        "`if n == 2:`"
     )
     severity: ClassVar[str] = "warning"
 

@@ -122,7 +122,7 @@ class Merger:
             for n in numbers
         }
         return lambda results: OneOf.of(
-            which(results), {n: build(results) for n, build in builds.items()}
+            which(results), {n: build(results) for n, build in builds.items()}, path
         )
 
     def leaf(self, left: Any, right: Any, path: str) -> Build:

@@ -46,24 +46,26 @@ class OneOf:
     Args:
         tag: which, a tensor of one integer; a number where that is known.
         items: the candidates by their numbers.
+        name: what the user calls it.
     """
 
-    __slots__ = ("_ow_items", "_ow_line", "_ow_tag")
+    __slots__ = ("_ow_items", "_ow_line", "_ow_name", "_ow_tag")
 
-    def __init__(self, tag: Any, items: Mapping[int, Any]) -> None:
+    def __init__(self, tag: Any, items: Mapping[int, Any], name: str = "the result") -> None:
         object.__setattr__(self, "_ow_tag", tag)
         object.__setattr__(self, "_ow_items", dict(items))
         object.__setattr__(self, "_ow_line", asking_line())
+        object.__setattr__(self, "_ow_name", name)
         session = current()
         if session is not None:
             session.has_choices = True
 
     @classmethod
-    def of(cls, tag: Any, items: Mapping[int, Any]) -> Any:
+    def of(cls, tag: Any, items: Mapping[int, Any], name: str = "the result") -> Any:
         """One of some candidates; the candidate itself where it is known which."""
         if isinstance(tag, int):
             return items[tag]
-        return cls(tag, items) if len(items) > 1 else next(iter(items.values()))
+        return cls(tag, items, name) if len(items) > 1 else next(iter(items.values()))
 
     def _ow_parts(self) -> Parts:
         """The tag and the candidates, as the parts of a container."""

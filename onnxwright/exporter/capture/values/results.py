@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.logic import is_number
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
+from onnxwright.exporter.places import line_of
 
 
 def asks(code: CodeType) -> bool:
@@ -70,7 +71,9 @@ def checked(results: Any) -> Any:
         there = {n: item for n, item in items.items() if item is not None}
         if len(there) != 1:
             first, other = (*map(words, there.values()), "`None`", "`None`")[:2]
-            raise DisagreementError("the result", first, other)
+            error = DisagreementError(value._ow_name, first, other)
+            error.span = line_of(*value._ow_line)
+            raise error
         ((number, item),) = there.items()
         if len(items) == 1:
             return checked(item)
