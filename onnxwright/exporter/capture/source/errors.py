@@ -25,6 +25,8 @@ class RefusedError(CaptureStoppedError):
 
     # What is decided, where it is a comparison of sizes.
     condition: Any = None
+    # The file and line of the decision, where the error comes from what it left.
+    decision: tuple[str, int] | None = None
 
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)

@@ -248,6 +248,9 @@ class Loop:
         """Carry a slot in the form that it has before and after; whether that is another one."""
         start = widen(self.before[n], after[n])
         changed = start is not self.before[n]
+        session = current()
+        if changed and session is not None and session.fixed_forms:
+            raise LoopChangeError(self.slots[n].name, words(self.before[n]), words(after[n]))
         if changed:
             self.before[n] = start
             values[n] = widen(values[n], after[n])

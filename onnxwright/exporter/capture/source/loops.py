@@ -17,9 +17,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxwright.exporter.capture.source import lists, ranges
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
-from onnxwright.exporter.capture.source.errors import (
-    ListUseError,
-)
+from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
 from onnxwright.exporter.capture.source.iterators import (
     ItemIterator,
     LazyIterator,
@@ -240,12 +238,16 @@ def _after_loop(
 
     Variables may have their types from the first iteration on only: it is then one by itself.
     """
-    if _looped(items, take, body, broken, state):
-        return None
-    if broken is not None or not statically_known_true(items.more(items.start)):
-        return items
     session = current()
     assert session is not None
+    certain = broken is None and statically_known_true(items.more(items.start))
+    if certain and _peeled(items, take, body, state):
+        return None
+    if _looped(items, take, body, broken, state):
+        session.unrolled.pop(asking_line(), None)
+        return None
+    if not certain:
+        return items
     with side_of(take, body) as side:
         take(items.item(items.start))
         body()
@@ -256,6 +258,38 @@ def _after_loop(
         return rest
     session.unrolled.pop(asking_line(), None)
     return None
+
+
+def _peeled(
+    items: ranges.Counted,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    state: State,
+) -> bool:
+    """A loop whose variables are one kind of value each, the first iteration by itself or not."""
+
+    def first_alone() -> None:
+        take(items.item(items.start))
+        body()
+        rest = dataclasses.replace(items, start=items.next(items.start))
+        _for_counted(rest, take, body, None, state)
+
+    session = current()
+    assert session is not None
+    session.fixed_forms += 1
+    try:
+        if _looped(items, take, body, None, state):
+            return True
+        error = session.unrolled[asking_line()]
+        if not isinstance(error, LoopChangeError):
+            return False
+        session.unrolled.pop(asking_line())
+        if _worked(first_alone, state):
+            return True
+        session.unrolled.pop(asking_line())
+        return False
+    finally:
+        session.fixed_forms -= 1
 
 
 def _for_places(

@@ -89,6 +89,7 @@ class Session:
         forms: the candidates that values of which there are several may be, with their numbers.
         computed: the texts among them that the program computes.
         has_choices: whether there is such a value.
+        fixed_forms: how many loops around the line carry no variable as one of several values.
         decide: decides between two branches that change a state: `conditional.conditional`.
         left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
@@ -115,6 +116,7 @@ class Session:
     forms: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     computed: set[str] = field(default_factory=set)
     has_choices: bool = False
+    fixed_forms: int = 0
     decide: Any = None
     left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
