@@ -265,7 +265,7 @@ def measure(
     runs: int,
 ) -> dict[str, dict[str, Any]]:
     """The figures of one model, library by library."""
-    from onnxwright.testing.verifying import drawn, first_difference
+    from onnxwright.verification.verifying import drawn, first_difference
 
     data = model.SerializeToString()
     rows: dict[str, dict[str, Any]] = {

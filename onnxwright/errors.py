@@ -7,10 +7,68 @@ function come together in one exception; `error.diagnostic` is the first of them
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from onnxwright.diagnostics.diagnostic import Diagnostic
+    from typing_extensions import Self
+
+
+class Message(Protocol):
+    """What an error carries: facts, and how they are shown (`diagnostics.diagnostic.Diagnostic`).
+
+    Attributes:
+        code: the number of the message, `OW407`.
+        severity: `error` or `warning`.
+        title, label, help: templates over the facts.
+    """
+
+    code: ClassVar[str]
+    severity: ClassVar[str]
+    title: ClassVar[str]
+    label: ClassVar[str]
+    help: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def span(self) -> Any:
+        """The place in the source, a `Span`; None where no Python line is known."""
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """Further places, each a `Label`."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines under the message."""
+
+    @property
+    def meant(self) -> str | None:
+        """The word that was probably meant where the source has the fact `name`."""
+
+    def facts(self) -> dict[str, object]:
+        """The fields that templates may name."""
+
+    def words(self, template: str, /) -> str:
+        """A template filled with the facts."""
+
+    def optional_words(self, template: str, /) -> str:
+        """A template without the lines whose facts are None or empty."""
+
+    def at(self, span: Any, /) -> Self:
+        """This message at a place, unless it has one already."""
+
+    def with_notes(self, *notes: str) -> Self:
+        """This message with further lines under it."""
+
+    def rendered(self, others: Iterable[Any] = (), /) -> str:
+        """The text of this message and of others."""
+
+    def rendered_once(self) -> str:
+        """The text of a warning, kept for the next time it is asked for."""
+
+    def traceback_lines(self, error: BaseException, /) -> list[str]:
+        """What IPython shows of an error that carries this message."""
 
 
 class OnnxwrightError(Exception):
@@ -27,28 +85,25 @@ class OnnxwrightError(Exception):
     report: Any = None
     """The report of the export that failed; None for other errors."""
 
-    def __init__(self, *diagnostics: Diagnostic) -> None:
+    def __init__(self, *diagnostics: Message) -> None:
         # NOTE: not super(): SyntaxError would read meaning into two arguments.
         Exception.__init__(self, *diagnostics)
-        self.diagnostics: tuple[Diagnostic, ...] = diagnostics
+        self.diagnostics: tuple[Message, ...] = diagnostics
 
     @property
-    def diagnostic(self) -> Diagnostic:
+    def diagnostic(self) -> Message:
         """The first diagnostic; most errors have one."""
         return self.diagnostics[0]
 
     def __str__(self) -> str:
-        from onnxwright.diagnostics.render import render_all
-
-        return render_all(self.diagnostics)
+        first, *others = self.diagnostics or (None,)
+        return "" if first is None else first.rendered(others)
 
     def _render_traceback_(self) -> list[str]:
         """What IPython and Jupyter show: the message, without the frames of this library."""
-        from onnxwright.diagnostics.tracebacks import traceback_lines
+        return self.diagnostic.traceback_lines(self)
 
-        return traceback_lines(self)
-
-    def __reduce__(self) -> tuple[type, tuple[Diagnostic, ...]]:
+    def __reduce__(self) -> tuple[type, tuple[Message, ...]]:
         return (type(self), self.diagnostics)
 
 
@@ -93,7 +148,7 @@ class NeedsStaticValue(ScriptError):  # noqa: N818 - said of the value, caught b
         region: the loop that must be unrolled, where only that one helps.
     """
 
-    def __init__(self, *diagnostics: Diagnostic, region: object = None) -> None:
+    def __init__(self, *diagnostics: Message, region: object = None) -> None:
         super().__init__(*diagnostics)
         self.region = region
 
@@ -192,11 +247,9 @@ class InternalError(OnnxwrightError):
 class OnnxwrightWarning(UserWarning):
     """A located warning; `diagnostic` holds its facts."""
 
-    def __init__(self, diagnostic: Diagnostic) -> None:
+    def __init__(self, diagnostic: Message) -> None:
         super().__init__(diagnostic)
         self.diagnostic = diagnostic
 
     def __str__(self) -> str:
-        from onnxwright.diagnostics.render import render_once
-
-        return render_once(self.diagnostic)
+        return self.diagnostic.rendered_once()

@@ -40,6 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("versions",),
     ("converter", "eager", "model_tools"),
     ("builder",),
+    ("verification",),
     ("optimizer", "quantize", "decompiler", "viz"),
     ("atenlib", "dsl"),
     ("exporter",),
@@ -59,13 +60,10 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.ir.model_protos", "onnxwright.ir.serialize"): (
         "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
     ),
-    ("onnxwright.errors", "onnxwright.diagnostics.diagnostic"): (
-        "an error carries diagnostics, a diagnostic names the error it is raised as"
+    ("onnxwright.diagnostics.diagnostic", "onnxwright.diagnostics.render"): (
+        "every program loads the messages; the first one that is shown loads how"
     ),
-    ("onnxwright.errors", "onnxwright.diagnostics.render"): (
-        "`str(error)` is the rendering; rendering needs nothing of errors"
-    ),
-    ("onnxwright.errors", "onnxwright.diagnostics.tracebacks"): (
+    ("onnxwright.diagnostics.diagnostic", "onnxwright.diagnostics.tracebacks"): (
         "IPython asks an error how it is shown, and a notebook only"
     ),
     ("onnxwright.opset.op", "onnxwright.eager"): (
@@ -101,8 +99,8 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.versions.one_call", "onnxwright.versions.*"): (
         "few graphs mix opset versions; the first that does loads the adapters"
     ),
-    ("onnxwright.optimizer.optimize", "onnxwright.testing.verifying"): (
-        "`verify` runs two models when somebody asks"
+    ("onnxwright.optimizer.optimize", "onnxwright.verification.verifying"): (
+        "`verify` runs two models when somebody asks; else ONNX Runtime is not loaded"
     ),
     ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
         "a builder runs its graph when somebody asks"
@@ -127,8 +125,8 @@ RARE = frozenset(
 
 # Where a package may be imported at all; the others are free from the layer of `ir` upward.
 HOMES: dict[str, frozenset[str]] = {
-    # `testing` compares what `eager` does with the runtime itself, not with what `eager` says.
-    "onnxruntime": frozenset({"eager", "testing", "sweep"}),
+    # `verification` compares what `eager` does with the runtime itself, not with what `eager` says.
+    "onnxruntime": frozenset({"eager", "verification", "sweep"}),
     "torch": frozenset({"exporter", "sweep"}),
     "onnx_ir": frozenset(
         subpackage

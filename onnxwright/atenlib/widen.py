@@ -17,7 +17,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
 from onnxwright.tracing.backend import TracingBackend
-from onnxwright.tracing.context import ConvertCall
+from onnxwright.tracing.graph_backend import ConvertCall
 from onnxwright.types.dtypes import DType
 from onnxwright.versions.one_call import converted_call
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -243,7 +242,7 @@ class Calling:
         about_use = any(str(d.code).startswith("OW54") for d in error.diagnostics)
         if signature is not None and not about_use and signature not in str(error):
             note = (*note, f"the operator is {signature}")
-        made = [dataclasses.replace(d, notes=(*d.notes, *note)) for d in error.diagnostics]
+        made = [d.with_notes(*note) for d in error.diagnostics]
         return type(error)(*made).with_traceback(error.__traceback__)
 
     def around(self, *values: GraphValue, count: int = 10) -> str:

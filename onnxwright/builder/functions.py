@@ -16,7 +16,7 @@ from onnxwright.ir.loading import open_ir_function
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.inline import call_function
 from onnxwright.tracing.scripts import is_script
 from onnxwright.types.kinds import OnnxType
@@ -31,7 +31,7 @@ class Functions:
         b: the backend of the graph that calls them.
     """
 
-    def __init__(self, b: BuildContext) -> None:
+    def __init__(self, b: GraphBackend) -> None:
         self.b = b
         self.known: dict[Key, ir.Function] = {}
         self._sources: dict[Key, Any] = {}

@@ -8,12 +8,12 @@ import onnx_ir as ir
 
 from onnxwright.ir.nested import subgraphs
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 
 _MOST_INPUTS = 8
 
 
-def around(b: BuildContext, values: Iterable[GraphValue] = (), count: int = 6) -> list[str]:
+def around(b: GraphBackend, values: Iterable[GraphValue] = (), count: int = 6) -> list[str]:
     """The last nodes, and those that make `values`, one line each in the order of the graph.
 
     Args:
@@ -38,7 +38,7 @@ def around(b: BuildContext, values: Iterable[GraphValue] = (), count: int = 6) -
     return lines
 
 
-def show_node(b: BuildContext, node: ir.Node) -> str:
+def show_node(b: GraphBackend, node: ir.Node) -> str:
     """A node as one line: what it makes, what it reads, what is known of the result.
 
     Args:
@@ -62,7 +62,7 @@ def show_node(b: BuildContext, node: ir.Node) -> str:
     return f"{made} = {domain}{node.op_type}({', '.join((*reads, *attributes, *graphs))})"
 
 
-def _show_input(b: BuildContext, value: ir.Value | None) -> str:
+def _show_input(b: GraphBackend, value: ir.Value | None) -> str:
     if value is None:
         return "None"
     array = b.recorder.const_value(value)

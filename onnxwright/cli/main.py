@@ -31,9 +31,9 @@ from onnxwright.cli.shared.console import (
     wants_color,
 )
 from onnxwright.cli.shared.grammar import Formatter, Parser, in_words_of
-from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import (
     ConversionValueError,
+    Message,
     ModelError,
     ModelToolError,
     OnnxwrightError,
@@ -165,7 +165,7 @@ def _report_error(given: Namespace, words: str, status: int) -> int:
     return status
 
 
-def _diagnosed(given: Namespace, found: list[Diagnostic], status: int, *, color: bool) -> int:
+def _diagnosed(given: Namespace, found: list[Message], status: int, *, color: bool) -> int:
     """Messages with their places, likewise."""
     from onnxwright.diagnostics.render import render_all, render_json
 
@@ -177,7 +177,7 @@ def _diagnosed(given: Namespace, found: list[Diagnostic], status: int, *, color:
     return status
 
 
-def _without_us(diagnostic: Diagnostic) -> Diagnostic:
+def _without_us(diagnostic: Message) -> Message:
     """A message that points at what started this command points at nothing of the user's."""
     span = diagnostic.span
     # `python -m` starts us from a file in Python 3.10, later from "<frozen runpy>".

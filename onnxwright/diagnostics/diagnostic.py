@@ -11,7 +11,7 @@ import re
 import string
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NoReturn
@@ -93,6 +93,28 @@ class Diagnostic:
         if self.span is not None or span is None:
             return self
         return dataclasses.replace(self, span=span)
+
+    def with_notes(self, *notes: str) -> Self:
+        """This message with further lines under it."""
+        return dataclasses.replace(self, notes=(*self.notes, *notes))
+
+    def rendered(self, others: Iterable[Diagnostic] = ()) -> str:
+        """The text of this message and of others."""
+        from onnxwright.diagnostics.render import render_all
+
+        return render_all((self, *others))
+
+    def rendered_once(self) -> str:
+        """The text of a warning, kept for the next time it is asked for."""
+        from onnxwright.diagnostics.render import render_once
+
+        return render_once(self)
+
+    def traceback_lines(self, error: BaseException) -> list[str]:
+        """What IPython shows of an error that carries this message."""
+        from onnxwright.diagnostics.tracebacks import traceback_lines
+
+        return traceback_lines(error)
 
 
 def _path(cls: type) -> str:

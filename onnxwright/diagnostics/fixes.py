@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.errors import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Fix:
     text: str
 
 
-def fixes_of(diagnostic: Diagnostic) -> list[Fix]:
+def fixes_of(diagnostic: Message) -> list[Fix]:
     """The changes that a message suggests.
 
     Args:
@@ -36,6 +36,7 @@ def fixes_of(diagnostic: Diagnostic) -> list[Fix]:
         read, or has the word more than once in the place of the message.
 
     Example:
+        >>> from onnxwright.diagnostics.diagnostic import Diagnostic
         >>> fixes_of(Diagnostic())
         []
     """

@@ -13,11 +13,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.fixes import fixes_of
 from onnxwright.diagnostics.origins import UnreadSpan
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.diagnostics.text import clean, clean_lines
+from onnxwright.errors import Message
 
 TAB = "    "
 """What a tab is shown as; its width must not depend on where the gutter ends."""
@@ -47,12 +47,12 @@ class _Mark:
 
 
 # Texts that were made before, by the message and the source lines that it points into.
-_texts: dict[tuple[Diagnostic, tuple[str | None, ...]], str] = {}
+_texts: dict[tuple[Message, tuple[str | None, ...]], str] = {}
 _MOST_TEXTS = 1024
 _MOST_LINES = 20
 
 
-def render_once(diagnostic: Diagnostic) -> str:
+def render_once(diagnostic: Message) -> str:
     """As `render`, with the text of an equal message if the source lines are still the same.
 
     Python asks for the text of a warning each time, also where it has shown that warning before.
@@ -64,6 +64,7 @@ def render_once(diagnostic: Diagnostic) -> str:
         Several lines without a final newline.
 
     Example:
+        >>> from onnxwright.diagnostics.diagnostic import Diagnostic
         >>> render_once(Diagnostic(notes=("no place is known",))).splitlines()
         ['error: ', '   = note: no place is known']
     """
@@ -85,7 +86,7 @@ def render_once(diagnostic: Diagnostic) -> str:
     return found
 
 
-def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
+def render(diagnostic: Message, *, color: bool = False) -> str:
     r"""The text of one message, with the source lines it is about.
 
     Args:
@@ -99,6 +100,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
         KeyError: a template names a fact the message does not have.
 
     Example:
+        >>> from onnxwright.diagnostics.diagnostic import Diagnostic
         >>> render(Diagnostic(notes=("no place is known",)))
         'error: \n   = note: no place is known'
     """
@@ -121,7 +123,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     return "\n".join(out)
 
 
-def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
+def render_all(diagnostics: Iterable[Message], *, color: bool = False) -> str:
     """The text of several messages; one JSON object per line where `OW_DIAGNOSTICS=json`.
 
     Args:
@@ -143,7 +145,7 @@ def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str
     return "\n\n".join(render(d, color=color) for d in diagnostics)
 
 
-def render_json(diagnostic: Diagnostic) -> str:
+def render_json(diagnostic: Message) -> str:
     """One message as a JSON object on one line, for editors and scripts.
 
     Args:
@@ -157,6 +159,7 @@ def render_json(diagnostic: Diagnostic) -> str:
         KeyError: a template names a fact the message does not have.
 
     Example:
+        >>> from onnxwright.diagnostics.diagnostic import Diagnostic
         >>> render_json(Diagnostic())[:23]
         '{"code": "", "severity"'
     """
@@ -217,7 +220,7 @@ class _Paint:
         return self._with(_CYAN, text)
 
 
-def _by_file(diagnostic: Diagnostic) -> list[tuple[str, str | None, list[_Mark]]]:
+def _by_file(diagnostic: Message) -> list[tuple[str, str | None, list[_Mark]]]:
     """The marks of each file with the place its block is headed by; the primary file first.
 
     The file is None where a model names it and it is not read.

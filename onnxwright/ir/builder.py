@@ -15,19 +15,15 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
-from onnxwright.ir.adapters import set_type, tensor
+from onnxwright.ir.adapters import set_type
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import name_nodes
 from onnxwright.ir.recorded import Checkpoint, Scope, ValueInfo, shorten
 from onnxwright.opset.op import Op
-from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Shape
 
 ORIGIN = "onnxwright.origin"
-
-# Equal constants up to this many bytes are made once.
-_SHARED_BYTES = 4096
 
 
 class Recorder:
@@ -181,6 +177,14 @@ class Recorder:
         if node not in self.sugar:
             self.sugar.add(node)
             self._undo.append(lambda: self.sugar.discard(node))
+
+    def shared(self, key: object) -> tuple[ir.Value, ...] | None:
+        """The values recorded under a key in this graph or one around it."""
+        for scope in reversed(self.scopes):
+            values = scope.shared.get(key)
+            if values is not None:
+                return values
+        return None
 
     @property
     def scope(self) -> Scope:
@@ -366,33 +370,6 @@ class Recorder:
         if self.on_node is not None:
             self.on_node(node)
         return made
-
-    def constant(self, array: np.ndarray[Any, Any], origin: str | None = None) -> ir.Value:
-        """A Constant node, shared with an equal one that is visible here."""
-        key = self._key(array) if self.shares else None
-        if key is not None:
-            for scope in reversed(self.scopes):
-                found = scope.constants.get(key)
-                if found is not None:
-                    return found
-        held = tensor(array)
-        attr = ir.Attr("value", ir.AttributeType.TENSOR, held)
-        (value,) = self.node("", "Constant", [], [attr], 1, origin=origin, hint="const")
-        kind = TensorType(DType.from_numpy(array.dtype), tuple(array.shape))
-        set_type(value, kind)
-        info = self.info(value)
-        info.type, info.const_value = kind, array
-        if key is not None:
-            self.scope.constants[key] = value
-        return value
-
-    @staticmethod
-    def _key(array: np.ndarray[Any, Any]) -> object | None:
-        if array.dtype == object:
-            return ("str", array.shape, tuple(array.ravel())) if array.size <= 64 else None
-        if array.nbytes > _SHARED_BYTES:
-            return (id(array), array.shape, array.dtype)
-        return (array.dtype, array.shape, array.tobytes())
 
     def rename(self, value: ir.Value, hint: str) -> None:
         """Name a value after the Python variable that holds it."""

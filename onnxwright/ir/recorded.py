@@ -39,8 +39,7 @@ class Scope:
 
     inputs: list[ir.Value] = field(default_factory=list)
     nodes: list[ir.Node] = field(default_factory=list)
-    constants: dict[object, ir.Value] = field(default_factory=dict)
-    # Equal calls are made once: key -> their outputs.
+    # Equal calls and equal constants are made once: key -> their values.
     shared: dict[object, tuple[ir.Value, ...]] = field(default_factory=dict)
     made: dict[ir.Value, None] = field(default_factory=dict)
     mark: int = 0
@@ -48,7 +47,7 @@ class Scope:
 
     def tables(self) -> tuple[dict[Any, Any], ...]:
         """The tables that only grow while the graph is written."""
-        return (self.constants, self.shared, self.made, self.initializers)
+        return (self.shared, self.made, self.initializers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def shorten(table: dict[Any, Any], size: int, pinned: set[ir.Value]) -> None:
     kept = []
     while len(table) > size:
         key, held = table.popitem()
-        if key in pinned or (isinstance(held, ir.Value) and held in pinned):
+        if key in pinned or (isinstance(held, tuple) and held and held[0] in pinned):
             kept.append((key, held))
     table.update(reversed(kept))
 

@@ -213,7 +213,7 @@ def _verify(
     source: ir.Model, made: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
 ) -> None:
     """Refuse a result that computes something else."""
-    from onnxwright.testing.verifying import verify
+    from onnxwright.verification.verifying import verify
 
     found = verify(source, made, exact=level == "exact", feeds=feeds)
     done.largest_differences = {o.name: o.largest for o in found.outputs}

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from onnxwright.optimizer.constants import tensor_of
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 
 
@@ -66,7 +66,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def computed(
-    values: Sequence[GraphValue], fresh: Sequence[ir.Node], b: BuildContext
+    values: Sequence[GraphValue], fresh: Sequence[ir.Node], b: GraphBackend
 ) -> list[ir.Node]:
     """The new nodes that the results need and that are not made of constants alone."""
     inside = set(fresh)
@@ -82,7 +82,7 @@ def computed(
     return list(found)
 
 
-def _is_made_of_constants(node: ir.Node, b: BuildContext, steps: int = 8) -> bool:
+def _is_made_of_constants(node: ir.Node, b: GraphBackend, steps: int = 8) -> bool:
     """Whether constants alone lead to a new node; an earlier replacement may have made some."""
     if not any(node.inputs):
         return False

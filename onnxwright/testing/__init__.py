@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from onnxwright.testing.proving import Proof as Proof
     from onnxwright.testing.proving import prove as prove
-    from onnxwright.testing.verifying import first_difference as first_difference
+    from onnxwright.verification.verifying import first_difference as first_difference
 
 # Public name -> the module that has it.
 _HOMES = {
@@ -31,7 +31,7 @@ _HOMES = {
     "assert_onnx_proto_equal": "onnxwright.compare.proto_equality",
     "Proof": "onnxwright.testing.proving",
     "prove": "onnxwright.testing.proving",
-    "first_difference": "onnxwright.testing.verifying",
+    "first_difference": "onnxwright.verification.verifying",
     "find_difference": "onnxwright.compare.assertions",
 }
 

@@ -25,7 +25,6 @@ from onnxwright.optimizer.pattern_nodes import (
 )
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
-from onnxwright.testing.plain_sessions import PlainSession
 from onnxwright.testing.rule_inputs import (
     MOST_AXES,
     PRODUCERS,
@@ -33,6 +32,7 @@ from onnxwright.testing.rule_inputs import (
     draw_integers,
     draw_shape,
 )
+from onnxwright.verification.plain_sessions import PlainSession
 
 _DECLARED = ("as numbers", "by size", "by name", "not at all")
 _FLOATS = (np.float32, np.float32, np.float64, np.float16)

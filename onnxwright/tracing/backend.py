@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.collector import collector_paused
-from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
 from onnxwright.operators.contrib import types_of_runtime
-from onnxwright.operators.op_call import OpCall, as_array, axis_in
+from onnxwright.operators.op_call import OpCall, as_array
 from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing import control_flow
-from onnxwright.tracing.call_keys import call_key
 from onnxwright.tracing.closing import ModelFacts, finalize, ir_graph, ir_model
-from onnxwright.tracing.constants import Pool, constant_array
-from onnxwright.tracing.context import ConvertCall
+from onnxwright.tracing.constants import constant_array
 from onnxwright.tracing.fold import fold, foldable
-from onnxwright.tracing.graph_backend import GraphBackend
+from onnxwright.tracing.graph_backend import ConvertCall, GraphBackend
 from onnxwright.tracing.inline import adapted
 from onnxwright.tracing.rounding import may_round
 from onnxwright.tracing.scripts import Callee, call_script
 from onnxwright.tracing.simplify import simplify
 from onnxwright.tracing.traced_value import TracedValue
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
+from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
@@ -76,16 +71,12 @@ class TracingBackend(GraphBackend):
     """
 
     def __init__(self, recorder: Recorder, opset: Opset, convert_call: ConvertCall) -> None:
-        super().__init__(recorder, opset)
-        self.convert_call = convert_call
-        self.pool = Pool(recorder)
-        self._origin: str | None = None
+        super().__init__(recorder, opset, convert_call)
+        self.folds = True
         # Whether arrays of numpy take the type of the tensor beside them, as numbers do.
         self.adapts_arrays = False
         # Whether only that is folded which every machine computes to the same bits.
         self.folds_exactly = False
-        # Whether calls become as few nodes as possible; else each call is the node that is written.
-        self.folds = True
         # Whether calls that need no node are left out, and equal calls are one node.
         self.simplifies = True
         # Asked before each call whether its inputs may be used.
@@ -97,64 +88,12 @@ class TracingBackend(GraphBackend):
         """A value of this backend for a value of the IR."""
         return TracedValue(self, value, kind, weak)
 
-    def aside(self) -> TracingBackend:
-        """A backend of the same opset for another graph."""
-        return TracingBackend(Recorder(), self.opset, self.convert_call)
-
-    def origin(self) -> str | None:
-        """Where the node comes from that is being built."""
-        return self._origin if self._origin is not None else super().origin()
-
-    @contextmanager
-    def from_origin(self, origin: str | None) -> Iterator[None]:
-        """Build nodes as coming from where another node came from."""
-        before = self._origin
-        self._origin = origin or before
-        try:
-            yield
-        finally:
-            self._origin = before
-
-    def input(self, name: str, kind: OnnxType | None) -> GraphValue:
-        """An input of the innermost graph.
-
-        Args:
-            name: its name, made unique.
-            kind: its type.
-
-        Returns:
-            The value.
-        """
-        return self.wrap(self.recorder.input(name, kind), kind)
-
-    def initializer(
-        self, array: Any, name: str | None = None, *, owner: str | None = None
-    ) -> GraphValue:
-        """A value that the model holds; equal small ones and the same large ones are shared.
-
-        Args:
-            array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
-                has `__array__` or `__dlpack__`.  Large ones are not copied.
-            name: its name, made unique; a value that is there already keeps its own.
-            owner: what distinguishes it from weights with the same data; by default its name.
-
-        Returns:
-            The value.
-
-        Raises:
-            ScriptTypeError: it is not a tensor (OW403).
-        """
-        return self._pooled(self.pool.tensor(array, name, self.here(), owner))
-
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A value that holds `array` (equal ones are shared)."""
         array = np.asarray(array)
         if self.adapts_arrays and array.nbytes > LITERAL_BYTES:
-            return self._pooled(self.pool.initializer(array))
-        return self._pooled(self.pool.array(array))
-
-    def _pooled(self, value: ir.Value) -> GraphValue:
-        return self.wrap(value, self.recorder.type_of(value))
+            return self.value_of(self.pool.initializer(array))
+        return self.value_of(self.pool.array(array))
 
     def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
         """The array of a weight that is held in memory, or is a few numbers."""
@@ -163,43 +102,6 @@ class TracingBackend(GraphBackend):
             array: np.ndarray[Any, Any] = held.numpy()
             return array
         return held if isinstance(held, np.ndarray) else None
-
-    def value_of(self, value: ir.Value | None) -> GraphValue:
-        """A value of this backend for one of the graph."""
-        assert value is not None
-        return self.wrap(value, self.recorder.type_of(value))
-
-    def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
-        """The node that makes a value, if it is a standard operator of this name."""
-        node = value.value.producer()
-        return node if node is not None and node.op_type == name and node.domain == "" else None
-
-    def axes_of(self, node: ir.Node, rank: int) -> list[int] | None:
-        """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
-        attr = node.attributes.get("axes")
-        if attr is not None:
-            given = None if attr.is_ref() else list(attr.as_ints())
-        else:
-            array = self.recorder.const_value(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
-            given = None if array is None else array.ravel().tolist()
-        return None if given is None else sorted(axis_in(a, rank) for a in given)
-
-    def attributes_of(self, call: OpCall) -> list[ir.Attr]:
-        """The attributes of a call as onnx_ir has them."""
-        kinds = schema_kinds(call.signature)
-        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
-        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
-
-    def attribute(self, function: str, name: str, value: object, kind: AttrKind | None) -> ir.Attr:
-        """An attribute of a call of a function."""
-        return self._attribute(function, name, value, kind)
-
-    def standard(
-        self, name: str, inputs: Sequence[GraphValue], attributes: Mapping[str, object] = _NONE
-    ) -> GraphValue:
-        """The one output of a standard operator of the backend's opset."""
-        op: Op = self.opset[name]
-        return self.emit(op, inputs, attributes, 1)[0]
 
     def _note_use(self, op: Op) -> None:
         # Calls of other versions are adapted when they are made: nothing is left for the end.
@@ -241,7 +143,7 @@ class TracingBackend(GraphBackend):
                 if not self.folds:
                     return self._constant_node(op, attributes)
                 return (self.constant(constant_array(attributes)),)
-        call = self._call(op, inputs, attributes, outputs)
+        call = self.op_call(op, inputs, attributes, outputs)
         if call is not None and op.domain == "" and self.folds and self.simplifies:
             if len(call.types) != len(inputs):
                 raise AssertionError("inputs and their types go together")
@@ -267,37 +169,34 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator that is not its input: shared, folded, or those of a node."""
-        recorder = self.recorder
         shares = self.folds and self.simplifies
-        key = self._key(op, inputs, attributes, outputs) if shares else None
-        if key is not None:
-            for scope in reversed(recorder.scopes):
-                found = scope.shared.get(key)
-                if found is not None:
-                    return tuple(self.value_of(v) for v in found)
-        attrs = self._attributes(op, attributes)
-        types = self._types(op, call, inputs, attrs)
+        key = self._sharing_key(op, inputs, attributes, outputs) if shares else None
+        shared = self._shared(key)
+        if shared is not None:
+            return shared
+        attrs = self.checked_attributes(op, attributes)
+        types = self.output_types(op, call, inputs, attrs)
         if types is None:
             kinds = [None if v is None else v.kind for v in inputs]
             types = types_of_runtime(op.name, op.domain, kinds, outputs) or [None] * outputs
-        known = values_of(call, types) if call is not None and op.domain == "" else None
-        made = self._without_node(op, call, types, attrs, known) if self.folds else None
-        if made is None:
+        dims = values_of(call, types) if call is not None and op.domain == "" else None
+        results = self._without_node(op, call, types, attrs, dims) if self.folds else None
+        if results is None:
             # Nodes that were written as they are stay, though nothing may read them.
-            values = self._node(op, inputs, attrs, types, call, sugar=self.folds, dims=known or ())
-            made = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
-            if known is not None and len(made) == 1 and self.folds:
-                self._share_shape(types[0], known[0], made)
-        if key is not None:
-            recorder.scope.shared[key] = tuple(v.value for v in made)
-        return made
+            sugar = self.folds
+            values = self.append_node(op, inputs, attrs, types, call, sugar=sugar, dims=dims or ())
+            results = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
+            if dims is not None and len(results) == 1 and self.folds:
+                self._share(_shape_key(types[0], dims[0]), results)
+        self._share(key, results)
+        return results
 
     def _constant_node(self, op: Op, attributes: Mapping[str, object]) -> tuple[GraphValue, ...]:
         """The output of a Constant that stays a node; what it holds is known."""
         array = constant_array(attributes)
         kind = TensorType(DType.from_numpy(array.dtype), array.shape)
-        attrs = self._attributes(op, attributes)
-        (value,) = self._node(op, (), attrs, [kind], None, sugar=False)
+        attrs = self.checked_attributes(op, attributes)
+        (value,) = self.append_node(op, (), attrs, [kind], None, sugar=False)
         self.recorder.info(value).const_value = array
         return (self.wrap(value, kind),)
 
@@ -307,7 +206,7 @@ class TracingBackend(GraphBackend):
         call: OpCall | None,
         types: Sequence[OnnxType | None],
         attrs: list[ir.Attr],
-        known: Sequence[Shape | None] | None,
+        dims: Sequence[Shape | None] | None,
     ) -> tuple[GraphValue, ...] | None:
         """The outputs as constants, or as what holds the same shape, where that is known now."""
         if call is None or op.domain != "":
@@ -319,42 +218,12 @@ class TracingBackend(GraphBackend):
         if call.count != 1:
             return None
         array = decided(call, types)
-        kind, dims = types[0], known[0] if known is not None else None
-        if array is None and dims is not None and isinstance(kind, TensorType):
-            array = as_array(dims, kind)
+        kind, shape = types[0], dims[0] if dims is not None else None
+        if array is None and shape is not None and isinstance(kind, TensorType):
+            array = as_array(shape, kind)
         if array is not None:
             return (self.constant(array),)
-        found = self._same_shape(kind, dims)
-        return None if found is None else (found,)
-
-    def _same_shape(self, kind: OnnxType | None, dims: Shape | None) -> GraphValue | None:
-        """A value that holds the same dimensions: the same names are the same numbers."""
-        if dims is not None and None not in dims and self.simplifies:
-            for scope in reversed(self.recorder.scopes):
-                found = scope.shared.get(("shape", kind, dims))
-                if found is not None:
-                    return self.value_of(found[0])
-        return None
-
-    def _share_shape(
-        self, kind: OnnxType | None, dims: Shape | None, made: tuple[GraphValue, ...]
-    ) -> None:
-        if dims is not None and None not in dims:
-            self.recorder.scope.shared["shape", kind, dims] = (made[0].value,)
-
-    def _key(
-        self,
-        op: Op,
-        inputs: Sequence[GraphValue | None],
-        attributes: Mapping[str, object],
-        outputs: int,
-    ) -> object | None:
-        """What makes two calls the same; None where they are not compared."""
-        if facts(op.name, op.domain).random:
-            return None
-        if op.signature is None:
-            return None  # nothing is known of an operator of a custom domain
-        return call_key(op, [None if v is None else v.value for v in inputs], attributes, outputs)
+        return self._shared(_shape_key(kind, shape)) if self.simplifies else None
 
     def call_script(self, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """What a `@script` function returns for values of this graph.
@@ -428,6 +297,11 @@ class TracingBackend(GraphBackend):
             The model.
         """
         return model_to_proto(self.to_ir_model(outputs, names, facts))
+
+
+def _shape_key(kind: OnnxType | None, dims: Shape | None) -> object | None:
+    """What makes two values the same shape: the same names are the same numbers."""
+    return None if dims is None or None in dims else ("shape", kind, dims)
 
 
 def _is_reference(value: object) -> bool:

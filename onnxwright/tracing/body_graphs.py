@@ -11,12 +11,12 @@ from onnxwright.ir import adapters
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.kinds import OnnxType
 
 
 def body_graph(
-    b: BuildContext,
+    b: GraphBackend,
     name: str,
     kinds: Sequence[tuple[str, OnnxType | None]],
     run: Callable[..., Any],
@@ -46,7 +46,7 @@ def body_graph(
 
 
 def unchanged(
-    b: BuildContext,
+    b: GraphBackend,
     op: Op,
     results: tuple[GraphValue, ...],
     inputs: Sequence[GraphValue | None],

@@ -11,7 +11,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.adapters import OtherType, from_type_proto
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Dim
@@ -42,7 +42,7 @@ class Carrier:
             self._inner = Carrier(names=False)
         return self._inner
 
-    def name(self, b: BuildContext, source: ir.Value, made: GraphValue) -> None:
+    def name(self, b: GraphBackend, source: ir.Value, made: GraphValue) -> None:
         """Give a value the name of its source, unless it has the name of another source."""
         value, wanted = made.value, source.name
         if not self._names or not wanted or value in self._named:
@@ -56,7 +56,7 @@ class Carrier:
 
     def carry(
         self,
-        b: BuildContext,
+        b: GraphBackend,
         node: ir.Node,
         results: Sequence[GraphValue | None],
         before: int,
@@ -83,7 +83,7 @@ class Carrier:
         ]
 
     def result(
-        self, b: BuildContext, source: ir.Value, made: GraphValue, fresh: Sequence[ir.Node]
+        self, b: GraphBackend, source: ir.Value, made: GraphValue, fresh: Sequence[ir.Node]
     ) -> GraphValue:
         """One result with the name, notes and type of its source, if it is new."""
         value = made.value

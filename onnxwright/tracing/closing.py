@@ -19,7 +19,7 @@ from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
 from onnxwright.version import __version__
@@ -68,7 +68,7 @@ class ModelFacts:
 
 
 def finalize(
-    b: BuildContext,
+    b: GraphBackend,
     outputs: Sequence[GraphValue],
     names: Sequence[str] | None = None,
     *,
@@ -106,7 +106,7 @@ def finalize(
 
 
 def _own_outputs(
-    b: BuildContext,
+    b: GraphBackend,
     outputs: Sequence[GraphValue],
     names: Sequence[str] | None,
     *,
@@ -126,7 +126,7 @@ def _own_outputs(
     return final
 
 
-def _copy(b: BuildContext, value: ir.Value, hint: str | None) -> ir.Value:
+def _copy(b: GraphBackend, value: ir.Value, hint: str | None) -> ir.Value:
     """An Identity of an input, a constant or a value that is an output already."""
     recorder = b.recorder
     if value in b.pool:
@@ -141,7 +141,7 @@ def _copy(b: BuildContext, value: ir.Value, hint: str | None) -> ir.Value:
     return made
 
 
-def _rename(b: BuildContext, values: Sequence[ir.Value], names: Sequence[str]) -> None:
+def _rename(b: GraphBackend, values: Sequence[ir.Value], names: Sequence[str]) -> None:
     """Give values exactly these names; whatever else has one of them gets another."""
     wanted = dict(zip(names, values, strict=True))
     if all(value.name == name for name, value in wanted.items()):
@@ -160,7 +160,7 @@ def _rename(b: BuildContext, values: Sequence[ir.Value], names: Sequence[str]) -
             value.name = name
 
 
-def _values(b: BuildContext) -> Iterator[ir.Value]:
+def _values(b: GraphBackend) -> Iterator[ir.Value]:
     yield from b.recorder.scope.inputs
     yield from b.pool
     for node in all_nodes(b.recorder.scope.nodes):
@@ -169,7 +169,7 @@ def _values(b: BuildContext) -> Iterator[ir.Value]:
             yield from graph.inputs
 
 
-def _imports(b: BuildContext, nodes: list[ir.Node]) -> dict[str, int]:
+def _imports(b: GraphBackend, nodes: list[ir.Node]) -> dict[str, int]:
     """One version for each domain that is used."""
     used = {node.domain for node in all_nodes(nodes)}
     imports = {"": b.opset.version} if "" in used or not used else {}
@@ -178,7 +178,7 @@ def _imports(b: BuildContext, nodes: list[ir.Node]) -> dict[str, int]:
     return imports
 
 
-def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
+def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
     """A finished graph as a model.
 
     Args:
@@ -221,7 +221,7 @@ def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
     return made
 
 
-def _as_opened(b: BuildContext, made: ir.Model, opened: ir.Model) -> None:
+def _as_opened(b: GraphBackend, made: ir.Model, opened: ir.Model) -> None:
     """Say what the model said that the graph was read from."""
     made.producer_version = opened.producer_version
     made.domain, made.model_version = opened.domain, opened.model_version
@@ -241,7 +241,7 @@ def _as_opened(b: BuildContext, made: ir.Model, opened: ir.Model) -> None:
                 graph.initializers[name] = ours
 
 
-def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> ir.Graph:
+def ir_graph(b: GraphBackend, closed: Closed, doc_string: str | None = None) -> ir.Graph:
     """A finished graph with its constants as nodes: what a function holds.
 
     Args:

@@ -66,6 +66,31 @@ class Pool:
             array = array.astype(object)
         return self._array(_key(array, array), array, name, known=True)
 
+    def node(self, array: Array, origin: str | None = None) -> ir.Value:
+        """The output of a Constant node, shared with an equal one that is visible here.
+
+        Args:
+            array: the array; a large one is not copied, and must not change.
+            origin: where the node comes from.
+
+        Returns:
+            The value.
+        """
+        recorder = self.recorder
+        key = _key(array, array)
+        shared = recorder.shared(key) if recorder.shares else None
+        if shared is not None:
+            return shared[0]
+        attr = ir.Attr("value", ir.AttributeType.TENSOR, adapters.tensor(array))
+        (value,) = recorder.node("", "Constant", [], [attr], 1, origin=origin, hint="const")
+        kind = TensorType(_dtype_of(array.dtype), tuple(array.shape))
+        adapters.set_type(value, kind)
+        info = recorder.info(value)
+        info.type, info.const_value = kind, array
+        if recorder.shares:
+            recorder.scope.shared[key] = (value,)
+        return value
+
     def _array(self, key: object, array: Array, name: str | None, *, known: bool) -> ir.Value:
         found = self._known.get(key)
         if found is not None:

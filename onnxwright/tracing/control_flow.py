@@ -26,7 +26,7 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
 from onnxwright.tracing.body_graphs import body_graph, unchanged
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.shapes import Shape, unify
@@ -36,7 +36,7 @@ _ROUNDS = 8
 
 
 def build(
-    b: BuildContext,
+    b: GraphBackend,
     op: Op,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],
@@ -59,7 +59,7 @@ def build(
     """
     bodies = {name: attributes[name] for name in _BODIES if name in attributes}
     if not any(is_callable(body) for body in bodies.values()):
-        call = b._call(op, inputs, attributes, outputs)
+        call = b.op_call(op, inputs, attributes, outputs)
         return unchanged(b, op, b.build(op, call, inputs, attributes, outputs), inputs, bodies)
     for name, body in bodies.items():
         if not is_callable(body):
@@ -85,7 +85,7 @@ def is_callable(body: object) -> bool:
 
 
 def _wrong_call(
-    b: BuildContext, op: Op, attribute: str, given: str, takes: str, advice: str
+    b: GraphBackend, op: Op, attribute: str, given: str, takes: str, advice: str
 ) -> NoReturn:
     fail(
         messages.WrongBodyCall(
@@ -97,7 +97,7 @@ def _wrong_call(
 class _Body:
     """Runs callables into graphs."""
 
-    def __init__(self, b: BuildContext, op: Op) -> None:
+    def __init__(self, b: GraphBackend, op: Op) -> None:
         self.b = b
         self.op = op
 
@@ -148,7 +148,7 @@ class _Body:
         attrs: Sequence[ir.Attr],
         types: Sequence[OnnxType | None],
     ) -> tuple[GraphValue, ...]:
-        values = self.b._node(self.op, inputs, list(attrs), types, None, sugar=self.b.folds)
+        values = self.b.append_node(self.op, inputs, list(attrs), types, None, sugar=self.b.folds)
         return tuple(self.b.wrap(v, k) for v, k in zip(values, types, strict=True))
 
 
@@ -263,7 +263,7 @@ def _loop(site: _Body, inputs: Sequence[GraphValue | None], body: Any) -> tuple[
     return site.node([*given, *carried], [_graph_attr("body", graph)], [*kinds, *rows])
 
 
-def _is_true(b: BuildContext, value: GraphValue) -> bool:
+def _is_true(b: GraphBackend, value: GraphValue) -> bool:
     known = b.constant_value(value)
     return known is not None and known.size == 1 and bool(known.item())
 
@@ -282,13 +282,13 @@ def _carried(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> Onn
     return a
 
 
-def _forget(b: BuildContext, graph: ir.Graph, mark: int) -> None:
+def _forget(b: GraphBackend, graph: ir.Graph, mark: int) -> None:
     """Throw a graph away that was traced with types that turned out too narrow."""
     b.recorder.lose(list(graph), list(graph.inputs))
     b.recorder.names.rewind(mark)
 
 
-def _length(b: BuildContext, given: Sequence[GraphValue | None], steady: bool) -> Shape:
+def _length(b: GraphBackend, given: Sequence[GraphValue | None], steady: bool) -> Shape:
     """The number of iterations, where nothing ends the loop early."""
     trips = given[0]
     found = None if trips is None or not steady else b.dims_of(trips)
@@ -345,7 +345,7 @@ def _scan(
     length = _scan_length(sequences, axes)
     types = [_with_axis(r.kind, a, length) for r, a in zip(rows, out_axes)]
     others = {k: v for k, v in attributes.items() if k != "body"}
-    attrs = [_graph_attr("body", graph), *site.b._attributes(site.op, others)]
+    attrs = [_graph_attr("body", graph), *site.b.checked_attributes(site.op, others)]
     return site.node(inputs, attrs, [*kinds, *types])
 
 

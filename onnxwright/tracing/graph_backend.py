@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx_ir as ir
+from typing_extensions import Self
 
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -15,38 +16,66 @@ from onnxwright.diagnostics.origins import origin_text
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds
-from onnxwright.operators.op_call import ContradictionError, OpCall, array_dims, is_shape_like
+from onnxwright.ir.infer import schema_kinds
+from onnxwright.operators import facts
+from onnxwright.operators.op_call import Array, OpCall, array_dims, axis_in, is_shape_like
 from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.scan_layout import check_axis, per_value
 from onnxwright.tracing.call_keys import call_key
-from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+from onnxwright.tracing.constants import Pool
+from onnxwright.tracing.output_types import inferred_types, subgraph_types
+from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
 _GRAPH = ir.AttributeType.GRAPH
+_NONE: Mapping[str, object] = {}
+
+
+class ConvertCall(Protocol):
+    """Converts one call of an operator to another opset version: `versions.one_call` has it."""
+
+    def __call__(
+        self,
+        name: str,
+        inputs: Sequence[tuple[OnnxType | None, Array | None] | None],
+        attributes: Sequence[ir.Attr],
+        outputs: int,
+        source: int,
+        target: int,
+    ) -> ir.Graph | str:
+        """See `versions.one_call.converted_call`."""
 
 
 class GraphBackend:
-    """Builds nodes through a `Recorder`.
+    """Builds nodes through a `Recorder`: each call is a node, each constant a Constant node.
+
+    `TracingBackend` builds the same graph from fewer nodes.  The modules of this package that
+    build parts of a graph (replay, control flow, simplification) take either.
 
     Args:
         recorder: where nodes go.
         opset: the default-domain opset that sugar uses.
+        convert_call: converts a call that is written for another opset version;
+            `versions.one_call.converted_call` does.
     """
 
-    def __init__(self, recorder: Recorder, opset: Opset) -> None:
+    def __init__(self, recorder: Recorder, opset: Opset, convert_call: ConvertCall) -> None:
         self.recorder = recorder
         self.opset = opset
+        self.convert_call = convert_call
+        self.pool = Pool(recorder)
         self.span: Span | None = None
+        # Values of nodes that were converted to another opset version, and those that replace them.
         self.replaced: dict[ir.Value, ir.Value] = {}
+        # Whether calls become as few nodes as possible; else each call is the node that is written.
+        self.folds = False
+        self._origin: str | None = None
 
-    # -- the protocol ------------------------------------------------------------------------------
+    # -- places ------------------------------------------------------------------------------------
 
     def here(self) -> Span | None:
         """The place in the source that is being compiled."""
@@ -62,15 +91,69 @@ class GraphBackend:
         finally:
             self.span = before
 
+    def origin(self) -> str | None:
+        """`file:line:col` of the place being compiled, written on nodes (no folders)."""
+        if self._origin is not None or self.span is None:
+            return self._origin
+        return origin_text(self.span)
+
+    @contextmanager
+    def from_origin(self, origin: str | None) -> Iterator[None]:
+        """Build nodes as coming from where another node came from."""
+        before = self._origin
+        self._origin = origin or before
+        try:
+            yield
+        finally:
+            self._origin = before
+
+    # -- values ------------------------------------------------------------------------------------
+
     def wrap(self, value: ir.Value, kind: OnnxType | None, weak: str | None = None) -> GraphValue:
         """A value of this backend for a value of the IR."""
         return GraphValue(self, value, kind, weak)
 
-    def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
-        """A Constant node (equal ones are shared)."""
-        value = self.recorder.constant(np.asarray(array), self.origin())
-        self.recorder.use_opset("", self.opset.version, self.span)
+    def value_of(self, value: ir.Value | None) -> GraphValue:
+        """A value of this backend for one of the graph."""
+        assert value is not None
         return self.wrap(value, self.recorder.type_of(value))
+
+    def input(self, name: str, kind: OnnxType | None) -> GraphValue:
+        """An input of the innermost graph.
+
+        Args:
+            name: its name, made unique.
+            kind: its type.
+
+        Returns:
+            The value.
+        """
+        return self.wrap(self.recorder.input(name, kind), kind)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
+        """A value that holds `array` (equal ones are shared): here a Constant node."""
+        value = self.pool.node(np.asarray(array), self.origin())
+        self.recorder.use_opset("", self.opset.version, self.span)
+        return self.value_of(value)
+
+    def initializer(
+        self, array: Any, name: str | None = None, *, owner: str | None = None
+    ) -> GraphValue:
+        """A value that the model holds; equal small ones and the same large ones are shared.
+
+        Args:
+            array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
+                has `__array__` or `__dlpack__`.  Large ones are not copied.
+            name: its name, made unique; a value that is there already keeps its own.
+            owner: what distinguishes it from weights with the same data; by default its name.
+
+        Returns:
+            The value.
+
+        Raises:
+            ScriptTypeError: it is not a tensor (OW403).
+        """
+        return self.value_of(self.pool.tensor(array, name, self.here(), owner))
 
     def type_of(self, value: GraphValue) -> OnnxType | None:
         """The type as far as known."""
@@ -95,6 +178,23 @@ class GraphBackend:
         """The same value, as a Python number of `kind`, or as a tensor."""
         return value if value.weak == kind else self.wrap(value.value, value.kind, kind)
 
+    def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
+        """The node that makes a value, if it is a standard operator of this name."""
+        node = value.value.producer()
+        return node if node is not None and node.op_type == name and node.domain == "" else None
+
+    def axes_of(self, node: ir.Node, rank: int) -> list[int] | None:
+        """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
+        attr = node.attributes.get("axes")
+        if attr is not None:
+            given = None if attr.is_ref() else list(attr.as_ints())
+        else:
+            array = self.recorder.const_value(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
+            given = None if array is None else array.ravel().tolist()
+        return None if given is None else sorted(axis_in(a, rank) for a in given)
+
+    # -- calls -------------------------------------------------------------------------------------
+
     def emit(
         self,
         op: Op,
@@ -105,33 +205,14 @@ class GraphBackend:
         """Append a node that sugar asked for; it is dropped if nobody reads it, shared if it is
         there already.
         """
-        exact = self.recorder.exact
-        key = None if exact else self._sharing_key(op, inputs, attributes, outputs)
-        if key is not None:
-            for scope in reversed(self.recorder.scopes):
-                known = scope.constants.get(key)
-                if known is not None:
-                    return (self.wrap(known, self.recorder.type_of(known)),)
-        made = self._append(op, inputs, attributes, outputs, sugar=True)
-        if key is not None:
-            self.recorder.scope.constants[key] = made[0].value
-        return made
-
-    def _sharing_key(
-        self,
-        op: Op,
-        inputs: Sequence[GraphValue | None],
-        attributes: Mapping[str, object],
-        outputs: int,
-    ) -> object | None:
-        """What makes two nodes of sugar the same; None where they are not compared."""
-        if outputs != 1 or not inputs:
-            return None
-        read = [None if v is None else v.value for v in inputs]
-        if op.name == "CastLike" and read[1] is not None:
-            # Any value of the same (unknown) element type does.
-            read[1] = self.recorder.same_dtype_as(read[1]) or read[1]
-        return call_key(op, read, attributes, outputs)
+        shares = not self.recorder.exact and outputs == 1 and bool(inputs)
+        key = self._sharing_key(op, inputs, attributes, outputs) if shares else None
+        shared = self._shared(key)
+        if shared is not None:
+            return shared
+        results = self._append(op, inputs, attributes, outputs, sugar=True)
+        self._share(key, results)
+        return results
 
     def emit_written(
         self,
@@ -143,13 +224,68 @@ class GraphBackend:
         """Append a node that the user wrote; it stays."""
         return self._append(op, inputs, attributes, outputs, sugar=False)
 
-    # -- building ----------------------------------------------------------------------------------
+    def standard(
+        self, name: str, inputs: Sequence[GraphValue], attributes: Mapping[str, object] = _NONE
+    ) -> GraphValue:
+        """The one output of a standard operator of the backend's opset."""
+        op: Op = self.opset[name]
+        return self.emit(op, inputs, attributes, 1)[0]
 
-    def origin(self) -> str | None:
-        """`file:line:col` of the place being compiled, written on nodes (no folders)."""
-        if self.span is None:
-            return None
-        return origin_text(self.span)
+    def build(
+        self,
+        op: Op,
+        call: OpCall | None,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """The outputs of an operator that is not its input.
+
+        Args:
+            op: the operator.
+            call: the call as `op_call` describes it.
+            inputs: its inputs.
+            attributes: its attributes.
+            outputs: how many outputs there are.
+
+        Returns:
+            Those of an equal call, known values, or those of a new node.
+        """
+        attrs = self.checked_attributes(op, attributes)
+        types = self.output_types(op, call, inputs, attrs) or [None] * outputs
+        values = self.append_node(op, inputs, attrs, types, call, sugar=self.folds)
+        return tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
+
+    def aside(self) -> Self:
+        """A backend of the same kind and opset for another graph."""
+        return type(self)(Recorder(), self.opset, self.convert_call)
+
+    def _sharing_key(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> object | None:
+        """What makes two calls the same; None where they are not compared."""
+        if facts(op.name, op.domain).random or op.signature is None:
+            return None  # nothing is known of an operator of a custom domain
+        read = [None if v is None else v.value for v in inputs]
+        if op.name == "CastLike" and read[1] is not None:
+            # Any value of the same (unknown) element type does.
+            read[1] = self.recorder.same_dtype_as(read[1]) or read[1]
+        return call_key(op, read, attributes, outputs)
+
+    def _shared(self, key: object | None) -> tuple[GraphValue, ...] | None:
+        """The values of an equal call that is visible here."""
+        values = None if key is None else self.recorder.shared(key)
+        return None if values is None else tuple(map(self.value_of, values))
+
+    def _share(self, key: object | None, results: Sequence[GraphValue]) -> None:
+        if key is not None:
+            self.recorder.scope.shared[key] = tuple(v.value for v in results)
+
+    # -- nodes -------------------------------------------------------------------------------------
 
     def _append(
         self,
@@ -160,19 +296,19 @@ class GraphBackend:
         *,
         sugar: bool,
     ) -> tuple[GraphValue, ...]:
-        attrs = self._attributes(op, attributes)
-        call = self._call(op, inputs, attributes, outputs)
-        types = self._types(op, call, inputs, attrs) or [None] * outputs
-        made = self._node(op, inputs, attrs, types, call, sugar=sugar)
+        attrs = self.checked_attributes(op, attributes)
+        call = self.op_call(op, inputs, attributes, outputs)
+        types = self.output_types(op, call, inputs, attrs) or [None] * outputs
+        values = self.append_node(op, inputs, attrs, types, call, sugar=sugar)
         if op.name == "Constant" and op.domain == "" and "value" in attributes:
             tensor = attrs[0]
             if not tensor.is_ref():
                 array = tensor.as_tensor().numpy()
                 if array.dtype != object and not sugar:
-                    self.recorder.info(made[0]).const_value = array
-        return tuple(self.wrap(v, k) for v, k in zip(made, types, strict=True))
+                    self.recorder.info(values[0]).const_value = array
+        return tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
 
-    def _call(
+    def op_call(
         self,
         op: Op,
         inputs: Sequence[GraphValue | None],
@@ -183,22 +319,42 @@ class GraphBackend:
         signature = op.signature
         if signature is None:
             return None
-        known = [None if v is None else self.recorder.values.get(v.value) for v in inputs]
+        infos = [None if v is None else self.recorder.values.get(v.value) for v in inputs]
         return OpCall(
             signature,
             attributes,
             outputs,
             [None if v is None else v.kind for v in inputs],
-            [None if info is None else info.const_value for info in known],
-            [None if info is None else info.shape_value for info in known],
+            [None if info is None else info.const_value for info in infos],
+            [None if info is None else info.shape_value for info in infos],
             [v is not None for v in inputs],
         )
 
-    def _attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
-        kinds = schema_kinds(op.signature)
-        return [self._attribute(op.name, n, v, kinds.get(n)) for n, v in attributes.items()]
+    def attributes_of(self, call: OpCall) -> list[ir.Attr]:
+        """The attributes of a call as onnx_ir has them."""
+        kinds = schema_kinds(call.signature)
+        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
+        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
 
-    def _types(
+    def checked_attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
+        """The attributes of a call as onnx_ir has them; an unsuitable value is an error (OW407)."""
+        kinds = schema_kinds(op.signature)
+        return [self.attribute(op.name, n, v, kinds.get(n)) for n, v in attributes.items()]
+
+    def attribute(self, operation: str, name: str, value: object, kind: AttrKind | None) -> ir.Attr:
+        """One attribute of a call of an operator or a function."""
+        if isinstance(value, AttributeReference):
+            return ir.RefAttr(name, value.name, adapters.attribute_type(value.kind))
+        try:
+            return adapters.attribute(name, value, kind)
+        except (TypeError, ValueError) as error:
+            fail(
+                messages.BadAttributeValue(
+                    operation=operation, name=name, reason=str(error), span=self.span
+                )
+            )
+
+    def output_types(
         self,
         op: Op,
         call: OpCall | None,
@@ -210,10 +366,11 @@ class GraphBackend:
             return None
         graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
         if graphs:
-            return self.subgraph_types(op, len(inputs), call.count, graphs, attrs)
-        return self._infer(op, call, inputs, attrs)
+            types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
+            return subgraph_types(op, len(inputs), call.count, types, attrs, self.span)
+        return inferred_types(op, call, attrs, self.span)
 
-    def _node(
+    def append_node(
         self,
         op: Op,
         inputs: Sequence[GraphValue | None],
@@ -272,141 +429,9 @@ class GraphBackend:
                 self.recorder.info(value).same_dtype_as = same
                 return
 
-    def _attribute(self, operation: str, name: str, value: object, kind: Any) -> ir.Attr:
-        if isinstance(value, AttributeReference):
-            return ir.RefAttr(name, value.name, adapters.attribute_type(value.kind))
-        try:
-            return adapters.attribute(name, value, kind)
-        except (TypeError, ValueError) as error:
-            fail(
-                messages.BadAttributeValue(
-                    operation=operation, name=name, reason=str(error), span=self.span
-                )
-            )
 
-    def _infer(
-        self,
-        op: Op,
-        call: OpCall,
-        inputs: Sequence[GraphValue | None],
-        attrs: list[ir.Attr],
-    ) -> list[OnnxType | None]:
-        assert op.signature is not None
-        try:
-            return infer_call(call, lambda: attrs, op.version)
-        except INFERENCE_ERRORS as error:
-            if op.name == "Constant":
-                return [_CONSTANT_TYPES.get(attrs[0].name if attrs else "")]
-            ours = isinstance(error, ContradictionError)
-            refers = any(a.is_ref() for a in attrs)
-            if not ours and (refers or any(v is not None and _untyped(v.kind) for v in inputs)):
-                # ONNX's inference does not expect unknown element types or attributes; the
-                # callers of this function bring theirs, and are checked with them.
-                return by_variable(op.signature, call.count, call.types)
-            shown = ", ".join("none" if v is None else str(v.kind or "unknown") for v in inputs)
-            fail(
-                messages.InputsDoNotFit(
-                    operation=op.name,
-                    reason=str(error) if ours else f'ONNX says "{_reason(str(error))}"',
-                    types=shown,
-                    signature=str(op.signature),
-                    span=self.span,
-                )
-            )
-
-    def subgraph_types(
-        self,
-        op: Op,
-        inputs: int,
-        count: int,
-        graphs: list[ir.Graph],
-        attributes: Iterable[ir.Attr],
-    ) -> list[OnnxType | None]:
-        """Types of the outputs of a control-flow operator from the outputs of its graphs."""
-        types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
-        if op.name == "If":
-            branches = [t for t in types if len(t) == count]
-            return [common_type([t[n] for t in branches]) for n in range(count)]
-        if op.name == "Loop":
-            carried = inputs - 2
-            body = types[0][1:]
-            result: list[OnnxType | None] = []
-            for n in range(count):
-                kind = body[n] if n < len(body) else None
-                if n < carried:
-                    result.append(TensorType(kind.dtype) if isinstance(kind, TensorType) else kind)
-                else:
-                    result.append(_stacked(kind))
-            return result
-        if op.name == "Scan":
-            given = {a.name: a for a in attributes if not a.is_ref()}
-            scanned = given["num_scan_inputs"].as_int() if "num_scan_inputs" in given else 0
-            axes = given.get("scan_output_axes")
-            states = max(0, inputs - scanned)
-            stated = {} if axes is None else {"scan_output_axes": list(axes.as_ints())}
-            rows = types[0][states:count]
-            places = per_value(stated, "scan_output_axes", len(rows), self.span)
-            for kind, axis in zip(rows, places, strict=True):
-                ranked = isinstance(kind, TensorType) and kind.shape is not None
-                rank = len(kind.shape) + 1 if ranked else None  # type: ignore[union-attr, arg-type]
-                check_axis("scan_output_axes", axis, rank, self.span)
-            return [*types[0][: min(states, count)], *map(_stacked, rows, places)]
-        if op.name == "SequenceMap":
-            return [SequenceType(k) for k in types[0][:count]]
-        return [None] * count
+def _is_reference(value: object) -> bool:
+    return isinstance(value, AttributeReference)
 
 
-_CONSTANT_TYPES = {
-    "value_int": TensorType(DType.INT64, ()),
-    "value_float": TensorType(DType.FLOAT, ()),
-    "value_string": TensorType(DType.STRING, ()),
-    "value_ints": TensorType(DType.INT64, (None,)),
-    "value_floats": TensorType(DType.FLOAT, (None,)),
-    "value_strings": TensorType(DType.STRING, (None,)),
-}
-
-
-def _untyped(kind: OnnxType | None) -> bool:
-    return kind is None or (isinstance(kind, TensorType) and kind.dtype is None)
-
-
-def _stacked(kind: OnnxType | None, axis: int = 0) -> OnnxType | None:
-    """The type of the results of all iterations, along a new axis."""
-    if not isinstance(kind, TensorType):
-        return None
-    if kind.shape is None:
-        return TensorType(kind.dtype)
-    dims = list(kind.shape)
-    dims.insert(axis if axis >= 0 else axis + len(dims) + 1, None)
-    return TensorType(kind.dtype, tuple(dims))
-
-
-def common_type(kinds: Sequence[OnnxType | None]) -> OnnxType | None:
-    """The most precise type that all are instances of, or None."""
-    first = kinds[0] if kinds else None
-    for kind in kinds[1:]:
-        if first is None or kind is None:
-            return None
-        if isinstance(first, TensorType) and isinstance(kind, TensorType):
-            if first.dtype is not kind.dtype:
-                return None
-            shape = None
-            if first.shape is not None and kind.shape is not None:
-                if len(first.shape) == len(kind.shape):
-                    pairs = zip(first.shape, kind.shape, strict=True)
-                    shape = tuple(a if a == c else None for a, c in pairs)
-            first = TensorType(first.dtype, shape)
-        elif first != kind:
-            return None
-    return first
-
-
-def _reason(text: str) -> str:
-    """ONNX's own sentence, without the markers around it."""
-    text = text.strip().splitlines()[0]
-    while text.startswith("[") and "]" in text:
-        text = text.split("]", 1)[1].strip()
-    return text.replace("{", "(").replace("}", ")")
-
-
-__all__ = ["GraphBackend", "common_type"]
+__all__ = ["ConvertCall", "GraphBackend"]

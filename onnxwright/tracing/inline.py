@@ -14,12 +14,12 @@ from onnxwright.operators.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.replay import Env, Replay
 
 
 def call_function(
-    b: BuildContext,
+    b: GraphBackend,
     function: ir.Function,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],
@@ -41,7 +41,7 @@ def call_function(
 
 
 def adapted(
-    b: BuildContext,
+    b: GraphBackend,
     op: Op,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],
@@ -69,7 +69,7 @@ def adapted(
         return b.emit(b.opset[op.name], inputs, attributes, outputs)
     described = [None if v is None else (v.kind, _array(b, v)) for v in inputs]
     made = b.convert_call(
-        op.name, described, b._attributes(op, attributes), outputs, op.version, target
+        op.name, described, b.checked_attributes(op, attributes), outputs, op.version, target
     )
     if isinstance(made, str):
         raise_not_convertible(b, op, made.replace("{", "(").replace("}", ")"))
@@ -79,13 +79,13 @@ def adapted(
     return tuple(r for r in results if r is not None)
 
 
-def _array(b: BuildContext, value: GraphValue) -> np.ndarray[Any, Any] | None:
+def _array(b: GraphBackend, value: GraphValue) -> np.ndarray[Any, Any] | None:
     """The array a value is known to hold; strings stay values."""
     known = b.constant_value(value)
     return None if known is None or known.dtype == object else known
 
 
-def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
+def raise_not_convertible(b: GraphBackend, op: Op, reason: str) -> NoReturn:
     fail(
         messages.OpsetsDisagree(
             operation=op.name,

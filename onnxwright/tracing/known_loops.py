@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 
 
-def known_iterations(b: BuildContext, inputs: Sequence[GraphValue | None]) -> int | None:
+def known_iterations(b: GraphBackend, inputs: Sequence[GraphValue | None]) -> int | None:
     """How often the body of a Loop runs, unless its condition ends it before.
 
     Args:
@@ -28,7 +28,7 @@ def known_iterations(b: BuildContext, inputs: Sequence[GraphValue | None]) -> in
     return count if going else None
 
 
-def first_row(b: BuildContext, value: GraphValue) -> GraphValue:
+def first_row(b: GraphBackend, value: GraphValue) -> GraphValue:
     """What one iteration stacks: its value with an axis of length 1 in front.
 
     Args:
@@ -43,7 +43,7 @@ def first_row(b: BuildContext, value: GraphValue) -> GraphValue:
     return b.standard("Unsqueeze", [value, b.constant(np.array([0], np.int64))])
 
 
-def _number(b: BuildContext, value: GraphValue) -> int | None:
+def _number(b: GraphBackend, value: GraphValue) -> int | None:
     """The number that a constant of one element holds."""
     known = b.constant_value(value)
     return None if known is None or known.size != 1 else int(known.item())

@@ -25,7 +25,7 @@ from onnxwright.tracing.body_graphs import body_graph
 from onnxwright.tracing.call_types import CallTypes
 from onnxwright.tracing.carrying import Carrier, kind_of, meet
 from onnxwright.tracing.constants import array_of_constant
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.unrolling import known_loop, known_scan
 from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Shape
@@ -63,7 +63,7 @@ class Replay:
 
     def __init__(
         self,
-        b: BuildContext,
+        b: GraphBackend,
         imports: Mapping[str, int],
         attributes: Mapping[str, object] | None = None,
         functions: Mapping[Any, ir.Function] | None = None,
@@ -180,7 +180,7 @@ class Replay:
         with self.b.from_origin(origin):
             return self.b.emit(op, inputs, attributes, wanted)
 
-    def like(self, b: BuildContext) -> Replay:
+    def like(self, b: GraphBackend) -> Replay:
         """A replay of the same nodes through another backend, without names and notes."""
         return Replay(
             b, self.imports, self.attributes, self.functions, calls=self.calls,
@@ -243,10 +243,10 @@ class Replay:
         try:
             op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
             attributes = self.attributes_of(node, env)
-            call = b._call(op, inputs, attributes, len(node.outputs))
+            call = b.op_call(op, inputs, attributes, len(node.outputs))
             if call is None:
                 return written, ()
-            found = b._types(op, call, inputs, b._attributes(op, attributes)) or []
+            found = b.output_types(op, call, inputs, b.checked_attributes(op, attributes)) or []
         except (OnnxwrightError, UnknownError, AttributeError, ValueError):
             return written, ()
         kinds = [meet(a, k, trusted=False) for a, k in zip(found, written, strict=True)]

@@ -9,10 +9,10 @@ import onnx_ir as ir
 
 from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import RewriteContext
+from onnxwright.tracing.graph_backend import GraphBackend
 
 
-def _shape_node(b: RewriteContext, value: Any) -> tuple[ir.Node, int, int] | None:
+def _shape_node(b: GraphBackend, value: Any) -> tuple[ir.Node, int, int] | None:
     """The Shape node that made a value, with the axes it reads."""
     node = b.made_by(value, "Shape")
     if node is None or b.opset.version < 15:
@@ -26,7 +26,7 @@ def _shape_node(b: RewriteContext, value: Any) -> tuple[ir.Node, int, int] | Non
     return node, low, max(high, low)
 
 
-def _part(b: RewriteContext, node: ir.Node, start: int, end: int) -> GraphValue:
+def _part(b: GraphBackend, node: ir.Node, start: int, end: int) -> GraphValue:
     source = b.value_of(node.inputs[0])
     attributes = {"start": start} if start else {}
     if end != source.rank:
@@ -37,7 +37,7 @@ def _part(b: RewriteContext, node: ir.Node, start: int, end: int) -> GraphValue:
 class Site(NamedTuple):
     """A call where it is made: what a rule needs to say what comes out."""
 
-    b: RewriteContext
+    b: GraphBackend
     call: OpCall
     inputs: Sequence[Any]
 

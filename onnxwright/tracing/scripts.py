@@ -11,7 +11,7 @@ from typing_extensions import TypeIs
 from onnxwright.diagnostics.catalogue.ops import NoTruthWhileBuilding, ValueNeededNow
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics.literals import as_value
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.inline import Env, Replay
 from onnxwright.types.roles import Script
 
@@ -52,7 +52,7 @@ def is_script(x: object) -> TypeIs[Callee]:
 
 
 def call_script(
-    b: BuildContext, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]
+    b: GraphBackend, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """What a script returns for values of a graph.
 

@@ -15,7 +15,7 @@ from onnxwright.ir.infer import INFERENCE_ERRORS, infer_call
 from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing import rewrites
-from onnxwright.tracing.context import RewriteContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.rewrites import Site
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
@@ -27,7 +27,7 @@ Rule = Callable[[Site], "GraphValue | None"]
 _FAR = (1 << 31) - 1
 
 
-def simplify(b: RewriteContext, call: OpCall, inputs: list[GraphValue | None]) -> GraphValue | None:
+def simplify(b: GraphBackend, call: OpCall, inputs: list[GraphValue | None]) -> GraphValue | None:
     """The value a call gives without a node of its own.
 
     Args:

@@ -16,7 +16,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.context import BuildContext
+from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.known_loops import first_row, known_iterations
 
 
@@ -24,7 +24,7 @@ class Replaying(Protocol):
     """What replays the nodes of a body: a `Replay`."""
 
     @property
-    def b(self) -> BuildContext:
+    def b(self) -> GraphBackend:
         """The backend."""
 
     def run(
@@ -41,7 +41,7 @@ class Replaying(Protocol):
     ) -> GraphValue | None:
         """What stands for a value of the source graph."""
 
-    def like(self, b: BuildContext, /) -> Replaying:
+    def like(self, b: GraphBackend, /) -> Replaying:
         """A replay of the same nodes through another backend."""
 
 
@@ -161,7 +161,7 @@ def iterations(
     return [*state, *(_stacked(replay.b, row) for row in rows)]
 
 
-def _stacked(b: BuildContext, rows: Sequence[Any]) -> Any:
+def _stacked(b: GraphBackend, rows: Sequence[Any]) -> Any:
     """Values with an axis in front, one after the other."""
     each = [first_row(b, row) for row in rows]
     return each[0] if len(each) == 1 else b.standard("Concat", each, {"axis": 0})
@@ -199,7 +199,7 @@ def scanned_once(
     return [*made[:states], *rows]
 
 
-def _with_axis(b: BuildContext, name: str, value: Any, axis: int) -> Any:
+def _with_axis(b: GraphBackend, name: str, value: Any, axis: int) -> Any:
     """A Squeeze or Unsqueeze of one axis."""
     if b.opset.version < 13:
         return b.standard(name, [value], {"axes": [axis]})
@@ -272,7 +272,7 @@ def _free_values(graph: ir.Graph) -> list[ir.Value]:
     return list(found)
 
 
-def _left(aside: BuildContext, values: Sequence[GraphValue]) -> tuple[int, int]:
+def _left(aside: GraphBackend, values: Sequence[GraphValue]) -> tuple[int, int]:
     """How many nodes results need, and how many bytes of constants."""
     nodes: dict[ir.Node, None] = {}
     constants: dict[ir.Value, int] = {}

@@ -12,9 +12,11 @@ from onnxwright.ir.builder import Recorder
 from onnxwright.ir.verify import verify
 from onnxwright.opset import Opset
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.constants import Pool
 from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
 
 FLOAT_13 = TensorType(DType.FLOAT, (1, 3))
 
@@ -34,7 +36,7 @@ def printed(nodes: list[ir.Node]) -> list[str]:
 
 def _built(*calls: tuple[int, str, dict[str, object]]) -> tuple[GraphBackend, list[ir.Node]]:
     """A chain of one-input calls: (opset version, operator, attributes)."""
-    b = GraphBackend(Recorder(), Opset("", calls[0][0]))
+    b = GraphBackend(Recorder(), Opset("", calls[0][0]), converted_call)
     x: GraphValue = b.wrap(b.recorder.input("x", FLOAT_13), FLOAT_13)
     for version, name, attributes in calls:
         (x,) = b.emit_written(getattr(Opset("", version), name), (x,), attributes, 1)
@@ -140,13 +142,14 @@ def test_verify_accepts_what_is_sound() -> None:
     verify([X], [node.outputs[0]], [node], {"": 18})
 
 
-# -- recorder --------------------------------------------------------------------------------------
+# -- constants -------------------------------------------------------------------------------------
 
 
 def test_equal_constants_are_made_once() -> None:
     r = Recorder()
-    first, again = r.constant(np.array(1)), r.constant(np.array(1))
-    other = r.constant(np.array(1.0))
+    pool = Pool(r)
+    first, again = pool.node(np.array(1)), pool.node(np.array(1))
+    other = pool.node(np.array(1.0))
     assert first is again
     assert other is not first
     assert printed(r.scope.nodes) == ["const = Constant()", "const_1 = Constant()"]

@@ -6,6 +6,7 @@ import types
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the exporter needs torch")
@@ -292,3 +293,41 @@ def test_hooks_of_the_first_call_are_added_once() -> None:
     assert program.verify().ok
     torch.testing.assert_close(program(x), wanted)
     torch.testing.assert_close(module(x), wanted)
+
+
+class _Row:
+    def __init__(self) -> None:
+        self.values = [object()]
+
+
+ROWS = [[_Row() for _ in range(50)] for _ in range(50)]
+
+
+def _scaled(x: Any) -> Any:
+    scale = 2.0
+
+    def times(v: Any) -> Any:
+        return v * scale
+
+    if x.sum() > 0:
+        scale = 3.0
+    return times(x)
+
+
+def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A variable that the capture made is in no global: not all that globals lead to is visited."""
+    from onnxwright.exporter.capture.control import reaching
+
+    visited = []
+    original = reaching._held
+
+    def counted(value: Any, names: set[str]) -> Any:
+        visited.append(value)
+        return original(value, names)
+
+    monkeypatch.setattr(reaching, "_held", counted)
+    program = ow.export(_scaled, (torch.ones(3),))
+    np.testing.assert_array_equal(program(-np.ones(3, np.float32)), [-2, -2, -2])
+    assert len(visited) < len(ROWS) * len(ROWS[0])

@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
 from onnxwright.errors import ExportError  # noqa: E402
-from onnxwright.testing.plain_sessions import PlainSession  # noqa: E402
+from onnxwright.verification.plain_sessions import PlainSession  # noqa: E402
 
 # torch says of its own quantization that torchao takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

@@ -36,7 +36,7 @@ from pathlib import Path
 from onnxwright.diagnostics.catalogue import load_catalogue
 from onnxwright.diagnostics.diagnostic import CATALOGUE, Diagnostic
 from onnxwright.diagnostics.render import render_all
-from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
+from onnxwright.errors import Message, OnnxwrightError, OnnxwrightWarning
 
 NAME = "model.py"
 """The file name a program has while it runs, so that its text is that of any user's file."""
@@ -148,7 +148,7 @@ def cases() -> list[Case]:
     return [case for page in pages() for case in page.cases]
 
 
-def run_text(text: str) -> tuple[Diagnostic, ...]:
+def run_text(text: str) -> tuple[Message, ...]:
     """Run a program; the messages it got: of its error if it raised one, else its warnings.
 
     Args:
@@ -193,7 +193,7 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
 
 
 @functools.cache
-def outcome(text: str) -> tuple[tuple[Diagnostic, ...], str]:
+def outcome(text: str) -> tuple[tuple[Message, ...], str]:
     """The messages that a program gets, and as its user sees them; each text is run once.
 
     Args:

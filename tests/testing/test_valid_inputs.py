@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from onnxwright.testing.valid_inputs import drawn
-from onnxwright.testing.verifying import first_difference, verify
+from onnxwright.verification.valid_inputs import drawn
+from onnxwright.verification.verifying import first_difference, verify
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]> '
 

@@ -15,7 +15,7 @@ from onnxwright.diagnostics.text import as_utf8, clean
 
 if TYPE_CHECKING:
     from onnxwright.cli.shared.grammar import Commands
-    from onnxwright.testing.verifying import Verification
+    from onnxwright.verification.verifying import Verification
 
 
 def add(commands: Commands) -> None:
@@ -170,7 +170,7 @@ def verified(given: Namespace, source: Any, model: Any, *, exact: bool = False) 
     """
     if not given.verify:
         return Verified(None)
-    from onnxwright.testing.verifying import verify
+    from onnxwright.verification.verifying import verify
 
     try:
         return Verified(verify(source, model, exact=exact))

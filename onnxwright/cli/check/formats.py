@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.fixes import Fix, fixes_of
 from onnxwright.diagnostics.span import Span
+from onnxwright.errors import Message
 from onnxwright.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def workflow_commands(found: Sequence[Diagnostic], file: str, failure: str = "") -> Iterator[str]:
+def workflow_commands(found: Sequence[Message], file: str, failure: str = "") -> Iterator[str]:
     """Messages as commands of a workflow, which GitHub shows beside the lines.
 
     Args:
@@ -48,9 +48,7 @@ def workflow_commands(found: Sequence[Diagnostic], file: str, failure: str = "")
         yield f"::{kind} {properties}::{_data(_words(one))}"
 
 
-def sarif_log(
-    found: Sequence[Diagnostic], failures: Sequence[tuple[str, str]] = ()
-) -> dict[str, Any]:
+def sarif_log(found: Sequence[Message], failures: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """Messages as a log of SARIF 2.1.0.
 
     Args:
@@ -98,7 +96,7 @@ def sarif_log(
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(one: Diagnostic, codes: list[str]) -> dict[str, Any]:
+def _result(one: Message, codes: list[str]) -> dict[str, Any]:
     made: dict[str, Any] = {
         "level": "warning" if one.severity == "warning" else "error",
         "message": {"text": _words(one)},
@@ -130,7 +128,7 @@ def _location(span: Span) -> dict[str, Any]:
     return {"artifactLocation": {"uri": _uri(span.file)}, "region": region}
 
 
-def _words(one: Diagnostic) -> str:
+def _words(one: Message) -> str:
     """What a message says beside its code and place."""
     parts = [one.words(one.title), one.optional_words(one.label), *one.notes]
     help_ = one.optional_words(one.help)

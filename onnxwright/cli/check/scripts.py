@@ -14,10 +14,9 @@ from typing import Any
 from onnxwright.cli.check.formats import sarif_log, workflow_commands
 from onnxwright.cli.shared.console import DIFFERS, OK, USAGE, escape_control_chars, print_json
 from onnxwright.cli.shared.programs import executed, failure_of, scripts_of
-from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.render import render_all, render_json
 from onnxwright.dsl.function import ScriptFunction
-from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
+from onnxwright.errors import Message, OnnxwrightError, OnnxwrightWarning
 
 
 @dataclass
@@ -33,7 +32,7 @@ class Report:
 
     file: str
     scripts: dict[str, bool] = field(default_factory=dict)
-    found: list[Diagnostic] = field(default_factory=list)
+    found: list[Message] = field(default_factory=list)
     failure: str = ""
 
     @property
@@ -145,10 +144,10 @@ def _print(report: Report, color: bool) -> None:
     print(f"{report.file}: {count} {noun}, {report.wrong} with errors")
 
 
-def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Diagnostic], bool]:
+def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Message], bool]:
     """What compiling a script says, and whether it failed."""
     failed = False
-    found: list[Diagnostic] = []
+    found: list[Message] = []
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from onnxwright.cli.shared.console import CliError
-from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.text import as_utf8
+from onnxwright.errors import Message
 
 if TYPE_CHECKING:
     # What `add_subparsers` returns.
@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def in_words_of(options: Mapping[str, str], diagnostic: Diagnostic) -> Diagnostic:
+def in_words_of(options: Mapping[str, str], diagnostic: Message) -> Message:
     """A message of a function in the words of the command that called it.
 
     Args:

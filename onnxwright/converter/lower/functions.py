@@ -37,6 +37,7 @@ from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.signature import EMPTY, Param
+from onnxwright.versions.one_call import converted_call
 
 
 @dataclass
@@ -118,7 +119,7 @@ def _lower(
     plan = context.plans.get(script.function, VerbatimPlan())
     recorder = emission.recorder(plan, main=main)
     own_opset = sugar_opset(script, made, context)
-    b = GraphBackend(recorder, own_opset or default_opset(context))
+    b = GraphBackend(recorder, own_opset or default_opset(context), converted_call)
     b.span = made.parsed.unit.span
     env: dict[str, Any] = {}
     inputs: list[GraphValue] = []

@@ -17,7 +17,8 @@ from onnxwright.semantics.literals import (
     own_array,
     plain_kind,
 )
-from onnxwright.tracing.graph_backend import GraphBackend, common_type
+from onnxwright.tracing.graph_backend import GraphBackend
+from onnxwright.tracing.output_types import common_type
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 

@@ -15,7 +15,6 @@ from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
 from onnxwright.tracing.graph_backend import GraphBackend
-from onnxwright.versions.one_call import converted_call
 
 
 def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dict[str, int]:
@@ -85,7 +84,7 @@ def _convert(
     inputs = [None if v is None else (b.recorder.type_of(v), _array(b, v)) for v in node.inputs]
     attributes = list(node.attributes.values())
     count = len(node.outputs)
-    made = converted_call(op.name, inputs, attributes, count, op.version, target)
+    made = b.convert_call(op.name, inputs, attributes, count, op.version, target)
     if isinstance(made, str):
         not_convertible(made)
     _splice(b, nodes, node, made)

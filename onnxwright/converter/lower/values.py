@@ -59,15 +59,15 @@ class AttributeRef(AttributeReference, Promotable):
         key = ("attribute", self.name)
         root = b.recorder.scopes[0]
         weak = self.weak_kind
-        if key not in root.constants:
+        if key not in root.shared:
             # At the start of the function: some runtimes resolve no references in subgraphs.
             with b.recorder.at_start():
                 value = emit1(b, "Constant", (), "", **self._fields())
                 if self.kind in (AttrKind.BOOL, AttrKind.BOOLS):
                     value = cast(b, value, DType.BOOL)
-                root.constants[key] = value.value
-        found = root.constants[key]
-        return b.wrap(found, b.recorder.type_of(found), weak)
+                root.shared[key] = (value.value,)
+        (constant,) = root.shared[key]
+        return b.wrap(constant, b.recorder.type_of(constant), weak)
 
     def _fields(self) -> dict[str, Any]:
         field = self._PROMOTED[self.kind][0]

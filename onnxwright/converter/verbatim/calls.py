@@ -29,6 +29,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.output_types import subgraph_types
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 
 _RESERVED = ("_outputs", "_name")
@@ -112,8 +113,10 @@ def _kinds(
         return [None] * count
     try:
         if graphs:
-            return low.b.subgraph_types(
-                op, len(node.inputs), len(node.outputs), graphs, node.attributes.values()
+            results = [[low.b.recorder.type_of(v) for v in g.outputs] for g in graphs]
+            attributes = node.attributes.values()
+            return subgraph_types(
+                op, len(node.inputs), len(node.outputs), results, attributes, low.b.span
             )
         found = infer(signature, node, types, known, op.version)
         if op.name == "Constant" and "value" in node.attributes:

@@ -379,7 +379,7 @@ class _Watcher:
         origin = model_failures.origin_of(node, self.sources)
         note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
         first = error.diagnostic
-        moved = dataclasses.replace(first, span=origin or first.span, notes=(*first.notes, note))
+        moved = dataclasses.replace(first.with_notes(note), span=origin or first.span)
         made = type(error)(moved, *error.diagnostics[1:])
         made.debug = self.result  # type: ignore[attr-defined]
         raise made from error

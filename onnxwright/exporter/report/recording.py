@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import time
 import warnings
@@ -63,8 +62,7 @@ def _give(error: OnnxwrightError, report: Report, path: Path | None) -> None:
     if written is not None:
         first, *more = error.diagnostics
         note = f"the report is in {written[0]} and {written[1].name}"
-        first = dataclasses.replace(first, notes=(*first.notes, note))
-        error.diagnostics = error.args = (first, *more)
+        error.diagnostics = error.args = (first.with_notes(note), *more)
 
 
 def _written(report: Report, path: Path) -> tuple[Path, Path] | None:

@@ -19,7 +19,7 @@ import onnx
 
 import onnxwright as ow
 from onnxwright.testing.proving import run_plainly
-from onnxwright.testing.verifying import first_difference
+from onnxwright.verification.verifying import first_difference
 from tests.optimizer.corpus.cases import Case, load
 
 

@@ -66,7 +66,8 @@ def _lower_for_types(
 ) -> CallResult:
     made = front(script.function, script.source_text)
     recorder = Recorder()
-    b = GraphBackend(recorder, sugar_opset(script, made, low.context) or low.b.opset)
+    opset = sugar_opset(script, made, low.context) or low.b.opset
+    b = GraphBackend(recorder, opset, low.b.convert_call)
     b.span = span
     env: dict[str, Any] = {}
     weak: dict[str, GraphValue] = {}

@@ -77,10 +77,10 @@ def process_kept(
                     yield
     finally:
         # PyTorch gave the module copies of its containers: the snapshot has those of before.
-        there = (module, snapshot.held())
-        written = store.undo(*there)
+        there, old = (module, snapshot.held()), snapshot.identities()
+        written = store.undo(*there, old=old)
         codes, read = tuple(store.functions), frozenset(store.read_names)
-        taken = store.taken(*there)
+        taken = store.taken(*there, old=old)
         unseen = snapshot.restore()
         names = snapshot.names
         store.forget()

@@ -166,8 +166,12 @@ class Snapshot:
                 self._walk(inner, f"{name}[{key!r}]", depth + 1, of_module=of_module)
 
     def held(self) -> list[Any]:
-        """All containers and objects of before that are kept."""
-        return [kept.items.owner for kept in self._kept]
+        """The containers of before that the module reaches."""
+        return [kept.items.owner for kept in self._kept if kept.of_module]
+
+    def identities(self) -> frozenset[int]:
+        """The identities of all containers and objects that are kept."""
+        return frozenset(id(one) for kept in self._kept for one in (kept.items.owner, kept.owner))
 
     # -- at the end --------------------------------------------------------------------------------
 

@@ -186,32 +186,36 @@ class Store:
         """Remember what the capture wrote so far, before others put it back."""
         self._settled = _writes(self._logs[0])
 
-    def undo(self, *roots: Any) -> list[Write]:
+    def undo(self, *roots: Any, old: frozenset[int] = frozenset()) -> list[Write]:
         """Give all places of before back what they held at first.
 
         Args:
             roots: what was there before, beside what the functions reach.
+            old: the identities of further objects that were there before.
 
         Returns:
             The places that held something else at the end.
         """
         for log in self._logs[:0:-1]:
             _put_back(log)
-        found = _taken_back(self._logs[0], roots, self.functions.values(), self._settled)
+        ran = self.functions.values()
+        found = _taken_back(self._logs[0], roots, ran, self._settled, old)
         self._logs, self._settled = [{}], []
         return found
 
-    def taken(self, *roots: Any) -> list[tuple[str, str, str]]:
+    def taken(self, *roots: Any, old: frozenset[int] = frozenset()) -> list[tuple[str, str, str]]:
         """The iterators of before of which copies were used up.
 
         Args:
             roots: what was there before, beside what the functions reach.
+            old: the identities of further objects that were there before.
 
         Returns:
             Each as text, and its copy as text at first and at the end.
         """
         copies = self.copies.values()
-        old = reached(roots, self.functions.values(), [items for items, *_ in copies])
+        asked = [items for items, *_ in copies if id(items) not in old]
+        old = old | reached(roots, self.functions.values(), asked)
         return [(repr(items), text, repr(made)) for items, made, text in copies if id(items) in old]
 
     def forget(self) -> None:
@@ -227,13 +231,14 @@ def _taken_back(
     roots: Iterable[Any],
     ran: Iterable[FunctionType],
     settled: Iterable[Write] = (),
+    old: frozenset[int] = frozenset(),
 ) -> list[Write]:
     """Put back what a log notes of objects of before; objects made since keep what they hold."""
     known = {w.place.key for w in settled}
     found = [*settled, *(w for w in _writes(log) if w.place.key not in known)]
     _put_back(log)
-    asked = [w.place.owner for w in found if not _is_old(w.place)]
-    old = reached(roots, ran, asked) if asked else set()
+    asked = [w.place.owner for w in found if not _is_old(w.place) and id(w.place.owner) not in old]
+    old = old | reached(roots, ran, asked)
     kept: list[Write] = []
     for write in found:
         if _is_old(write.place) or id(write.place.owner) in old:

@@ -13,25 +13,21 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.control import functions as control
 from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
-from onnxwright.exporter.capture.control.runtime import noted
-from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
-from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.lists import Rows, length_of
+from onnxwright.exporter.capture.source.columns import LEAF
+from onnxwright.exporter.capture.source.list_calls import length_of, made_set
 from onnxwright.exporter.capture.source.loops import generated, listed
 from onnxwright.exporter.capture.source.next_items import iter_, next_
-from onnxwright.exporter.capture.source.number_lists import NumberSet, made_set, method, sorted_
 from onnxwright.exporter.capture.source.operators import chain, not_
+from onnxwright.exporter.capture.source.ordering import extreme, sorted_
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
-from onnxwright.exporter.capture.source.tuple_lists import TupleList
 from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 from onnxwright.exporter.capture.source.windows import window
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
@@ -53,88 +49,17 @@ def bool_(value: Any = False) -> Any:
     return truth
 
 
-def _constant(value: Any) -> Callable[[], Any]:
-    return lambda: value
-
-
-def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
-    """`max` or `min`: what is compared may be tensors of one element."""
-
-    def found(*values: Any, key: Any = None, **options: Any) -> Any:
-        one = len(values) == 1
-        if one and key is None and isinstance(values[0], Rows) and values[0].rows.ndim == 1:
-            rows, length = values[0].whole("max" if greater else "min"), values[0].length
-            extreme = rows.amax if greater else rows.amin
-            if "default" not in options:
-                return extreme(0)
-            return choose(length > 0, lambda: extreme(0), _constant(options["default"]))
-        several = ranges.counted(values[0]) if one else None
-        if several is not None and isinstance(values[0], RunTimeList) and key is None:
-            return several.at(_place(values[0], greater))
-        if several is not None and key is not None:
-            return _by_key(several, key, greater, options)
-        # What Python does not take raises Python's error.
-        function(*([0],) if one else (0,) * len(values), **options)
-        items = list(values[0]) if one else list(values)
-        if not items:
-            return function(items, **options)
-        if key is None and len(items) > 1 and is_of_sizes(items):
-            return functools.reduce(torch.sym_max if greater else torch.sym_min, items)
-        keys = items if key is None else [key(item) for item in items]
-        if not any(map(_is_of_run_time, keys)):
-            return items[function(range(len(keys)), key=keys.__getitem__)]
-        best, best_key = items[0], keys[0]
-        for item, own in zip(items[1:], keys[1:]):
-            better = own > best_key if greater else own < best_key
-            best, best_key = choose(better, _constant((item, own)), _constant((best, best_key)))
-        return best
-
-    return found
-
-
-def _is_of_run_time(key: Any) -> bool:
-    if isinstance(key, torch.Tensor):
-        return has_one_element(key)
-    return isinstance(key, SYMBOLS) and bool(free_unbacked_symbols(key))
-
-
 def _divmod(one: Any, other: Any) -> Any:
     """`divmod(one, other)`."""
     plain_numbers = all(isinstance(n, (int, float)) for n in (one, other))
     return divmod(one, other) if plain_numbers else (one // other, one % other)
 
 
-def _by_key(items: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]) -> Any:
-    """The first item with the greatest or the least key, of items whose number is of run time."""
-    keys = listed(items, key)
-    if not items.is_sized and "default" in options:
-        found = functools.partial(_place, keys, greater)
-        default = options["default"]
-        return choose(items.length > 0, lambda: items.at(found()), lambda: default)
-    return items.at(_place(keys, greater))
-
-
-def _place(keys: Any, greater: bool) -> torch.Tensor:
-    """The place of the first one of the greatest keys, or the least."""
-    numbers = keys.numbers() if isinstance(keys, RunTimeList) else None
-    if numbers is not None:
-        return numbers.argmax() if greater else numbers.argmin()
-    return _order_by(keys, "`max` or `min`", greater)[0]
-
-
-def _order_by(keys: Any, use: str, reverse: bool) -> torch.Tensor:
-    """The places of keys in their order."""
-    order = keys.order(reverse=reverse) if isinstance(keys, RunTimeList) else None
-    if order is None:
-        raise CannotRewriteError(f"{use} by keys that are not numbers")
-    return order
-
-
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
     """`sum(values)`."""
     if isinstance(values, ranges.Counted):
         values = listed(values, _itself)
-    if not isinstance(values, RunTimeList):
+    if not isinstance(values, Rows):
         return sum(values, *start, **options)
     rows = values.whole("sum")
     total = rows.sum(0, dtype=None if rows.dtype == torch.bool else rows.dtype)
@@ -144,8 +69,8 @@ def _sum(values: Any, *start: Any, **options: Any) -> Any:
 
 def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> Any:
     """`list(values)` or `tuple(values)`: another list of the same rows."""
-    if len(args) == 1 and isinstance(args[0], RunTimeList):
-        return args[0].copied(kind.__name__)
+    if len(args) == 1 and isinstance(args[0], Rows):
+        return args[0].copied()
     found = ranges.counted(args[0]) if len(args) == 1 else None
     if found is not None and not isinstance(args[0], torch.Tensor):
         return listed(found, _itself)
@@ -156,32 +81,11 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _sorted(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
-    """`sorted(values)`, of items whose number is of run time as well."""
-    tuples = isinstance(values, RunTimeList) and values.numbers() is None
-    several = None if key is None and not tuples else ranges.counted(values)
-    if several is None:
-        return sorted_(values, key=key, reverse=reverse)
-    if key is None:
-        return values.in_order(_order_by(values, "`sorted`", bool(reverse)))
-    rows, keys = listed(several, _itself), listed(several, key)
-    return rows.in_order(_order_by(keys, "`sorted`", bool(reverse)))
-
-
-def sort(items: Any, **options: Any) -> Any:
-    """`items.sort(...)`; gives the list."""
-    if not isinstance(items, RunTimeList):
-        noted(items)
-        method("sort", items, **options)
-        return items
-    return changed(items, _sorted(items, **options))
-
-
 def zip_items(function: Any, items: Any) -> Any:
     """`zip(*items)`: of a list of tuples the parts of all at each place."""
-    if function is zip and isinstance(items, TupleList):
+    if function is zip and isinstance(items, Rows) and items.form != LEAF:
         refuse_handled(ValueError())  # without items there is nothing to unpack
-        return iter([column.copied("zip") for column in items.columns])
+        return iter(items.by_parts())
     return builtin("zip", function)(*items)
 
 
@@ -215,8 +119,6 @@ def _length(items: Any) -> Any:
     """`len(items)`."""
     if isinstance(items, ranges.Counted):
         return torch.sym_max(items.length, 0) if isinstance(items.length, SYMBOLS) else items.length
-    if isinstance(items, NumberSet):
-        return items.values.shape[0]
     return length_of(items)
 
 
@@ -235,7 +137,7 @@ def counted(length: Any, items: Any, name: str, number: int, empty: bool) -> Any
     Returns:
         A truth value.
     """
-    if length is len and isinstance(items, RunTimeList):
+    if length is len and isinstance(items, Rows):
         found = bool_(items)
         return not_(found) if empty else found
     return chain((name,), lambda: builtin("len", length)(items), lambda: number)
@@ -259,8 +161,8 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "any": any_,
     "all": all_,
     "bool": bool_,
-    "max": _extreme(max, True),
-    "min": _extreme(min, False),
+    "max": extreme(max, True),
+    "min": extreme(min, False),
     "range": ranges.range_,
     "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
@@ -276,7 +178,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "iter": iter_,
     "map": ranges.map_,
     "set": made_set,
-    "sorted": _sorted,
+    "sorted": sorted_,
     "str": str_,
     "tuple": lambda *args: _listed(tuple, args),
     "sum": _sum,
@@ -322,11 +224,8 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     of_run_time = bool(args) and isinstance(args[0], ranges.Counted)
     if of_run_time and unordered and not kwargs.get("key"):
         args = (listed(args[0], _itself), *args[1:])
-    if args and isinstance(args[0], NumberSet) and unordered:
-        args = (Rows(args[0].values, args[0].values.shape[0]), *args[1:])
     if args and isinstance(args[0], Lengths):
-        sizes = args[0].sizes
-        args = (Rows(sizes, sizes.shape[0]), *args[1:])
+        args = (Rows.of_tensor(args[0].sizes), *args[1:])
     found = function(*args, **kwargs)
     is_new = hasattr(type(found), "__next__") and function not in (next_, iter_)
     return made_here(found) if is_new else found

@@ -12,12 +12,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.appended_lists import (
-    Appended,
-    Appending,
-    columns_of,
-    lists_in,
-)
+from onnxwright.exporter.capture.source.building_rows import BuildingRows, LoopList, lists_in
 from onnxwright.exporter.capture.source.carries import Carry
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
@@ -25,18 +20,17 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     UnevenItemError,
 )
-from onnxwright.exporter.capture.source.lists import closed_items
+from onnxwright.exporter.capture.source.list_forms import (
+    closed_items,
+    form_of_item,
+    is_ragged,
+    of_same_list,
+    widened,
+)
 from onnxwright.exporter.capture.source.regions import known_symbols
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, of_same_list
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.scan_outputs import scan_output
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
-from onnxwright.exporter.capture.source.tuple_lists import (
-    begin_rows,
-    is_record,
-    parts_of,
-    sample_of,
-)
-from onnxwright.exporter.capture.source.uneven_lists import RaggedRows, begin_uneven, uneven_axis
 
 
 @dataclass(frozen=True)
@@ -87,11 +81,12 @@ class CarriedLists:
         # The items of lists before the loop: sides of decisions may empty the list of Python.
         self._heads = {n: list(v) for n, v in enumerate(variables.before) if type(v) is list}
         # Variables whose list iterations only append to.
-        self.appended: dict[int, Appending] = {}
+        self.appended: dict[int, LoopList] = {}
         # Variables whose list is carried, with the list of Python that it was.
         self.carried: dict[int, Any] = {}
-        # Variables that an iteration gives a list of another length, with it and an item.
-        self._rebound: list[tuple[int, Any, Any, int | None]] = []
+        # Variables that an iteration gives a list of another form, with the list and an empty one
+        # of that form.
+        self._rebound: list[tuple[int, Any, Rows]] = []
         # Variables that an iteration does more with than to append.
         self._to_carry: list[int] = []
         self._count: Any = None
@@ -120,9 +115,9 @@ class CarriedLists:
 
     def note_iteration(self, n: int, after: Any, known: set[Any]) -> bool:
         """See what an iteration left of a list that it appends to; whether it is carried now."""
-        if isinstance(after, Appended) and after.loop_list is self.appended[n]:
+        if isinstance(after, BuildingRows) and after.loop_list is self.appended[n]:
             results = [x for x in after.results() if isinstance(x, torch.Tensor)]
-            if all(_is_known(x, known) for x in results):
+            if all(free_unbacked_symbols(list(x.shape)) <= known for x in results):
                 return False
         self._to_carry.append(n)  # another list, or as many items as only the iteration knows
         return True
@@ -135,46 +130,38 @@ class CarriedLists:
 
     def is_appended_to(self, n: int, old: Any, new: Any) -> bool:
         """Whether an iteration changed a list of run-time length; it appends to it from now on."""
-        if n in self.carried or old is new or not isinstance(new, RunTimeList):
+        if n in self.carried or old is new:
             return False
-        if not isinstance(old, RunTimeList):
+        if not isinstance(old, Rows) or not isinstance(new, Rows):
             return False
-        if not isinstance(old, Appended) and columns_of(old) is None:
+        if not isinstance(old, BuildingRows) and is_ragged(old):
             return False
-        self._append(n, None, old, old.sample())
+        self._append(n, None, old, old.like())
         return True
 
     def is_rebound(self, n: int, old: Any, new: Any, known: set[Any]) -> bool:
         """Whether a variable has a list of another length after an iteration; it is rows then."""
         if type(old) is not list or self.variables.state.owner(n) is not None or old is new:
             return False
-        if isinstance(new, RunTimeList):
-            sample = new.sample()
-        else:
-            lists = type(new) is list and len(old) != len(new)
-            items = [*old, *new] if lists else []
-            if not items or not all(
-                isinstance(x, (torch.Tensor, int, float, tuple)) or is_record(x) for x in items
-            ):
+        try:
+            if isinstance(new, Rows):
+                form = new.like() if is_ragged(new) else form_of_item(new.sample(), known)
+            elif type(new) is list and len(new) != len(old):
+                form = form_of_item([*old, *new][-1], known)
+            else:
                 return False
-            sample = sample_of(items[-1])
-        dim = new.dim if isinstance(new, RaggedRows) else None
-        if dim is None and not is_record(sample):
-            dim = uneven_axis(sample, known)
-        if dim is None and not _is_known(sample, known):
+        except LoopChangeError:  # items that are not tensors
             return False
-        self._rebound.append((n, old, sample, dim))
-        return True
+        if form is not None:
+            self._rebound.append((n, old, form))
+        return form is not None
 
     def begin_again(self) -> None:
         """Give the lists the forms that an iteration has shown to be needed."""
         for n in dict.fromkeys(self._to_carry):
             self.carry(n)
-        for n, owner, sample, dim in self._rebound:
-            if dim is None:
-                self._append(n, owner, self._heads[n], sample)
-            else:
-                self._carry_as(n, owner, begin_uneven(self._heads[n], sample, dim))
+        for n, owner, form in self._rebound:
+            self._take_form(n, owner, form)
 
     def grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
         """Make a list that an iteration adds to one of rows; the iteration begins anew."""
@@ -182,27 +169,26 @@ class CarriedLists:
         found = [n for n, v in enumerate(before) if v is items and n not in self.appended]
         if not found or not slots[found[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        sample, known = sample_of(added[0]), known_symbols()
-        if _is_known(sample, known):
-            self._append(found[0], items, self._heads[found[0]], sample)
-            return
-        dim = None if is_record(sample) else uneven_axis(sample, known)
-        if dim is None or error.first:
+        form = form_of_item(added[0], known_symbols())
+        if form is None:
             raise LoopChangeError("an item of the list", "of one size", "of another")
-        self._carry_as(found[0], items, begin_uneven(self._heads[found[0]], sample, dim))
+        self._take_form(found[0], items, form)
+
+    def _take_form(self, n: int, owner: Any, form: Rows) -> None:
+        """Append to a list, or carry it if its items have different sizes."""
+        if is_ragged(form):
+            self._carry_as(n, owner, widened(self._heads[n], form))
+        else:
+            self._append(n, owner, self._heads[n], form)
 
     def differ(self, error: UnevenItemError) -> None:
         """Make a list of rows one whose items differ in size; the iteration begins anew."""
         loop_list = getattr(error.items, "loop_list", None)
         found = [n for n, mine in self.appended.items() if mine is loop_list]
-        if not found or len(error.dims) > 1 or error.items.first:
+        if not found or len(error.dims) > 1 or len(error.items.form.paths()) > 1:
             raise error
-        one = self.appended[found[0]]
-        if isinstance(one.head, RunTimeList) or is_record(one.sample):
-            raise error
-        del self.appended[found[0]]
-        items = begin_uneven(one.head, one.sample, error.dims[0])
-        self._carry_as(found[0], one.owner, items)
+        one = self.appended.pop(found[0])
+        self._carry_as(found[0], one.owner, widened(one.head, one.like.like(error.dims[0])))
 
     def carry_read(self, error: ListUseError) -> None:
         """Carry a list that iterations read, as an error says.
@@ -218,17 +204,15 @@ class CarriedLists:
     def carry(self, n: int) -> None:
         """Carry a list that iterations do more with than to append to it."""
         one = self.appended.pop(n)
-        if isinstance(one.head, Appended):
+        if isinstance(one.head, BuildingRows):
             raise one.head.misuse("[...]")  # the loop around this one has to carry it
-        is_rows = isinstance(one.head, RunTimeList)
-        items = one.head if is_rows else begin_rows(one.head, one.sample)
-        self._carry_as(n, one.owner, items)
+        self._carry_as(n, one.owner, widened(one.head, one.like))
 
-    def _append(self, n: int, owner: Any, head: Any, sample: Any) -> None:
+    def _append(self, n: int, owner: Any, head: Any, like: Rows) -> None:
         self.variables.varying.pop(n, None)
-        self.appended[n] = Appending(owner, head, sample)
+        self.appended[n] = LoopList(owner, head, like)
 
-    def _carry_as(self, n: int, owner: Any, items: RunTimeList) -> None:
+    def _carry_as(self, n: int, owner: Any, items: Rows) -> None:
         self.variables.begin_with(n, items)
         self.carried[n] = owner
 
@@ -267,11 +251,3 @@ def _not_negative(trips: Any) -> Any:
     count = trips.clamp(min=0).item()
     torch._check(count >= 0)
     return count
-
-
-def _is_known(sample: Any, known: set[Any]) -> bool:
-    """Whether the sizes of a tensor, or of all in a record, exist outside of the iteration."""
-    if is_record(sample):
-        return all(_is_known(part, known) for part in parts_of(sample, sample))
-    sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
-    return all(free_unbacked_symbols(s) <= known for s in sizes)

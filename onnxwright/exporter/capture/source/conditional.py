@@ -21,10 +21,12 @@ from onnxwright.exporter.capture.source.chosen_objects import (
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.lists import (
+from onnxwright.exporter.capture.source.list_forms import (
+    after_changes,
     close_other_names,
     raise_growth,
     rows_kept,
+    widened,
 )
 from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
@@ -37,12 +39,11 @@ from onnxwright.exporter.capture.source.regions import (
     tracer,
 )
 from onnxwright.exporter.capture.source.returned import returning_frame
-from onnxwright.exporter.capture.source.run_time_lists import after_changes
+from onnxwright.exporter.capture.source.rows import like_of
 from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
-from onnxwright.exporter.capture.source.tuple_lists import begin_rows, sample_of
 from onnxwright.exporter.capture.values.join import Build, Merger, Pair, common_dtype
 from onnxwright.exporter.capture.values.logic import chosen, chosen_tag, comparisons, supposing
 from onnxwright.exporter.capture.values.one_of import WHICH, settled
@@ -94,7 +95,7 @@ def _counted_list(state: State, before: list[Any], items: list[Any], added: Any)
     names = [n for n, value in enumerate(before[: len(state.names)]) if value is items]
     if session is None or not names or any(loop.carries(items) for loop in session.loops):
         return False
-    rows = begin_rows(list(items), sample_of(added[0]))
+    rows = widened(list(items), like_of(added[0]))
     for n in names:
         before[n] = rows
     state.write(before)

@@ -8,10 +8,10 @@ import torch
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
-from onnxwright.exporter.capture.source.lists import part_of
+from onnxwright.exporter.capture.source.list_calls import part_of
 from onnxwright.exporter.capture.source.ranges import first_items
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
@@ -104,7 +104,7 @@ def got(value: Any, *args: Any, **kwargs: Any) -> Any:
 def _items_of(value: Any, index: Any) -> list[Any] | None:
     """What an index may choose from; None where Python does not take the index for that."""
     number = is_number(index)
-    if isinstance(value, RunTimeList):
+    if isinstance(value, Rows):
         return None
     if isinstance(value, _LISTS) and (number or isinstance(index, torch.Tensor)):
         whole = not isinstance(index, torch.Tensor) or not index.dtype.is_floating_point

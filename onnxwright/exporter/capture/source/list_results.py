@@ -1,8 +1,8 @@
 """Lists of a run-time length among the results of a model: tensors of its items.
 
-PyTorch flattens results with its pytrees.  The model has one output for the rows of a list, two for
-items of different sizes (the items joined, and their sizes), one for each place of tuples.  The
-exported program makes the list of them that the module returns.
+PyTorch flattens results with its pytrees.  The model has one output for each leaf of the items of a
+list, and one more for the sizes of items that differ in size.  The exported program makes the list
+of them that the module returns.
 """
 
 from __future__ import annotations
@@ -16,27 +16,32 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths, Parts
-from onnxwright.exporter.capture.source.lists import Rows
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
-from onnxwright.exporter.capture.source.tuple_lists import Record, TupleList, tuple_like
-from onnxwright.exporter.capture.source.uneven_lists import RaggedRows
+from onnxwright.exporter.capture.source.columns import Column, ItemForm
+from onnxwright.exporter.capture.source.rows import Rows
+
+_Form = tuple[ItemForm, tuple[Any, ...]]
+"""The form of the items, and for each leaf its axis of different sizes, or None."""
 
 
-def _of_rows(leaves: Sequence[Any], _: Any) -> Any:
-    (rows,) = leaves
-    return list(rows.unbind(0)) if _is_known(rows) else Rows(rows, _length(rows))
+def _flattened(items: Rows) -> tuple[list[Any], _Form]:
+    columns = items.columns
+    tensors = [tensor for column in columns for tensor in column.tensors().values()]
+    return tensors, (items.form, tuple(column.axis for column in columns))
 
 
-def _of_parts(leaves: Sequence[Any], dim: int) -> Any:
-    items, sizes = leaves
-    known = _is_known(items) and _is_known(sizes)
-    return list(items.split(sizes.tolist(), dim)) if known else RaggedRows(items, sizes, dim)
+def _of_tensors(tensors: Sequence[Any], form: _Form) -> Any:
+    rest = iter(tensors)
+    columns = [Column(next(rest), axis, None if axis is None else next(rest)) for axis in form[1]]
+    if not all(map(_is_known, tensors)):
+        return Rows(columns, form[0])
+    return [form[0].build(iter(leaves)) for leaves in zip(*map(_leaves_of, columns))]
 
 
-def _of_columns(columns: Sequence[Any], like: Record) -> Any:
-    if any(isinstance(column, RunTimeList) for column in columns):
-        return TupleList(columns, like)
-    return [tuple_like(like, values) for values in zip(*columns)]
+def _leaves_of(column: Column) -> Sequence[Any]:
+    """The leaf of each item, of a column that has values."""
+    if column.axis is None:
+        return column.values.unbind(0)  # type: ignore[no-any-return]
+    return column.values.split(column.sizes.tolist(), column.axis)  # type: ignore[no-any-return]
 
 
 def _of_split(leaves: Sequence[Any], dim: int) -> Any:
@@ -58,22 +63,10 @@ def _is_known(tensor: Any) -> bool:
     return isinstance(tensor, torch.Tensor) and not is_fake(tensor)
 
 
-def _length(rows: Any) -> Any:
-    return rows.shape[0] if isinstance(rows, torch.Tensor) else 0
-
-
-def _columns_of(items: TupleList) -> tuple[list[Any], Record]:
-    """The columns, and a tuple or dict of the same kind without tensors."""
-    names = range(len(items.columns))
-    return list(items.columns), tuple_like(items.like, names)
-
-
 @functools.cache
 def register_lists() -> None:
     """Let PyTorch know how a list of a run-time length is flattened."""
     register = pytree.register_pytree_node
-    register(Rows, lambda items: ([items.whole("return")], None), _of_rows)
-    register(RaggedRows, lambda items: ([items.items, items.sizes], items.dim), _of_parts)
-    register(TupleList, _columns_of, _of_columns)
+    register(Rows, _flattened, _of_tensors)
     register(Parts, lambda items: ([items.whole, items.lengths.sizes], items.dim), _of_split)
     register(Lengths, lambda numbers: ([numbers.sizes], None), _of_numbers)

@@ -38,8 +38,10 @@ from onnxwright.exporter.capture.source.errors import (
     UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.lists import (
+from onnxwright.exporter.capture.source.list_forms import (
+    after_changes,
     close_other_names,
+    of_same_list,
     raise_growth,
     rows_kept,
 )
@@ -52,7 +54,6 @@ from onnxwright.exporter.capture.source.regions import (
 )
 from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.run_time_lists import after_changes, of_same_list
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
@@ -341,7 +342,7 @@ class Loop:
             rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
             if rows:
                 final[n] = of_same_list(after[n], after[n].after_loop(rows))
-                for column, items in after[n].columns(final[n], self.items[n]):
+                for column, items in after[n].appended(final[n], self.items[n]):
                     appended = [one for one in items if one is not None]
                     self.tensors.note_appended(tracer(), column, appended, tensors)
         for n, value in enumerate(final):

@@ -14,7 +14,7 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
-from onnxwright.exporter.capture.source import lists, ranges
+from onnxwright.exporter.capture.source import list_calls, ranges
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
@@ -25,11 +25,11 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.source.lists import append
+from onnxwright.exporter.capture.source.list_calls import append
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import (
     asking_line,
     current,
@@ -418,7 +418,7 @@ def extend(items: Any, others: Any) -> Any:
     others = taken(others)
     if isinstance(others, ranges.Counted):
         others = listed(others, ranges.same)
-    return lists.extend(items, others)
+    return list_calls.extend(items, others)
 
 
 def generated(
@@ -447,6 +447,6 @@ def _generated_rows(
     with side_of(item, when) as side:
         made = listed(items, item, when)
         side.keep()
-    if isinstance(made, RunTimeList):
+    if isinstance(made, Rows):
         made.changes_others = bool(places_of(side))
     return made

@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.source.iterators import (
 )
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 
 # What goes through items with places.
@@ -38,7 +38,7 @@ def iter_(items: Any, *rest: Any) -> Any:
         return iter(items, *rest)
     if isinstance(items, LazyIterator):
         return items
-    if isinstance(items, RunTimeList) or ranges.is_counted(items):
+    if isinstance(items, Rows) or ranges.is_counted(items):
         return LazyIterator("iterator", lambda: items)
     return stored(bound(iter)(items))
 
@@ -100,7 +100,7 @@ def next_(items: Any, *default: Any) -> Any:
         return next(items, *default)
     every, position = items.items(), items.position
     place, found = position.value, ranges.counted(every)
-    if isinstance(every, RunTimeList):
+    if isinstance(every, Rows):
         every.check_order("next")
         one, length = functools.partial(every.__getitem__, place), every.length
     elif found is not None:

@@ -1,17 +1,37 @@
-"""The order of values that are known at run time only: lists sorted by keys, and compared."""
+"""The order of values that are known at run time only: lists that are sorted, and compared."""
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths
+from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.columns import Column, ItemForm
+from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.items import item
+from onnxwright.exporter.capture.source.list_calls import (
+    bit_length,
+    count_of,
+    index_of,
+    is_of_run_time,
+    list_of,
+    number,
+    numbers_of,
+    removed,
+    stacked,
+)
+from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.rows import Rows, changed
+from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import (
     has_one_element,
     is_unknown,
@@ -19,6 +39,7 @@ from onnxwright.exporter.capture.source.unknown_numbers import (
 )
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)
+_FINITE = (list, tuple, range, dict, KeysView, ValuesView, ItemsView)
 
 
 def _is_leaf(value: Any) -> bool:
@@ -33,60 +54,155 @@ def _is_open(value: Any) -> bool:
     return isinstance(value, (torch.Tensor, *SYMBOLS)) and is_unknown(value)
 
 
-def order_of(keys: Sequence[Any], reverse: bool) -> torch.Tensor | None:
-    """The places of keys in their order: that of Python, which leaves equal ones as they are.
+def _itself(value: Any) -> Any:
+    return value
 
-    Args:
-        keys: numbers, tensors of one element, or tuples of these.
-        reverse: whether the greatest comes first.
 
-    Returns:
-        A tensor of places; None where Python knows the order, or keys are something else.
-    """
-    columns = _columns(keys)
-    if not columns or not any(_is_open(value) for column in columns for value in column):
+def _keys_of(keys: Sequence[Any]) -> Rows | None:
+    """Numbers, tensors of one element or tuples of these as rows; None where Python knows them."""
+    if not keys:
         return None
-    order = torch.arange(len(keys))
-    for column in reversed(columns):  # the first part of a key decides last
-        values = _stacked(column).index_select(0, order)
-        places = values.sort(stable=True, descending=reverse).indices
-        order = order.index_select(0, places)
+    form = ItemForm.of(keys[0])
+    if not form.is_ordered or not all(map(form.is_alike, keys)):
+        return None
+    every = [form.leaves(key) for key in keys]
+    leaves = [leaf for row in every for leaf in row]
+    if not all(map(_is_leaf, leaves)) or not any(map(_is_open, leaves)):
+        return None
+    return Rows([Column(stacked(column)) for column in zip(*every)], form)
+
+
+def _order_by(keys: Any, use: str, reverse: bool) -> torch.Tensor:
+    """The places of keys in their order."""
+    order = keys.order(reverse=reverse) if isinstance(keys, Rows) else None
+    if order is None:
+        raise CannotRewriteError(f"{use} by keys that are not numbers")
     return order
 
 
-def _columns(keys: Sequence[Any]) -> list[tuple[Any, ...]] | None:
-    """The parts of keys, each of all keys."""
-    if not keys:
-        return None
-    if all(isinstance(key, tuple) for key in keys):
-        if len({len(key) for key in keys}) > 1 or not all(_is_leaf(v) for k in keys for v in k):
-            return None
-        return list(zip(*keys))
-    return [tuple(keys)] if all(map(_is_leaf, keys)) else None
+def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    """`sorted(values)`, of items whose number or values are of run time as well."""
+    reverse = bool(reverse)
+    several = ranges.counted(values)
+    if several is not None:
+        rows = values if isinstance(values, Rows) else listed(several, _itself)
+        keys = rows if key is None else listed(several, key)
+        return rows.chosen(_order_by(keys, "`sorted`", reverse))
+    numbers = numbers_of(values) if key is None else None
+    if numbers is not None:
+        return list_of(numbers.sort(stable=True, descending=reverse).values)
+    if not isinstance(values, _FINITE):
+        return sorted(values, key=key, reverse=reverse)
+    values = list(values)
+    given = values if key is None else [key(value) for value in values]
+    found = _keys_of(given)
+    if found is None:
+        places = sorted(range(len(given)), key=given.__getitem__, reverse=reverse)
+        return [values[n] for n in places]
+    order = _order_by(found, "`sorted`", reverse)
+    if all(type(v) is int for v in values):
+        return list_of(torch.tensor(values).index_select(0, order))
+    return [item(values, number(place)) for place in order.unbind(0)]
 
 
-def _stacked(values: Sequence[Any]) -> torch.Tensor:
-    made = [v.reshape(()) if isinstance(v, torch.Tensor) else _scalar(v) for v in values]
-    dtype = made[0].dtype
-    for one in made[1:]:
-        dtype = torch.promote_types(dtype, one.dtype)
-    return torch.stack([one.to(dtype) for one in made])
+def sort(items: Any, **options: Any) -> Any:
+    """`items.sort(...)`; gives the list."""
+    if isinstance(items, Rows):
+        return changed(items, sorted_(items, **options))
+    noted(items)
+    method("sort", items, **options)
+    return items
 
 
-def _scalar(value: Any) -> torch.Tensor:
-    whole = isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool)
-    return torch.scalar_tensor(value, dtype=torch.int64) if whole else torch.scalar_tensor(value)
+def _sort(values: Any, **options: Any) -> Any:
+    """`values.sort()`."""
+    if type(values) is not list:
+        return values.sort(**options)
+    values[:] = sorted_(values, **options)
+    return None
 
 
-def in_order(values: Sequence[Any], order: torch.Tensor) -> list[Any]:
-    """The items of a list at places of run time."""
-    session, items = current(), list(values)
-    found = []
-    for place in order.unbind(0):
-        if session is not None:
-            session.numbers.add(place)
-        found.append(item(items, place))
+def _remove(values: Any, wanted: Any) -> Any:
+    """`values.remove(wanted)`; the model raises an error where there is none."""
+    if type(values) is not list:
+        return values.remove(wanted)
+    removed(values, wanted)
+    return None
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "index": index_of, "count": count_of, "sort": _sort, "remove": _remove,
+    "bit_length": bit_length,
+}  # fmt: skip
+
+
+def method(name: str, value: Any, *args: Any, **options: Any) -> Any:
+    """`value.name(...)`: a list may have numbers of run time."""
+    own = isinstance(value, (list, tuple, Lengths)) or is_of_run_time(value)
+    if current() is None or not own:
+        return getattr(value, name)(*args, **options)
+    with refused_here():
+        return _METHODS[name](value, *args, **options)
+
+
+# -- the greatest and the least --------------------------------------------------------------------
+
+
+def extreme(function: Any, greater: bool) -> Callable[..., Any]:
+    """`max` or `min`: what is compared may be tensors of one element."""
+
+    def found(*values: Any, key: Any = None, **options: Any) -> Any:
+        one = len(values) == 1
+        several = ranges.counted(values[0]) if one else None
+        if several is not None and (key is not None or isinstance(values[0], Rows)):
+            return _of_several(values[0], several, key, greater, options)
+        # What Python does not take raises Python's error.
+        function(*([0],) if one else (0,) * len(values), **options)
+        items = list(values[0]) if one else list(values)
+        if not items:
+            return function(items, **options)
+        if key is None and len(items) > 1 and is_of_sizes(items):
+            return functools.reduce(torch.sym_max if greater else torch.sym_min, items)
+        keys = items if key is None else [key(item) for item in items]
+        if not any(map(_is_compared_at_run_time, keys)):
+            return items[function(range(len(keys)), key=keys.__getitem__)]
+        best, best_key = items[0], keys[0]
+        for value, own in zip(items[1:], keys[1:]):
+            better = own > best_key if greater else own < best_key
+            best, best_key = choose(better, _constant((value, own)), _constant((best, best_key)))
+        return best
+
     return found
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _is_compared_at_run_time(key: Any) -> bool:
+    return has_one_element(key) if isinstance(key, torch.Tensor) else _is_open(key)
+
+
+def _of_several(
+    items: Any, several: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]
+) -> Any:
+    """The first of the greatest or the least items, whose number is known at run time only."""
+    keys = items if key is None else listed(several, key)
+
+    def first() -> Any:
+        numbers = keys.numbers() if isinstance(keys, Rows) else None
+        if numbers is not None and key is None:
+            return numbers.amax(0) if greater else numbers.amin(0)
+        if numbers is not None:
+            return several.at(numbers.argmax() if greater else numbers.argmin())
+        return several.at(_order_by(keys, "`max` or `min`", greater)[0])
+
+    if "default" not in options or (several.is_sized and key is not None):
+        return first()
+    return choose(several.length > 0, first, _constant(options["default"]))
+
+
+# -- comparisons -----------------------------------------------------------------------------------
 
 
 def ordered(name: str, one: Any, other: Any) -> Any:
@@ -99,7 +215,7 @@ def ordered(name: str, one: Any, other: Any) -> Any:
     own: Callable[[Any, Any], Any] = _OPERATORS[name]
     if not isinstance(one, (list, tuple)) or type(one) is not type(other):
         return own(one, other)
-    pairs = [] if isinstance(one, RunTimeList) else list(zip(one, other))
+    pairs = [] if isinstance(one, Rows) else list(zip(one, other))
     session = current()
     if session is None or not all(_is_leaf(v) for pair in pairs for v in pair):
         return own(one, other)

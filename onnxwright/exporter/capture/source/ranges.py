@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths, NumberRows, Parts
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
+from onnxwright.exporter.capture.source.columns import part_at
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
     ItemIterator,
@@ -29,9 +30,8 @@ from onnxwright.exporter.capture.source.iterators import (
     taken,
 )
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, misused
+from onnxwright.exporter.capture.source.rows import Rows, misused
 from onnxwright.exporter.capture.source.session import asking_line, current
-from onnxwright.exporter.capture.source.uneven_lists import part_at
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -168,7 +168,7 @@ def enumerate_(items: Any, start: int = 0) -> Any:
 
 def reversed_(items: Any) -> Any:
     """`reversed(...)`."""
-    if isinstance(items, RunTimeList):
+    if isinstance(items, Rows):
         return LazyIterator("list_reverseiterator", lambda: items[::-1])
     found = counted(items)
     return reversed(items) if found is None else LazyIterator("range_iterator", found.backwards)
@@ -284,7 +284,9 @@ def counted(items: Any) -> Counted | None:
         return Counted(0, items.rows.shape[0], 1, lambda n: _row(items.rows[n]))
     if isinstance(items, Parts):
         return _parts(items)
-    if isinstance(items, RunTimeList):
+    if isinstance(items, Rows):
+        if items.is_set:  # the order of Python's sets depends on their history
+            raise misused("for ... in set(...)")
         return Counted(0, items.length, 1, items.at)
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])

@@ -11,14 +11,19 @@ from onnxwright.exporter.capture.source.builtin_calls import (
     builtin,
     counted,
     slice_of,
-    sort,
     zip_items,
 )
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
-from onnxwright.exporter.capture.source.lists import cleared, insert, reversed_in_place
+from onnxwright.exporter.capture.source.list_calls import (
+    bits,
+    cleared,
+    equal,
+    insert,
+    removed,
+    reversed_in_place,
+)
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.next_items import stored
-from onnxwright.exporter.capture.source.number_lists import bits, equal, method, removed
 from onnxwright.exporter.capture.source.operators import (
     and_,
     augment,
@@ -29,7 +34,7 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
-from onnxwright.exporter.capture.source.ordering import ordered
+from onnxwright.exporter.capture.source.ordering import method, ordered, sort
 from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import appended as append

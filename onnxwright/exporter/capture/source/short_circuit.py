@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.sides import places_of, side_of
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
@@ -57,7 +57,7 @@ def _leave() -> None:
 
 def any_(values: Iterable[Any]) -> Any:
     """`any(values)`."""
-    if isinstance(values, RunTimeList):
+    if isinstance(values, Rows):
         values.check_order("any")
         return (values.whole("any") != 0).any()
     return _joined(values, torch.logical_or, settles=True)
@@ -65,7 +65,7 @@ def any_(values: Iterable[Any]) -> Any:
 
 def all_(values: Iterable[Any]) -> Any:
     """`all(values)`."""
-    if isinstance(values, RunTimeList):
+    if isinstance(values, Rows):
         values.check_order("all")
         return (values.whole("all") != 0).all()
     return _joined(values, torch.logical_and, settles=False)

@@ -11,11 +11,10 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
-from onnxwright.exporter.capture.source.lists import Rows
+from onnxwright.exporter.capture.source.columns import LEAF, Column, as_place
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, as_place, misused
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import Session, current
-from onnxwright.exporter.capture.source.uneven_lists import split_at_run_time, split_evenly
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
 
@@ -32,12 +31,12 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
         if func in _INDEXING and len(args) > 1:
             args = (args[0], _index(args[1]), *args[2:])
         for name in ("tensors", "sequences", "data"):
-            if not args and isinstance(kwargs.get(name), RunTimeList):
+            if not args and isinstance(kwargs.get(name), Rows):
                 args = (kwargs.pop(name),)
         for value in (*args[1:], *kwargs.values()):
-            if isinstance(value, RunTimeList):
+            if isinstance(value, Rows):
                 raise value.misuse(getattr(func, "__name__", "a function"))
-        if args and isinstance(args[0], RunTimeList):
+        if args and isinstance(args[0], Rows):
             joined = _JOINED.get(func)
             if joined is None:
                 raise args[0].misuse(getattr(func, "__name__", "a function"))
@@ -57,11 +56,11 @@ def _index(index: Any) -> Any:
     """An index in brackets, with lists of numbers as tensors."""
     if isinstance(index, tuple):
         return tuple(map(_index, index))
-    if not isinstance(index, RunTimeList):
+    if not isinstance(index, Rows):
         return index
     numbers = index.numbers()
     if numbers is None:
-        raise misused("[...]")
+        raise index.misuse("[...]")
     return numbers
 
 
@@ -85,33 +84,45 @@ def _iterated_rows(x: Any, dim: int = 0) -> Rows | None:
     session = current()
     if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
         return None
-    return Rows(x.movedim(dim, 0), x.shape[dim])
+    return Rows.of_tensor(x.movedim(dim, 0))
 
 
-def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> RunTimeList | None:
-    """The same for `x.split(1, dim)`; the parts of a size that is known at run time only."""
+def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
+    """The same for `x.split(size, dim)`; the parts of a size that is known at run time only."""
     if isinstance(split_size, (torch.Tensor, torch.SymInt)) and is_unknown(split_size):
-        return split_at_run_time(x, split_size, dim)
+        return _split_at_run_time(x, split_size, dim)
     if not isinstance(split_size, int) or split_size < 1:
         return None
     rows = _iterated_rows(x, dim)
     if rows is not None and split_size > 1:
-        return split_evenly(x, split_size, dim)
-    return None if rows is None else Rows(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
+        dim, length = dim % x.ndim, x.shape[dim]
+        count = torch.sym_max((length + split_size - 1) // split_size, 1)
+        sizes = (length - torch.arange(count) * split_size).clamp(max=split_size)
+        return Rows([Column(x, dim, sizes)])
+    return None if rows is None else Rows.of_tensor(rows.whole("split").unsqueeze(dim % x.ndim + 1))
 
 
-def _chunks(x: Any, chunks: Any, dim: int = 0) -> RunTimeList | None:
+def _chunks(x: Any, chunks: Any, dim: int = 0) -> Rows | None:
     """`x.chunk(chunks, dim)` of a number that is known at run time only."""
     if not isinstance(chunks, (torch.Tensor, torch.SymInt)) or not is_unknown(chunks):
         return None
     count, length = as_place(chunks), as_place(x.shape[dim])
-    return split_at_run_time(x, ((length + count - 1) // count).clamp(min=1), dim)
+    return _split_at_run_time(x, ((length + count - 1) // count).clamp(min=1), dim)
+
+
+def _split_at_run_time(x: torch.Tensor, size: Any, dim: int) -> Rows:
+    """The parts of a tensor of `size` elements of an axis each, a number of run time."""
+    length, each = as_place(x.shape[dim]), as_place(size)
+    count = ((length + each - 1) // each).clamp(min=1).item()
+    torch._check(count >= 1)
+    sizes = (length - torch.arange(count) * each).clamp(max=each)
+    return Rows([Column(x, dim % x.ndim, sizes)])
 
 
 def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
     """`torch.tensor(values)` of a list of numbers of run time."""
     session = current()
-    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, RunTimeList):
+    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, Rows):
         return None
     if not _has_number_of_run_time(values, session):
         return None
@@ -123,8 +134,8 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
 
 def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
     """`like.new_tensor(values)` of sizes, alone or in a list."""
-    if isinstance(values, RunTimeList):
-        made: torch.Tensor = values.as_tensor().to(options.get("dtype") or like.dtype)
+    if isinstance(values, Rows):
+        made: torch.Tensor = _as_tensor(values).to(options.get("dtype") or like.dtype)
         return made
     if not is_dynamic(values):
         return None
@@ -138,9 +149,69 @@ def _has_number_of_run_time(values: Any, session: Session) -> bool:
     return isinstance(values, torch.Tensor) and values in session.numbers
 
 
+def _stacked(items: Rows, dim: int = 0) -> torch.Tensor:
+    """`torch.stack(items, dim)`."""
+    return items.whole("stack").movedim(0, dim)
+
+
+def _joined(items: Rows, dim: int = 0) -> torch.Tensor:
+    """`torch.cat(items, dim)`."""
+    column = items.columns[0]
+    if items.form == LEAF and column.axis is not None:
+        if (dim - column.axis) % column.values.ndim:
+            raise items.misuse("torch.cat along another axis")
+        return column.values.clone()  # type: ignore[no-any-return]
+    rows = items.whole("cat")
+    if rows.ndim < 2:
+        raise items.misuse("torch.cat of numbers")
+    dim = dim % (rows.ndim - 1)
+    return rows.movedim(0, dim).flatten(dim, dim + 1)
+
+
+def _padded(
+    items: Rows,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> torch.Tensor:
+    """`pad_sequence(items, ...)`: rows of one tensor, with a number where one is shorter."""
+    column = items.columns[0]
+    if items.form != LEAF or padding_side != "right" or column.axis:
+        raise items.misuse("pad_sequence")
+    if column.axis is None:
+        return _stacked(items, 0 if batch_first else 1)
+    longest = column.sizes.max().item()
+    torch._check(longest >= 0)
+    starts = (column.sizes.cumsum(0) - column.sizes)[:, None]
+    places = torch.arange(longest)[None]
+    free = torch.full_like(column.values[:1].sum(0, keepdim=True), padding_value)
+    values = torch.cat([column.values, free])
+    last = column.sizes.sum()
+    rows = values[torch.where(places < column.sizes[:, None], starts + places, last)]
+    return rows if batch_first else rows.transpose(0, 1)
+
+
+def _as_tensor(items: Rows, **options: Any) -> torch.Tensor:
+    """`torch.tensor(items, ...)`: of tuples of numbers a row for each."""
+    dtype = options.get("dtype")
+    if items.form == LEAF:
+        rows = items.whole("tensor")
+        return rows if dtype is None else rows.to(dtype)
+    if not items.form.is_ordered:
+        raise items.misuse("torch.tensor")
+    made = [_as_tensor(part) for part in items.by_parts()]
+    common = functools.reduce(torch.promote_types, (one.dtype for one in made))
+    return torch.stack([one.to(dtype or common) for one in made], 1)
+
+
 def _below(rows: torch.Tensor) -> torch.Tensor:
     """Items of two axes or more below each other; of one axis as rows."""
     return rows if rows.ndim == 2 else rows.flatten(0, 1)
+
+
+def _side_by_side(items: Rows) -> torch.Tensor:
+    """`torch.hstack(items)`."""
+    return _joined(items, min(items.whole("hstack").ndim - 2, 1))
 
 
 _CAT = (torch.cat, torch.concat, torch.concatenate)
@@ -155,13 +226,11 @@ _PARTS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.new_tensor: _new_tensor,
 }
 _JOINED: dict[Any, Callable[..., Any]] = {
-    torch.stack: lambda items, *args, **options: items.stacked(*args, **options),
-    **dict.fromkeys(_CAT, lambda items, *args, **options: items.joined(*args, **options)),
-    **dict.fromkeys(
-        (torch.tensor, torch.as_tensor), lambda items, **options: items.as_tensor(**options)
-    ),
-    **dict.fromkeys((torch.vstack, torch.row_stack), lambda items: _below(items.stacked())),
-    torch.hstack: lambda items: items.joined(min(items.stacked().ndim - 2, 1)),
-    torch._C._nn.pad_sequence: lambda items, *args, **options: items.padded(*args, **options),
+    torch.stack: _stacked,
+    **dict.fromkeys(_CAT, _joined),
+    **dict.fromkeys((torch.tensor, torch.as_tensor), _as_tensor),
+    **dict.fromkeys((torch.vstack, torch.row_stack), lambda items: _below(_stacked(items))),
+    torch.hstack: _side_by_side,
+    torch._C._nn.pad_sequence: _padded,
 }
-"""Functions of torch that join the items of a list, as methods of a `RunTimeList`."""
+"""Functions of torch that join the items of a list."""

@@ -8,10 +8,10 @@ import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxwright.exporter.capture.source.lists import length_of
+from onnxwright.exporter.capture.source.list_calls import length_of
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import truth_tensor
 from onnxwright.exporter.capture.values.logic import compared
@@ -25,7 +25,7 @@ def decided(test: Any) -> bool | None:
     if isinstance(test, OneOf):
         answers = {decided(item) for item in possible(test).values()}
         return answers.pop() if len(answers) == 1 else None
-    if isinstance(test, (RunTimeList, Counted)):
+    if isinstance(test, (Rows, Counted)):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
         t, session = tracer(), current()
@@ -87,7 +87,7 @@ def as_truth(value: Any) -> Any:
         if value.ndim:
             value = value.reshape(())
         return value if value.dtype == torch.bool else value != 0
-    if isinstance(value, (RunTimeList, Counted)):
+    if isinstance(value, (Rows, Counted)):
         if _is_size(value.length):
             return torch.scalar_tensor(value.length) > 0
         return as_truth(value.length > 0)

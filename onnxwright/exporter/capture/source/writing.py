@@ -14,10 +14,10 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item as item_of
 from onnxwright.exporter.capture.source.items import refuse_key
-from onnxwright.exporter.capture.source.lists import append
+from onnxwright.exporter.capture.source.list_calls import append
 from onnxwright.exporter.capture.source.operators import augment
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import RunTimeList, changed
+from onnxwright.exporter.capture.source.rows import Rows, changed
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
@@ -44,7 +44,7 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
     if isinstance(items, OneOf) or isinstance(index, OneOf):
         _set_items(value, items, index)
         return container
-    if isinstance(items, RunTimeList):
+    if isinstance(items, Rows):
         return changed(items, items.with_item_at(index, value))
     keys = _keys(items, index)
     if not keys:
@@ -95,7 +95,7 @@ def popped(items: Any, *place: Any) -> tuple[Any, Any]:
     found = settled(items)
     if isinstance(found, OneOf):
         return items, among(found, lambda one: popped(noted(one), *place)[1])
-    if isinstance(found, RunTimeList):
+    if isinstance(found, Rows):
         rest, item = found.without_item(*place)
         return changed(found, rest), item
     return found, found.pop(*place)

@@ -5,7 +5,7 @@
 | the same object, equal constants | itself |
 | tensors of one rank, numbers | a leaf: an output of If, a carried value of Loop |
 | tuples, lists, dicts, dataclasses with the same keys | their parts, one by one |
-| a list that grows on one side | rows (`lists`) |
+| a list that grows on one side | `Rows` |
 | None, texts, functions, modules, other objects, tensors of other ranks, other tuples | `OneOf` |
 """
 
@@ -21,11 +21,11 @@ import torch
 from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.appended_lists import Appended
+from onnxwright.exporter.capture.source.building_rows import BuildingRows
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList
+from onnxwright.exporter.capture.source.rows import Parts, Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.values.one_of import (
@@ -85,7 +85,7 @@ class Merger:
         """
         if is_same(left, right):
             return lambda _: left
-        if isinstance(left, Appended) and isinstance(right, Appended):
+        if isinstance(left, BuildingRows) and isinstance(right, BuildingRows):
             left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
@@ -106,8 +106,8 @@ class Merger:
     def _built(self, left: Any, right: Any, make: Any, parts: Any, results: Sequence[Any]) -> Any:
         """A container of joined parts."""
         new = make([build(results) for build in parts])
-        if isinstance(new, RunTimeList) and isinstance(left, RunTimeList):
-            if isinstance(right, RunTimeList) and left.identity is right.identity:
+        if isinstance(new, Rows) and isinstance(left, Rows):
+            if isinstance(right, Rows) and left.identity is right.identity:
                 new.identity = left.identity
         self.made.append((left, right, new))
         return new
@@ -169,7 +169,7 @@ def _are_alternatives(
     if one is not None and two is not None:
         if type(left) is type(right) and (one[0] == two[0] or is_container(left)):
             return False
-        return not isinstance(left, RunTimeList) and not isinstance(right, RunTimeList)
+        return not isinstance(left, Rows) and not isinstance(right, Rows)
     return _is_candidate(left) and _is_candidate(right)
 
 

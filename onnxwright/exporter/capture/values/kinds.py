@@ -7,13 +7,9 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
-from onnxwright.exporter.capture.source.lists import Rows
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.tuple_lists import TupleList
-from onnxwright.exporter.capture.source.uneven_lists import RaggedRows
 from onnxwright.exporter.capture.values.one_of import each
-
-_CLASSES: dict[type, type] = {**KINDS, Rows: list, TupleList: list, RaggedRows: list}
 
 
 def is_of_type(value: Any, kinds: Any) -> Any:
@@ -40,7 +36,9 @@ def _class_of(value: Any) -> type:
         if value.dtype == torch.bool:
             return bool
         return float if value.dtype.is_floating_point else int
-    return _CLASSES.get(type(value), type(value))
+    if isinstance(value, Rows):
+        return set if value.is_set else list
+    return KINDS.get(type(value), type(value))
 
 
 def _is_instance(value: Any, kinds: Any) -> bool:
@@ -48,4 +46,4 @@ def _is_instance(value: Any, kinds: Any) -> bool:
     if found is type(value):
         return isinstance(value, kinds)
     # Programs that are written for a capture ask for `torch.SymInt`.
-    return issubclass(found, kinds) or (type(value) in _CLASSES and isinstance(value, kinds))
+    return issubclass(found, kinds) or (type(value) in KINDS and isinstance(value, kinds))

@@ -27,7 +27,7 @@ from onnxwright.exporter.capture.control.runtime import items_of, owner
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.source.run_time_lists import Parts
+from onnxwright.exporter.capture.source.rows import Parts
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import Branch, State, result_of

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.lists import OtherName
+from onnxwright.exporter.capture.source.list_forms import OtherName
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.run_time_lists import Parts, RunTimeList
+from onnxwright.exporter.capture.source.rows import Parts, Rows
 
 NUMBERS = (bool, int, float, *SYMBOLS)
 
@@ -45,7 +45,7 @@ def parts_of(value: Any) -> Parts | None:
         names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
         make = (lambda v: type(value)(*v)) if fields else type(value)
         return names, list(value), make
-    if isinstance(value, RunTimeList):
+    if isinstance(value, Rows):
         return value.parts()
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list

@@ -14,9 +14,9 @@ import numpy as np
 import onnx
 
 from onnxwright.ir.adapters import from_type_proto
-from onnxwright.testing.input_uses import Graph, Limits, limits_of
 from onnxwright.types import dims
 from onnxwright.types.kinds import TensorType
+from onnxwright.verification.input_uses import Graph, Limits, limits_of
 
 _FULL = frozenset(["int8", "uint8", "int16", "uint16"])
 _EDGE = 3.0  # beyond this many standard deviations nothing is drawn where one bound is not known

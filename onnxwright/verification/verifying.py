@@ -13,9 +13,9 @@ import onnx_ir as ir
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import open_light, open_model
-from onnxwright.testing.input_uses import Graph
-from onnxwright.testing.plain_sessions import PlainSession
-from onnxwright.testing.valid_inputs import drawn
+from onnxwright.verification.input_uses import Graph
+from onnxwright.verification.plain_sessions import PlainSession
+from onnxwright.verification.valid_inputs import drawn
 
 SIZES = (2, 5)
 _LARGER = (16, 64, 224)  # tried where the model takes none of the others

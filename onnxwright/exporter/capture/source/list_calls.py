@@ -1,0 +1,225 @@
+"""Methods of lists in rewritten code, where the list may be one of run-time length."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.replacements.joined_parts import Lengths
+from onnxwright.exporter.capture.source.columns import Column, as_row
+from onnxwright.exporter.capture.source.list_forms import is_closed
+from onnxwright.exporter.capture.source.raising import refuse_handled
+from onnxwright.exporter.capture.source.ranges import Counted
+from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.rows import CHANGES, Rows, changed, misused
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.one_of import settled
+
+
+def length_of(items: Any) -> Any:
+    """`len(items)`."""
+    if isinstance(items, Rows):
+        return items.length
+    if is_closed(items):
+        raise misused("another name of it")
+    if isinstance(items, torch.Tensor) and items.ndim:
+        return items.shape[0]  # `len` must be a number of Python
+    return len(items)
+
+
+def change(name: str, items: Any, *args: Any) -> Any:
+    """`items.name(...)` of a method that changes a list; gives the list."""
+    if isinstance(items, Rows):
+        return changed(items, getattr(items, CHANGES[name])(*args))
+    getattr(items, name)(*args)
+    return items
+
+
+insert = functools.partial(change, "insert")
+cleared = functools.partial(change, "clear")
+reversed_in_place = functools.partial(change, "reverse")
+
+
+def append(items: Any, item: Any) -> Any:
+    """`items.append(item)`; gives the list."""
+    return change("append", items, settled(item))
+
+
+def extend(items: Any, others: Any) -> Any:
+    """`items.extend(others)`, of a list of Python or one of rows; gives the list."""
+    if isinstance(others, Rows) and not isinstance(items, Rows):
+        return others.after(items)
+    return change("extend", items, others)
+
+
+def part_of(items: Sequence[Any], part: slice) -> Rows | None:
+    """`items[a:b]` of a list of Python, with bounds that are known at run time.
+
+    Args:
+        items: tensors of one type and of equal sizes, or numbers.
+        part: the slice.
+
+    Returns:
+        The list; None for other items.
+    """
+    if not items or not all(
+        isinstance(x, (torch.Tensor, bool, int, float, *SYMBOLS)) for x in items
+    ):
+        return None
+    rows = [as_row(item) for item in items]
+    if any(row.dtype != rows[0].dtype or row.shape != rows[0].shape for row in rows):
+        return None
+    found: Rows = Rows.of_tensor(torch.stack(rows))[part]
+    return found
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def is_of_run_time(value: Any) -> bool:
+    """Whether a value is a number that is known at run time only."""
+    session = current()
+    if isinstance(value, torch.Tensor):
+        return session is not None and value in session.numbers and is_unknown(value)
+    return isinstance(value, SYMBOLS) and is_unknown(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float)) or is_of_run_time(value)
+
+
+def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
+    """The numbers of a list as a tensor; None for lists whose items Python knows, and others.
+
+    Args:
+        values: a list, a tuple, or `x.tolist()`.
+        others: numbers that are looked for in it.
+    """
+    if isinstance(values, Lengths):
+        return values.sizes  # type: ignore[no-any-return]
+    if isinstance(values, Rows):
+        return values.numbers()
+    if not isinstance(values, (list, tuple)) or not values or not all(map(_is_number, values)):
+        return None
+    return stacked(values) if any(map(is_of_run_time, (*values, *others))) else None
+
+
+def stacked(values: Sequence[Any]) -> torch.Tensor:
+    """Numbers and tensors of one element as a tensor of one axis, of the type of all."""
+    rows = [as_row(value).reshape(()) for value in values]
+    dtype = functools.reduce(torch.promote_types, (row.dtype for row in rows))
+    return torch.stack([row.to(dtype) for row in rows])
+
+
+def number(value: torch.Tensor) -> torch.Tensor:
+    """A tensor that stands for a number of Python."""
+    session = current()
+    if session is not None:
+        session.numbers.add(value)
+    return value
+
+
+def list_of(numbers: torch.Tensor) -> Any:
+    """The numbers of a tensor as a list: of Python, where it has a length of Python."""
+    if isinstance(numbers.shape[0], int):
+        return [number(one) for one in numbers.unbind(0)]
+    return Rows.of_tensor(numbers)
+
+
+def made_set(*args: Any) -> Any:
+    """`set(values)`."""
+    numbers = numbers_of(args[0]) if len(args) == 1 else None
+    return set(*args) if numbers is None else Rows([Column(torch.unique(numbers))], is_set=True)
+
+
+def contained(value: Any, container: Any) -> Any:
+    """`value in container`, where the numbers of the container are of run time; None for others."""
+    if isinstance(container, Counted) and container.is_range:
+        return _in_range(value, container)
+    if isinstance(container, Rows):
+        return container.equal_to(value).any()
+    numbers = numbers_of(container)
+    if numbers is None or not _is_number(value):
+        return None
+    return Rows.of_tensor(numbers).equal_to(value).any()
+
+
+def _in_range(value: Any, values: Counted) -> Any:
+    """`value in range(...)`."""
+    if not _is_number(value):
+        return None
+    place, start, stop = (
+        as_row(n) if isinstance(n, SYMBOLS) else n for n in (value, values.start, values.stop)
+    )
+    place = torch.as_tensor(place)
+    low, high = (start, stop) if values.step > 0 else (stop + 1, start + 1)
+    return (place >= low) & (place < high) & ((place - start) % abs(values.step) == 0)
+
+
+def index_of(values: Any, wanted: Any, *limits: Any) -> Any:
+    """`values.index(wanted)`; the model raises an error where there is none."""
+    numbers = numbers_of(values, wanted)
+    if numbers is None or limits:
+        return values.index(wanted, *limits)
+    return number(Rows.of_tensor(numbers).place_of_value(wanted))
+
+
+def count_of(values: Any, wanted: Any) -> Any:
+    """`values.count(wanted)`."""
+    numbers = numbers_of(values, wanted)
+    if numbers is None:
+        return values.count(wanted)
+    return number(Rows.of_tensor(numbers).equal_to(wanted).sum())
+
+
+def removed(items: Any, value: Any) -> Any:
+    """`items.remove(value)`; gives the list, and the model raises an error without the value."""
+    if isinstance(items, Rows):
+        refuse_handled(ValueError())
+        return change("remove", items, value)
+    numbers = numbers_of(items, value) if type(items) is list else None
+    if numbers is None:
+        items.remove(value)
+        return items
+    refuse_handled(ValueError())
+    place = Rows.of_tensor(numbers).place_of_value(value)
+    before = torch.arange(len(items) - 1) < place
+    items[:] = list_of(torch.where(before, numbers[:-1], numbers[1:]))
+    return items
+
+
+def bit_length(value: Any) -> Any:
+    """`value.bit_length()`."""
+    if not is_of_run_time(value):
+        return value.bit_length()
+    whole = as_row(value).abs()
+    return number(((whole >> torch.arange(63)) > 0).sum())
+
+
+def equal(name: str, one: Any, other: Any) -> Any:
+    """`one == other` and `one != other`, of lists with numbers of run time as well."""
+    own = operator.eq if name == "Eq" else operator.ne
+    if not isinstance(one, (list, tuple)) or type(one) is not type(other):
+        return own(one, other)
+    if isinstance(one, Rows) or len(one) != len(other):
+        return own(one, other)
+    left, right = numbers_of(one, *other), numbers_of(other, *one)
+    if left is None or right is None:
+        return own(one, other)
+    return (left == right).all() if name == "Eq" else (left != right).any()
+
+
+def bits(name: str, one: Any, other: Any) -> Any:
+    """`one & other`, `one << other` and the like, of integers of run time as well."""
+    own = getattr(operator, name)
+    symbolic = [isinstance(v, torch.SymInt) and is_unknown(v) for v in (one, other)]
+    plain = all(isinstance(v, (int, torch.SymInt)) or is_of_run_time(v) for v in (one, other))
+    if not any(symbolic) or not plain or current() is None:
+        return own(one, other)
+    made = [v if isinstance(v, torch.Tensor) else torch.full((), v) for v in (one, other)]
+    return number(own(*made))

@@ -1,0 +1,492 @@
+"""`Rows`: a list whose number of items is known at run time only, as a struct of arrays.
+
+Loops whose number of iterations is known at run time only, and decisions that add an item on one
+side, make such lists.  Each leaf of the items is a column: a tensor with an axis for the items.
+`joined_form` gives two lists one form, for decisions and loops alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from typing_extensions import Self
+
+from onnxwright.exporter.capture.source.columns import (
+    LEAF,
+    Column,
+    ItemForm,
+    as_place,
+    as_row,
+    column_like,
+    columns_of,
+    place_of,
+)
+from onnxwright.exporter.capture.source.errors import (
+    CannotRewriteError,
+    ListUseError,
+    LoopChangeError,
+    UnevenItemError,
+    words,
+)
+from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
+from onnxwright.exporter.capture.source.machinery import model_frame
+from onnxwright.exporter.capture.source.regions import SYMBOLS, depth
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.places import line_of
+
+Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
+"""The names of the parts of a value, the parts, and what makes such a value of others."""
+
+
+class Rows(list):  # type: ignore[type-arg]
+    """A list of items in columns.
+
+    Args:
+        columns: one for each leaf of an item.
+        form: what an item consists of.
+        is_set: whether it stands for a set: each number once, in order.
+    """
+
+    is_rows = True
+    """Whether a change of it makes another list: it is not a container whose items change."""
+
+    def __init__(
+        self, columns: Sequence[Column], form: ItemForm = LEAF, *, is_set: bool = False
+    ) -> None:
+        super().__init__()
+        self._columns, self.form, self.is_set = tuple(columns), form, is_set
+        # A list that was changed in place, in a branch or a loop, is another object: they share it.
+        self.identity = object()
+        # Whether it stands for a generator that changes something else where it gives an item.
+        self.changes_others = False
+        # Functions of torch look at the types of what is in a list.
+        super().__setitem__(slice(None), [columns[0].values])
+
+    @classmethod
+    def of_tensor(cls, rows: torch.Tensor) -> Rows:
+        """The list of the rows of a tensor."""
+        return Rows([Column(rows)])
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the items have in each of their leaves."""
+        return self._columns
+
+    @property
+    def length(self) -> Any:
+        """How many items there are; a symbolic number, or one of Python."""
+        return self.columns[0].count
+
+    def misuse(self, use: str) -> ListUseError:
+        """The error for a use that the list does not have."""
+        return misused(use)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not self.__dict__.get("is_set"):
+            raise AttributeError(f"'list' object has no attribute '{name}'")
+        raise misused(f"set.{name}")
+
+    def _each(self, change: Callable[[Column], Column]) -> Rows:
+        return Rows([change(column) for column in self.columns], self.form)
+
+    def _paired(self, change: Callable[[Column, Any], Column], leaves: Sequence[Any]) -> Rows:
+        return Rows([change(c, leaf) for c, leaf in zip(self.columns, leaves)], self.form)
+
+    # -- parts for decisions and loops -------------------------------------------------------------
+
+    def parts(self) -> Parts:
+        """The tensors that sides of a decision and iterations of a loop merge."""
+        named = [
+            (path + name, tensor)
+            for path, column in zip(self.form.paths(), self.columns)
+            for name, tensor in column.tensors().items()
+        ]
+
+        def made(tensors: Sequence[Any]) -> Rows:
+            rest = iter(tensors)
+            columns = [column.with_tensors(rest) for column in self.columns]
+            return Rows(columns, self.form, is_set=self.is_set)
+
+        return [name for name, _ in named], [tensor for _, tensor in named], made
+
+    def become(self, other: Rows) -> None:
+        """Have the items of another list, under all names of this one."""
+        identity = self.identity
+        self.__class__ = type(other)
+        self.__dict__.update(other.__dict__)
+        self.identity = identity
+        list.__setitem__(self, slice(None), [list.__getitem__(other, 0)])
+
+    def close(self) -> None:
+        """Refuse each use from now on: a branch or a loop changed the list under another name."""
+        self.__class__ = ClosedList
+
+    # -- items -------------------------------------------------------------------------------------
+
+    @property
+    def _forms(self) -> tuple[Column, ...]:
+        """Columns of the types and sizes of the items."""
+        return self.columns
+
+    def leaves(self, item: Any) -> list[Any]:
+        """The leaves of another item as tensors.
+
+        Raises:
+            LoopChangeError: it has other parts, or parts of other types.
+            UnevenItemError: one of them has another size.
+        """
+        leaves = [as_row(leaf) for leaf in self.form.leaves(item)]
+        for column, leaf in zip(self._forms, leaves):
+            axes = column.differing_axes(leaf)
+            if axes:
+                raise UnevenItemError(words(column.sample()), words(leaf), self, axes)
+        return leaves
+
+    def at(self, place: Any) -> Any:
+        """The item at a place, which may be known at run time only."""
+        return self.form.build(column.at(place) for column in self.columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return self.at(index)
+        if index.step is not None and (not isinstance(index.step, int) or index.step < 1):
+            if (index.start, index.stop, index.step) != (None, None, -1):
+                raise self.misuse("[...]")
+        return self._each(lambda column: column.part(index))
+
+    def chosen(self, places: torch.Tensor) -> Rows:
+        """A list of the items at places of run time, a tensor of one axis."""
+        return self._each(lambda column: column.take(places))
+
+    def copied(self) -> Rows:
+        """Another list of the same items."""
+        if self.is_set:
+            raise self.misuse("list(set(...))")
+        return Rows(self.columns, self.form)
+
+    def with_item(self, item: Any, first: bool = False) -> Rows:
+        """The list with another item at its end, or as the first."""
+        leaves = self.leaves(item)
+        return self._paired(lambda column, leaf: column.with_row(leaf, first), leaves)
+
+    def with_items(self, items: Any) -> Rows:
+        """The list, and items after its own."""
+        items = taken(items)
+        if isinstance(items, Rows):
+            return self.joined_with(items)
+        found: Rows = self
+        for item in items:
+            found = found.with_item(item)
+        return found
+
+    def joined_with(self, other: Rows) -> Rows:
+        """The list, and the items of another one."""
+        other = other.in_form_of(self)
+        return self.in_form_of(other)._paired(Column.joined_with, other.columns)
+
+    def after(self, items: Sequence[Any]) -> Rows:
+        """A list of items of Python, and these."""
+        return self.restarted(items).joined_with(self)
+
+    def restarted(self, items: Sequence[Any]) -> Rows:
+        """A list of other items, in the form of this one."""
+        return Rows(columns_of(items, self.form, self.columns), self.form)
+
+    def with_item_at(self, index: Any, item: Any) -> Rows:
+        """The list with another item at a place."""
+        if isinstance(index, slice):
+            raise self.misuse("[...] =")
+        place = place_of(index, self.length)
+        leaves = self.form.leaves(item)
+        kinds = [_as_type(leaf, column) for leaf, column in zip(leaves, self.columns)]
+        leaves = self.leaves(self.form.build(iter(kinds)))
+        return self._paired(lambda column, leaf: column.with_row_at(place, leaf), leaves)
+
+    def with_item_before(self, place: Any, item: Any) -> Rows:
+        """The list with another item before a place, which may be known at run time only."""
+        if isinstance(place, int) and place == 0:
+            return self.with_item(item, first=True)
+        longer = self.with_item(item)
+        last = as_place(longer.length) - 1
+        place = as_place(place)
+        place = torch.where(place < 0, place + last, place).clamp(min=0).minimum(last)
+        places = torch.arange(longer.length)
+        return longer.chosen(
+            torch.where(places < place, places, torch.where(places == place, last, places - 1))
+        )
+
+    def without_item(self, index: Any = -1) -> tuple[Rows, Any]:
+        """The list without an item, and the item."""
+        if isinstance(index, int):
+            rest = self[:index]
+            return (rest if index == -1 else rest.joined_with(self[index + 1 :])), self[index]
+        length = as_place(self.length)
+        place = as_place(index)
+        place = torch.where(place < 0, place + length, place)
+        places = torch.arange(self.length)
+        return self.chosen(places[places != place]), self.at(place)
+
+    def without_items(self) -> Rows:
+        """An empty list of such items."""
+        return self.restarted(())
+
+    def without_value(self, value: Any) -> Rows:
+        """The list without the first item that is equal to a value."""
+        return self.without_item(self.place_of_value(value))[0]
+
+    def backwards(self) -> Rows:
+        """The items from the last to the first."""
+        return self._each(lambda column: column.part(slice(None, None, -1)))
+
+    def in_order(self, *, key: Any = None, reverse: Any = False) -> Rows:
+        """The items in their order; by a key where a loop may go through them."""
+        order = self.order(reverse=bool(reverse)) if key is None else None
+        if order is None:
+            raise self.misuse(".sort")
+        return self.chosen(order)
+
+    def place_of_value(self, value: Any) -> torch.Tensor:
+        """The place of the first item that is equal to a value; an error where there is none."""
+        found = self.equal_to(value)
+        count = found.shape[0]
+        place = torch.where(found.any(), found.to(torch.int64).argmax(0), count)
+        # Beyond the end, where there is none: an error of the model.
+        return torch.arange(count).index_select(0, place.reshape(1)).reshape(())
+
+    def by_parts(self) -> list[Rows]:
+        """The items of `zip(*items)`: what all items have at each place of a tuple."""
+        rest, parts = iter(self.columns), self.form.parts
+        return [Rows([next(rest) for _ in part.paths()], part) for part in parts]
+
+    def sample(self) -> Any:
+        """An item of tensors without values, which no trace knows."""
+        return self.form.build(column.sample() for column in self.columns)
+
+    def like(self, axis: int | None = None) -> Rows:
+        """A list of such items, of which only the types and sizes are known.
+
+        Args:
+            axis: one that has another size in each item; None for those of the list.
+        """
+        return self._each(lambda column: column.like(axis))
+
+    def in_form_of(self, other: Rows) -> Rows:
+        """The same items in the form of another list.
+
+        Raises:
+            LoopChangeError: the items of the other list have other parts.
+        """
+        columns = list(self.columns)
+        if self.form != other.form:
+            columns = other.form.leaves(self.form.build(iter(columns)))
+        if not all(isinstance(column, Column) for column in columns):
+            sides = (words(other.sample()), words(self.sample()))
+            raise LoopChangeError("an item of the list", *sides)
+        columns = [mine.in_form_of(theirs) for mine, theirs in zip(columns, other.columns)]
+        return Rows(columns, other.form)
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def whole(self, use: str) -> torch.Tensor:
+        """The items as rows of one tensor, for a use of the whole list."""
+        columns = self.columns
+        if self.form != LEAF or columns[0].axis is not None:
+            raise self.misuse(use)
+        return columns[0].values  # type: ignore[no-any-return]
+
+    def numbers(self) -> torch.Tensor | None:
+        """The items as a tensor of one axis, if they are numbers."""
+        columns = self.columns
+        is_rows = self.form == LEAF and columns[0].axis is None
+        return columns[0].values if is_rows and columns[0].values.ndim == 1 else None
+
+    def equal_to(self, value: Any) -> torch.Tensor:
+        """For each item whether it is equal to a value: a number, or numbers in the same form."""
+        found = []
+        for column, leaf in zip(self.columns, self.form.leaves(value)):
+            if column.axis is not None or column.values.ndim != 1:
+                raise self.misuse("in")
+            found.append(column.values == (as_row(leaf) if isinstance(leaf, SYMBOLS) else leaf))
+        return functools.reduce(operator.and_, found)
+
+    def order(self, *, reverse: bool) -> torch.Tensor | None:
+        """The places of the items in their order, equal ones as they are; None without an order."""
+        found: torch.Tensor | None = None
+        for column in reversed(self.columns):
+            if column.axis is not None or column.values.ndim != 1 or not self.form.is_ordered:
+                return None
+            values = column.values if found is None else column.values.index_select(0, found)
+            places = values.sort(stable=True, descending=reverse).indices
+            found = places if found is None else found.index_select(0, places)
+        return found
+
+    def check_order(self, use: str) -> None:
+        """Refuse a use that ends before the last item, of a generator that changes something."""
+        if self.changes_others:
+            what = f"`{use}` of a generator whose items change a variable or an object"
+            place = _model_line()
+            raise CannotRewriteError(what, None if place is None else line_of(*place))
+
+    # -- methods of lists --------------------------------------------------------------------------
+
+    def __iadd__(self, items: Any) -> Self:
+        return changed(self, self.with_items(items))  # type: ignore[return-value]
+
+    def __add__(self, items: Any) -> Any:
+        found = self.with_items(items)
+        return self.copied() if found is self else found
+
+    def __radd__(self, items: Any) -> Rows:
+        return self.after(items)
+
+    def __mul__(self, times: Any) -> Any:
+        if not isinstance(times, int) or times < 1:
+            raise self.misuse(".__mul__")
+        return functools.reduce(Rows.joined_with, [self] * (times - 1), self.copied())
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> Any:
+        return True if other is self else self._is_empty(other, "==")
+
+    def __ne__(self, other: object) -> Any:
+        if other is self:
+            return False
+        self._is_empty(other, "!=")
+        return self.length != 0
+
+    def _is_empty(self, other: object, use: str) -> Any:
+        if type(other) is not list or other:
+            raise self.misuse(use)
+        return self.length == 0
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take an item out of the list, under all its names."""
+        rest, item = self.without_item(index)
+        self._become(rest, ".pop")
+        return item
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        self._become(self.with_item_at(index, item), "[...] =")
+
+    def __delitem__(self, index: Any) -> None:
+        self.pop(index)
+
+    def _become(self, made: Rows, use: str) -> None:
+        """Change the list under all its names; not in a branch or a loop, which may not run."""
+        if depth():
+            raise self.misuse(use)
+        self.become(made)
+
+    def copy(self) -> Any:
+        """Another list of the same items."""
+        return self.copied()
+
+    def __len__(self) -> int:
+        raise RunTimeLengthError
+
+    def __iter__(self) -> Any:
+        raise RunTimeLengthError
+
+    def __bool__(self) -> bool:
+        raise RunTimeLengthError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+CHANGES = {
+    "append": "with_item",
+    "extend": "with_items",
+    "insert": "with_item_before",
+    "clear": "without_items",
+    "reverse": "backwards",
+    "remove": "without_value",
+    "sort": "in_order",
+}
+"""Methods of lists that change them -> what gives the list that the change leaves."""
+
+
+def _in_place(name: str, change: str) -> Callable[..., None]:
+    def method(self: Rows, *args: Any, **options: Any) -> None:
+        self._become(getattr(self, change)(*args, **options), f".{name}")
+
+    return method
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise self.misuse(f".{name}")
+
+    return method
+
+
+for _name, _change in CHANGES.items():
+    setattr(Rows, _name, _in_place(_name, _change))
+for _name in ("index", "count", "__contains__", "__reversed__"):
+    setattr(Rows, _name, _refused(_name))
+
+
+class ClosedList(Rows):
+    """A list under a name that did not see a change of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__dict__":
+            return object.__getattribute__(self, name)
+        raise misused("another name of it")
+
+
+def _as_type(leaf: Any, column: Column) -> Any:
+    """A leaf in the type of a column, if that has all values of its own."""
+    row, dtype = as_row(leaf), column.values.dtype
+    return row.to(dtype) if torch.promote_types(row.dtype, dtype) == dtype else row
+
+
+def misused(use: str) -> ListUseError:
+    """The error for a use of a list, with the line of it."""
+    error = ListUseError(use)
+    place = _model_line()
+    if place is not None:
+        error.span = line_of(*place)
+    return error
+
+
+def _model_line() -> tuple[str, int] | None:
+    """The line of the model's Python that runs now."""
+    frame = model_frame(sys._getframe(1))
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+# -- one form for two lists ------------------------------------------------------------------------
+
+
+def like_of(sample: Any) -> Rows:
+    """A list of items as a sample is one; only their types and sizes are known."""
+    form = ItemForm.of(sample)
+    return Rows([column_like(leaf) for leaf in form.leaves(sample)], form)
+
+
+def changed(items: Rows, made: Rows) -> Rows:
+    """What a variable has after a change of its list in place.
+
+    Args:
+        items: the list.
+        made: one with what the change leaves.
+
+    Returns:
+        The list; in a branch or a loop, which may not run, the other one.
+    """
+    if made is items:
+        return items
+    if not depth():
+        items.become(made)
+        return items
+    session = current()
+    if session is not None:
+        session.changed_lists.add(items.identity)
+    made.identity = items.identity
+    return made
