@@ -152,7 +152,7 @@ def _equal_tags(one: OneOf, other: OneOf) -> Any:
 
 
 def _operation(name: str, swapped: bool = False) -> Callable[..., Any]:
-    function = getattr(operator, f"__{name}__", None) or {"float": float, "round": round}[name]
+    function: Any = getattr(operator, f"__{name}__", None) or {"float": float, "round": round}[name]
 
     def method(*values: Any) -> Any:
         return each(function, *(values[::-1] if swapped else values))
@@ -231,7 +231,8 @@ def each(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             return each(function, *args, **{**kwargs, key: item})
         return each(function, *args[:key], item, *args[key + 1 :], **kwargs)
 
-    for key, value in (*enumerate(args), *kwargs.items()):
+    given: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
+    for key, value in given:
         if isinstance(value, OneOf):
             return over(value, functools.partial(with_, key))
     return function(*args, **kwargs)
