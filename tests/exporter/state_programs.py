@@ -208,7 +208,7 @@ def list_five_deep() -> Any:
     return f, of_globals
 
 
-@stateful("reported", "OW840")
+@stateful("reported", "reported")
 def global_tuple() -> Any:
     def f(x: Any) -> Any:
         global TUPLE

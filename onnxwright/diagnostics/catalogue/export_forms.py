@@ -123,8 +123,8 @@ class TextOfNumber(Diagnostic):
     )
     label = "made here"
     help: ClassVar[str] = (
-        "export with `capture='source'`, in which such texts are keys of dicts and names of "
-        "attributes; or decide by the number itself"
+        "decide by the number itself: `layers[n]` of a list or `ModuleList`, `{{0: a, 1: b}}[n]`, "
+        "`if n == 2:`"
     )
     severity = "warning"
 

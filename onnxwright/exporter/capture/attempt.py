@@ -37,13 +37,13 @@ from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import changed
-from onnxwright.exporter.capture.source.number_texts import Texts, texts_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.strategies import Source, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
+from onnxwright.exporter.capture.values.texts import Texts, texts_recorded
 from onnxwright.exporter.capture.ways import Way
 from onnxwright.exporter.places import span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK

@@ -48,12 +48,12 @@ from onnxwright.exporter.capture.modules import (
     spelled_out,
 )
 from onnxwright.exporter.capture.program_files import load_program
-from onnxwright.exporter.capture.source.number_texts import warn_texts
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.script_originals import in_python
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
+from onnxwright.exporter.capture.values.texts import warn_texts
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
 from onnxwright.exporter.torch_internals import pytree

@@ -24,13 +24,13 @@ from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import hooks_decided
-from onnxwright.exporter.capture.source.module_results import results_checked
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
+from onnxwright.exporter.capture.values.results import results_checked
 from onnxwright.exporter.torch_internals import pytree
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]

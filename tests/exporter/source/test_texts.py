@@ -1,4 +1,4 @@
-"""Texts that have a number of run time: keys of dicts and modules, names of attributes."""
+"""Texts as keys of dicts and modules and names of attributes: of a few numbers, of any number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+from onnxwright.errors import ExportError, OnnxwrightWarning  # noqa: E402
 
 
 class Heads(torch.nn.Module):
@@ -111,11 +111,17 @@ def in_messages(m, x, n):
     return x if message else x + 1
 
 
-BODIES = (
-    by_text, by_f_string, by_format, by_percent, by_attribute, by_name, by_membership, by_default,
-    by_attribute_or_not, by_comparison, by_chosen_name, by_text_of_a_branch, by_known_number,
-    in_messages,
+def by_text_of_a_few(m, x, n):
+    which = 0 if n > 1 else 2
+    y = m.by_key[f"task_{which}"](x) + getattr(m, "head%d" % which)(x)  # noqa: UP031
+    return y if str(which) == "0" else y * 2
+
+
+BODIES = (by_name, by_chosen_name, by_known_number, in_messages, by_text_of_a_few)
+REFUSED = (
+    by_text, by_f_string, by_format, by_percent, by_attribute, by_text_of_a_branch,
 )  # fmt: skip
+WARNED = (by_membership, by_default, by_attribute_or_not, by_comparison)
 
 
 @pytest.mark.share(5)
@@ -133,10 +139,19 @@ def test_a_text_is_that_of_the_number(body: Callable[..., Any]) -> None:
             torch.testing.assert_close(program(rows, torch.tensor(n)), wanted)
 
 
-def test_a_text_without_a_key_is_an_error_of_the_model() -> None:
-    program = ow.export(Heads(by_text).eval(), (torch.ones(2, 4), torch.tensor(1)))
-    with pytest.raises(ow.OnnxwrightError):
-        program(torch.ones(2, 4), torch.tensor(9))
+@pytest.mark.parametrize("body", REFUSED, ids=lambda f: f.__name__)
+def test_a_text_of_any_number_is_refused_with_its_line(body: Callable[..., Any]) -> None:
+    with pytest.raises(ExportError, match=r"OW842(?s:.*)test_texts.py(?s:.*)layers\[n\]"):
+        ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)))
+
+
+@pytest.mark.parametrize("body", WARNED, ids=lambda f: f.__name__)
+def test_a_text_of_any_number_is_refused_or_named(body: Callable[..., Any]) -> None:
+    given = (torch.ones(2, 4), torch.tensor(1))
+    with pytest.warns(OnnxwrightWarning, match="OW885"):
+        ow.export(Heads(body).eval(), given)
+    with pytest.raises(ExportError, match="OW842"):
+        ow.export(Heads(body).eval(), given, capture="source")
 
 
 def test_a_text_that_is_taken_for_a_symbol_is_named() -> None:
@@ -168,7 +183,7 @@ def printed(x: Any) -> Any:
 
 TEXTS_OF_SIZES: dict[str, tuple[Any, bool]] = {
     "a text": (lambda x: x * len(f"{x.shape[0]}"), True),
-    "a key": (lambda x: x * {"6": 1.0}.get(str(x.shape[0]), 2.0), False),
+    "a key": (lambda x: x * {"6": 1.0}.get(str(x.shape[0]), 2.0), True),
     "a representation": (lambda x: x * len(repr(x.shape)), True),
     "a list": (kept, True),
     "a size that is known": (lambda x: x * len(str(x.shape[1])), False),

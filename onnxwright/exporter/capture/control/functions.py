@@ -242,6 +242,8 @@ def _of_object(store: Store, f: Any) -> Any:
         elif f.__name__ == "__next__":
             return own_iterator(store, f.__self__).__next__
         return f
+    if type(f).__module__.startswith("onnxwright."):  # what stands for an object of the program
+        return f
     call = getattr(type(f), "__call__", None)  # noqa: B004 - its function is converted
     if type(call) is FunctionType and is_convertible(call):
         return MethodType(bound(call), f)

@@ -18,23 +18,22 @@ from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRan
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import LEAF
 from onnxwright.exporter.capture.source.iterators import taken
-from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.list_calls import length_of, made_set
 from onnxwright.exporter.capture.source.loops import generated, listed
 from onnxwright.exporter.capture.source.next_items import iter_, next_
-from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
-from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.ordering import extreme, sorted_
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
-from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 from onnxwright.exporter.capture.source.windows import window
+from onnxwright.exporter.capture.values.kinds import is_of_type, type_
+from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.texts import str_
 
 
 def bool_(value: Any = False) -> Any:
@@ -121,9 +120,7 @@ def _length(items: Any) -> Any:
     """`len(items)`."""
     if isinstance(items, ranges.Counted):
         return torch.sym_max(items.length, 0) if isinstance(items.length, SYMBOLS) else items.length
-    if isinstance(items, Text):
-        return items.each(len)
-    return items._ow_each(len) if isinstance(items, OneOf) else length_of(items)
+    return length_of(items)
 
 
 def counted(length: Any, items: Any, name: str, number: int, empty: bool) -> Any:
@@ -205,7 +202,8 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return control.bound(function) if name in ("iter", "next") else function
     if name not in AT_RUN_TIME:
         return function
-    return functools.partial(_with_values, functools.partial(_of_rows, AT_RUN_TIME[name]))
+    found = functools.partial(_of_rows, AT_RUN_TIME[name])
+    return found if name == "bool" else functools.partial(each, found)
 
 
 # Builtins that give the same in whichever order they read.
@@ -234,13 +232,3 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     found = function(*args, **kwargs)
     is_new = hasattr(type(found), "__next__") and function not in (next_, iter_)
     return made_here(found) if is_new else found
-
-
-def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A builtin of values that may be None; of None most would fail."""
-    (which,) = getattr(function, "args", (None,))
-    if which is bool_:
-        return function(*args, **kwargs)
-    if which in (str_, type_):
-        return function(*map(certain, args))
-    return function(*map(needed, args), **{k: needed(v) for k, v in kwargs.items()})

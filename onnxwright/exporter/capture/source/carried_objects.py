@@ -13,9 +13,9 @@ from typing import Any
 from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_same_items
-from onnxwright.exporter.capture.source.merging import parts_of
 from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.values.parts import parts_of
 
 
 class CarriedObjects:

@@ -9,16 +9,12 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.list_forms import of_same_list
-from onnxwright.exporter.capture.source.merging import (
-    Pair,
-    dtype_of,
-    is_leaf,
-    parts_of,
-)
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
+from onnxwright.exporter.capture.values.join import Pair, dtype_of
+from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
 
 
 @dataclass

@@ -30,15 +30,6 @@ from onnxwright.exporter.capture.source.list_forms import (
     rows_kept,
     widened,
 )
-from onnxwright.exporter.capture.source.logic import chosen, comparisons, supposing
-from onnxwright.exporter.capture.source.merging import (
-    Build,
-    Merger,
-    Pair,
-    common_dtype,
-    leaves_of,
-)
-from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -56,6 +47,10 @@ from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.size_sides import SizeSides
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 from onnxwright.exporter.capture.source.truth import as_truth
+from onnxwright.exporter.capture.values.join import Build, Merger, Pair, common_dtype
+from onnxwright.exporter.capture.values.logic import chosen, chosen_tag, comparisons, supposing
+from onnxwright.exporter.capture.values.one_of import WHICH, settled
+from onnxwright.exporter.capture.values.parts import leaves_of
 
 aten = torch.ops.aten
 
@@ -164,7 +159,7 @@ def _conditional(
             found[0][n] = found[1][n] = one
     if sizes is not None and _taken(sizes, (then, orelse), parts, list(zip(slots, *found))):
         return False
-    merger = Merger(conditional, (state.contents(found[0]), state.contents(found[1])))
+    merger = Merger((state.contents(found[0]), state.contents(found[1])))
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)
@@ -224,7 +219,9 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
             session.numbers.add(
                 result, frozenset().union(*choices) if all(choices) else frozenset()
             )
-            if result.dtype == torch.bool and all(
+            if pair.path.endswith(WHICH) and UNSET not in (pair.left, pair.right):
+                chosen_tag(result, condition, pair.left, pair.right)
+            elif result.dtype == torch.bool and all(
                 isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
             ):
                 chosen(result, condition, pair.left, pair.right)

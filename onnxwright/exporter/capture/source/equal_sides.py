@@ -16,8 +16,8 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.functional import functional
-from onnxwright.exporter.capture.source.merging import parts_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Part
+from onnxwright.exporter.capture.values.parts import parts_of
 
 aten = torch.ops.aten
 _COPIES = (

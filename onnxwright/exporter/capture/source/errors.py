@@ -25,6 +25,8 @@ class RefusedError(CaptureStoppedError):
 
     # What is decided, where it is a comparison of sizes.
     condition: Any = None
+    # The file and line of the decision, where the error comes from what it left.
+    decision: tuple[str, int] | None = None
 
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)
@@ -268,14 +270,14 @@ def said(path: str) -> str:
     """What a message calls a part of a variable.
 
     Args:
-        path: with the variables of the passes for `return`, and the identities of objects.
+        path: with the variables of the passes for `return`, and the numbers of candidates.
 
     Example:
-        >>> said("_ow_result[0]"), said("layer of [140, 141], 0")
-        ('the result[0]', 'layer as one of several objects')
+        >>> said("_ow_result[0]"), said("layer as candidate 3.bias")
+        ('the result[0]', 'layer.bias')
     """
     path = re.sub(r"^_ow_(result|(value|given)\d*)\b", "the result", path)
-    return re.sub(r" of \[[\d\s,'\"\[\]]*\], \d+", " as one of several objects", path)
+    return re.sub(r" as (candidate \d+|one of several values)", "", path)
 
 
 def words(value: Any) -> str:

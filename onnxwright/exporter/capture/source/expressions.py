@@ -33,22 +33,25 @@ OPERATORS: dict[type[ast.operator], str] = {
 
 
 def is_static(node: ast.AST) -> bool:
-    """Whether a test is written out.
+    """Whether a test is known where it is written: a variable may be None at run time only.
 
     Args:
         node: an expression.
 
+    Returns:
+        Whether that is certain.
+
     Example:
-        >>> is_static(ast.parse("not True", mode="eval").body)
+        >>> is_static(ast.parse("not False", mode="eval").body)
         True
         >>> is_static(ast.parse("x is None", mode="eval").body)
         False
     """
+    if isinstance(node, ast.Constant):
+        return True
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_static(node.operand)
-    if isinstance(node, ast.BoolOp):
-        return all(map(is_static, node.values))
-    return isinstance(node, ast.Constant)
+    return isinstance(node, ast.BoolOp) and all(map(is_static, node.values))
 
 
 def is_rewritten(code: CodeType) -> bool:

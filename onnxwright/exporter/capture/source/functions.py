@@ -18,13 +18,13 @@ from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.machinery import is_machinery
-from onnxwright.exporter.capture.source.module_results import asks
 from onnxwright.exporter.capture.source.rewriting import (
     decisions_around,
     has_line,
     names_read,
     rewritten,
 )
+from onnxwright.exporter.capture.values.results import asks
 from onnxwright.exporter.places import line_of
 
 

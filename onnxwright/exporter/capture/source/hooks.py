@@ -13,8 +13,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
+from onnxwright.exporter.capture.values.one_of import OneOf, among
 
 _Hook = Callable[..., Any]
 
@@ -47,9 +46,9 @@ def _after(hook: _Hook) -> _Hook:
     @functools.wraps(hook)
     def run(*args: Any) -> Any:
         found = bound(hook)(*args)
-        if not isinstance(found, MaybeNone):
+        if not isinstance(found, OneOf):
             return found
-        return choose(present_of(found), lambda: plain(found), lambda: args[-1])
+        return among(found, lambda one: args[-1] if one is None else one)
 
     return run
 
@@ -60,10 +59,10 @@ def _before(hook: _Hook) -> _Hook:
     @functools.wraps(hook)
     def run(module: Any, *given: Any) -> Any:
         found = bound(hook)(module, *given)
-        if not isinstance(found, MaybeNone):
+        if not isinstance(found, OneOf):
             return found
         other = given[0] if len(given) == 1 else given
-        return choose(present_of(found), lambda: _as_tuple(plain(found)), lambda: other)
+        return among(found, lambda one: other if one is None else _as_tuple(one))
 
     return run
 

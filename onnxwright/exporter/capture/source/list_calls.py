@@ -13,13 +13,13 @@ from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.source.columns import Column, as_row
 from onnxwright.exporter.capture.source.list_forms import is_closed
 from onnxwright.exporter.capture.source.list_methods import CHANGES, changed, misused
-from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.one_of import settled
 
 
 def length_of(items: Any) -> Any:

@@ -35,7 +35,6 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     renew_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
-from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
@@ -49,15 +48,6 @@ from onnxwright.exporter.capture.source.list_forms import (
     of_same_list,
     raise_growth,
     rows_kept,
-)
-from onnxwright.exporter.capture.source.merging import (
-    WHICH_OBJECT,
-    Merger,
-    aligned,
-    common_dtype,
-    form_of,
-    has_choice,
-    leaves_of,
 )
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -73,6 +63,8 @@ from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
+from onnxwright.exporter.capture.values.join import Merger, common_dtype, form_of, widen
+from onnxwright.exporter.capture.values.parts import leaves_of
 
 
 class Loop:
@@ -183,7 +175,7 @@ class Loop:
     def _no_form(self) -> LoopChangeError:
         """The error for a loop whose iterations change what is carried each time."""
         paths = [c.path for carries in self.varying.values() for c in carries]
-        path = paths[0] if paths else self.slots[next(iter(self.to_choose), 0)].name
+        path = paths[0] if paths else self.slots[0].name
         return LoopChangeError(path, "of another type", "of another again")
 
     def carries(self, items: list[Any]) -> bool:
@@ -207,7 +199,6 @@ class Loop:
         """Run an iteration to see what it changes; whether that is more than was known."""
         count, functions = chosen_so_far(), (self.test, self.body)
         self.known = known_symbols()
-        self.to_choose: dict[int, Any] = {}
         try:
             with Region() as region, side_of(*functions) as written:
                 values = self._start(region)
@@ -243,8 +234,6 @@ class Loop:
                 raise
             return True
         self.lists.begin_again()
-        for n, value in self.to_choose.items():
-            self.variables.begin_with(n, aligned(self.before[n], value, conditional))
         return changed
 
     def _widen(self, values: list[Any], after: list[Any]) -> bool:
@@ -276,8 +265,7 @@ class Loop:
                 changed |= self._drop_unchanged(n, values[n], after[n])
             if slot.live and after[n] is not values[n]:
                 changed |= self._align(n, values, after)
-                if n not in self.to_choose:
-                    changed |= self._vary_or_leave(n, values, after)
+                changed |= self._vary_or_leave(n, values, after)
         return changed
 
     def _add_places(self, places: list[Place]) -> None:
@@ -318,22 +306,21 @@ class Loop:
         self.lists.carry_read(error)
 
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
-        """Carry a slot as one that may be None, or one of several objects; whether it was not."""
-        start = aligned(self.before[n], after[n], conditional)
+        """Carry a slot in the form that it has before and after; whether that is another one."""
+        start = widen(self.before[n], after[n])
         changed = start is not self.before[n]
-        if changed and has_choice(start):
-            # Which of the objects it is before the loop is computed before the loop.
-            self.to_choose[n] = after[n]
-            return True
+        session = current()
+        if changed and session is not None and session.fixed_forms:
+            raise LoopChangeError(self.slots[n].name, words(self.before[n]), words(after[n]))
         if changed:
             self.before[n] = start
-            values[n] = aligned(values[n], after[n], conditional)
-        after[n] = aligned(after[n], start, conditional)
+            values[n] = widen(values[n], after[n])
+        after[n] = widen(after[n], start)
         return changed
 
     def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
-        merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
+        merger = Merger((self.state.contents(values), self.state.contents(after)), in_loop=True)
         try:
             return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
@@ -352,9 +339,6 @@ class Loop:
             merger.merge(before, after, name)
         except DisagreementError as error:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        for pair in merger.pairs:
-            if pair.path.endswith(WHICH_OBJECT):
-                raise LoopChangeError(name, "one object", "another")
         known = {c.path: c for c in self.varying.get(n, ())}
         changed, taken = False, self.state.is_taken(n)
         carries = list(known.values())

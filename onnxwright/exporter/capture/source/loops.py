@@ -17,9 +17,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxwright.exporter.capture.source import list_calls, ranges
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
-from onnxwright.exporter.capture.source.errors import (
-    ListUseError,
-)
+from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
 from onnxwright.exporter.capture.source.iterators import (
     LazyIterator,
     note_left,
@@ -29,7 +27,6 @@ from onnxwright.exporter.capture.source.iterators import (
 from onnxwright.exporter.capture.source.list_calls import append
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
-from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import (
@@ -48,6 +45,7 @@ from onnxwright.exporter.capture.source.sides import (
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
+from onnxwright.exporter.capture.values.one_of import only
 
 
 def while_(
@@ -101,7 +99,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
-    items = plain(items)
+    items = only(items)
     refuse_left(items)
     iterator = items
     items = taken(items, whole=broken is None)
@@ -241,12 +239,16 @@ def _after_loop(
 
     Variables may have their types from the first iteration on only: it is then one by itself.
     """
-    if _looped(items, take, body, broken, state):
-        return None
-    if broken is not None or not statically_known_true(items.more(items.start)):
-        return items
     session = current()
     assert session is not None
+    certain = broken is None and statically_known_true(items.more(items.start))
+    if certain and _peeled(items, take, body, state):
+        return None
+    if _looped(items, take, body, broken, state):
+        session.unrolled.pop(asking_line(), None)
+        return None
+    if not certain:
+        return items
     with side_of(take, body) as side:
         take(items.item(items.start))
         body()
@@ -257,6 +259,38 @@ def _after_loop(
         return rest
     session.unrolled.pop(asking_line(), None)
     return None
+
+
+def _peeled(
+    items: ranges.Counted,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    state: State,
+) -> bool:
+    """A loop whose variables are one kind of value each, the first iteration by itself or not."""
+
+    def first_alone() -> None:
+        take(items.item(items.start))
+        body()
+        rest = dataclasses.replace(items, start=items.next(items.start))
+        _for_counted(rest, take, body, None, state)
+
+    session = current()
+    assert session is not None
+    session.fixed_forms += 1
+    try:
+        if _looped(items, take, body, None, state):
+            return True
+        error = session.unrolled[asking_line()]
+        if not isinstance(error, LoopChangeError):
+            return False
+        session.unrolled.pop(asking_line())
+        if _worked(first_alone, state):
+            return True
+        session.unrolled.pop(asking_line())
+        return False
+    finally:
+        session.fixed_forms -= 1
 
 
 def _for_places(

@@ -12,28 +12,21 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.list_calls import bits, contained
-from onnxwright.exporter.capture.source.logic import combined, defined, supposing
-from onnxwright.exporter.capture.source.one_of import OneOf
-from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_, reached_where
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.size_sides import is_open
-from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
+from onnxwright.exporter.capture.values.logic import combined, defined, supposing
+from onnxwright.exporter.capture.values.one_of import OneOf, each
 
 
 def is_(value: Any, constant: Any) -> Any:
     """`value is constant`: what stands for a truth value of Python is one."""
     session = current()
-    if constant is None:
-        return is_none(value)
-    if isinstance(value, MaybeNone) or isinstance(constant, MaybeNone):
-        return is_same(value, constant)
     if isinstance(value, OneOf) or isinstance(constant, OneOf):
-        one, other = (value, constant) if isinstance(value, OneOf) else (constant, value)
-        return one._ow_is(other)
+        return value is constant or each(is_, value, constant)
     if not isinstance(constant, bool):
         return value is constant
     if session is None or isinstance(value, bool):
@@ -196,23 +189,10 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
     return result
 
 
-_KEYED = (
-    tuple, list, set, frozenset, dict, torch.nn.ModuleDict, torch.nn.ParameterDict,
-)  # fmt: skip
-
-
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
-    if isinstance(value, Text) and isinstance(container, _KEYED):
-        return any_(value == key for key in container if isinstance(key, str))
-    if isinstance(value, Text) and type(container) is str:
-        return value.each(container.__contains__)
-    if isinstance(container, Text):
-        return container.each(str.__contains__, value)
-    if isinstance(container, OneOf):
-        return container._ow_where(lambda items: value in items)
-    if isinstance(value, OneOf) and isinstance(container, _KEYED):
-        return any_(value == key for key in container)
+    if isinstance(value, OneOf) or isinstance(container, OneOf):
+        return each(contains, value, container)
     found = contained(value, container)
     if found is not None:
         return found

@@ -59,4 +59,7 @@ def _decisions(error: BaseException) -> list[tuple[str, int]]:
             found.pop(asking, None)
             found[asking] = None
         asking = None
+    chosen: tuple[str, int] | None = getattr(error, "decision", None)
+    if chosen is not None:  # a result that the decision left as one of several values
+        found.setdefault(chosen)
     return list(reversed(found))

@@ -3,6 +3,9 @@
 Outside a capture by source, and for plain values, each does what Python does.
 """
 
+import functools
+
+from onnxwright.exporter.capture.source import items, math_calls
 from onnxwright.exporter.capture.source.builtin_calls import (
     bound,
     builtin,
@@ -11,10 +14,7 @@ from onnxwright.exporter.capture.source.builtin_calls import (
     zip_items,
 )
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
-from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
-from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.source.list_calls import (
-    append,
     bits,
     cleared,
     equal,
@@ -23,7 +23,6 @@ from onnxwright.exporter.capture.source.list_calls import (
     reversed_in_place,
 )
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
-from onnxwright.exporter.capture.source.math_calls import math_
 from onnxwright.exporter.capture.source.operators import (
     and_,
     augment,
@@ -38,9 +37,19 @@ from onnxwright.exporter.capture.source.operators import (
 from onnxwright.exporter.capture.source.ordering import method, ordered, sort
 from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
-from onnxwright.exporter.capture.source.texts import format_, percent, text
+from onnxwright.exporter.capture.source.writing import appended as append
 from onnxwright.exporter.capture.source.writing import augment_item, popped, set_item
 from onnxwright.exporter.capture.source.yields import yielded
+from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
+from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.texts import format_, percent, text
+
+# What takes one of several values as each of them.
+attribute = functools.partial(each, items.attribute)
+got = functools.partial(each, items.got)
+has_attribute = functools.partial(each, items.has_attribute)
+item = functools.partial(each, items.item)
+math_ = functools.partial(each, math_calls.math_)
 
 __all__ = [
     "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",

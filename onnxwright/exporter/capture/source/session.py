@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.errors import RefusedError
-from onnxwright.exporter.capture.source.truths import Truths
+from onnxwright.exporter.capture.values.truths import Truths
 from onnxwright.exporter.places import line_of
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ class Session:
         absent: the lines of decisions by which a result of the model is None.
         two_types: the lines of decisions whose sides give tensors of two types -> these, and that
             of the model.
-        texts: the texts that a variable may have, with their numbers.
-        objects: the functions, modules and members of enumerations that loops may give a variable.
-        has_choices: whether there is such a variable.
+        forms: the candidates that values of which there are several may be, with their numbers.
+        computed: the texts among them that the program computes.
+        has_choices: whether there is such a value.
+        fixed_forms: how many loops around the line carry no variable as one of several values.
+        decide: decides between two branches that change a state: `conditional.conditional`.
         left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
         chosen_tensors: tensors that one made, as `chosen_tensors.ChosenTensor`.
@@ -114,9 +116,11 @@ class Session:
     fixed_places: int = 0
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=dict)
-    objects: list[Any] = field(default_factory=list)
+    forms: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    computed: set[str] = field(default_factory=set)
     has_choices: bool = False
+    fixed_forms: int = 0
+    decide: Any = None
     left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
     chosen_tensors: list[Any] = field(default_factory=list)
@@ -145,13 +149,6 @@ class Session:
                 self.used.add(key)
                 return bool(value)
         return None
-
-
-def note_choice() -> None:
-    """Say that there is a variable that has one of several constants, functions or modules now."""
-    session = current()
-    if session is not None:
-        session.has_choices = True
 
 
 def equal_sides() -> bool | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.chosen_objects import check_chosen
-from onnxwright.exporter.capture.source.constant_arguments import ConstantArguments
+from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ItemsReadError,
@@ -33,6 +33,7 @@ from onnxwright.exporter.capture.torch_errors import (
     lines_passed,
     reads_value,
 )
+from onnxwright.exporter.capture.values.one_of import Candidates
 from onnxwright.exporter.places import line_of
 
 # How often the form of a decision is changed at most.
@@ -80,13 +81,13 @@ def by_source(
     changed = Rewritten() if changed is None else changed
     disagreements: dict[Span, RefusedError] = {}
     for _ in range(_LIMIT):
-        found = Session(assume or {}, keeps_loops=keeps_loops)
+        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional)
         if with_sizes:
             found.sizes = SizeDecisions()
         try:
             with (
                 changed.running(), session(found), ListFunctions(), grad_modes_dropped(),
-                sizes_decided(found.sizes), ConstantArguments(),
+                sizes_decided(found.sizes), Candidates(),
             ):  # fmt: skip
                 made = Found(run(), found, changed)
                 check_chosen()

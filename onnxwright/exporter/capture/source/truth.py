@@ -9,34 +9,22 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.list_calls import length_of
-from onnxwright.exporter.capture.source.logic import compared
-from onnxwright.exporter.capture.source.one_of import OneOf
-from onnxwright.exporter.capture.source.optional_values import (
-    MaybeNone,
-    plain,
-    present_of,
-    truth_of,
-)
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.unknown_numbers import truth_tensor
+from onnxwright.exporter.capture.values.logic import compared
+from onnxwright.exporter.capture.values.one_of import OneOf, possible, where
 
 
 def decided(test: Any) -> bool | None:
     """The answer of Python to a test; None if it is known at run time only."""
     if isinstance(test, bool):
         return test
-    if isinstance(test, MaybeNone):
-        present = present_of(test)
-        if isinstance(present, bool):
-            return decided(plain(test)) if present else False
-        return None
-    if isinstance(test, (OneOf, Text)):
-        found = _truth_of_choice(test)
-        return found if isinstance(found, bool) else None
+    if isinstance(test, OneOf):
+        answers = {decided(item) for item in possible(test).values()}
+        return answers.pop() if len(answers) == 1 else None
     if isinstance(test, (Rows, Counted)):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
@@ -90,10 +78,11 @@ def as_truth(value: Any) -> Any:
     Returns:
         A tensor without axes.
     """
-    if isinstance(value, MaybeNone):
-        return truth_of(value, as_truth)
-    if isinstance(value, (OneOf, Text)):
-        return truth_tensor(_truth_of_choice(value))
+    if isinstance(value, OneOf):
+        answers = {n: decided(item) for n, item in possible(value).items()}
+        truths = {n: as_truth(value._ow_items[n]) if answer is None else answer
+                  for n, answer in answers.items()}  # fmt: skip
+        return truth_tensor(where(value, truths))
     if isinstance(value, torch.Tensor):
         if value.ndim:
             value = value.reshape(())
@@ -108,13 +97,3 @@ def as_truth(value: Any) -> Any:
         return torch.scalar_tensor(value) != 0
     answer = bool(length_of(value) if type(value) is list else value)
     return torch.full((), answer, dtype=torch.bool)
-
-
-def _truth_of_choice(value: OneOf | Text) -> Any:
-    """Whether one of several objects or texts is true: a bool, or a tensor of a truth value."""
-    if isinstance(value, OneOf):
-        return value._ow_where(bool)
-    known = value.by_number()
-    if known is None:  # of a number, which has a digit
-        return True
-    return True if all(known.values()) else value.each(bool)

@@ -10,19 +10,29 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.items import item, refuse_key
+from onnxwright.exporter.capture.source.items import item as item_of
+from onnxwright.exporter.capture.source.items import refuse_key
+from onnxwright.exporter.capture.source.list_calls import append
 from onnxwright.exporter.capture.source.list_methods import changed
-from onnxwright.exporter.capture.source.merging import common_dtype, is_leaf
-from onnxwright.exporter.capture.source.one_of import checked_place, place_of_key, tensor_of
 from onnxwright.exporter.capture.source.operators import augment
-from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.join import common_dtype
+from onnxwright.exporter.capture.values.one_of import (
+    OneOf,
+    among,
+    checked_place,
+    each,
+    place_of_key,
+    settled,
+    tensor_of,
+)
+from onnxwright.exporter.capture.values.parts import is_leaf
 
 
 def set_item(value: Any, container: Any, index: Any) -> Any:
@@ -31,7 +41,10 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
     if session is None:
         container[index] = value
         return container
-    items, index = plain(container), plain(index)
+    items = settled(container)
+    if isinstance(items, OneOf) or isinstance(index, OneOf):
+        _set_items(value, items, index)
+        return container
     if isinstance(items, Rows):
         return changed(items, items.with_item_at(index, value))
     keys = _keys(items, index)
@@ -40,10 +53,7 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
         items[index] = value
         return container
     session.record("Item", len(keys))
-    if isinstance(index, Text):
-        numbers = [n for key in keys for n in index.number_of(key)]
-        place = place_of_key(tensor_of(index.number), numbers)
-    elif isinstance(items, dict):
+    if isinstance(items, dict):
         place = place_of_key(tensor_of(index), keys)
     else:
         place = tensor_of(index)
@@ -55,22 +65,45 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
 
 def augment_item(name: str, container: Any, index: Any, value: Any) -> Any:
     """`container[index] += value` and the like; gives the container."""
-    return set_item(augment(name, item(container, index), value), container, index)
+    return set_item(augment(name, each(item_of, container, index), value), container, index)
+
+
+def _set_items(value: Any, container: Any, index: Any) -> None:
+    """The same of one of several containers, or at one of several keys: a write to each."""
+
+    def write(one: Any) -> None:
+        set_item(value, *((noted(one), index) if of_container else (noted(container), one)))
+
+    of_container = isinstance(container, OneOf)
+    among(container if of_container else index, write)
+
+
+def appended(items: Any, item: Any) -> Any:
+    """`items.append(item)`; gives the list."""
+    found, item = settled(items), settled(item)
+    if not isinstance(found, OneOf):
+        return append(found, item)
+
+    def write(one: Any) -> None:
+        append(noted(one), item)
+
+    among(found, write)
+    return items
 
 
 def popped(items: Any, *place: Any) -> tuple[Any, Any]:
     """`items.pop()`: the list, and the item."""
-    found = plain(items)
+    found = settled(items)
+    if isinstance(found, OneOf):
+        return items, among(found, lambda one: popped(noted(one), *place)[1])
     if isinstance(found, Rows):
         rest, item = found.without_item(*place)
         return changed(found, rest), item
-    return items, items.pop(*place)
+    return found, found.pop(*place)
 
 
 def _keys(items: Any, index: Any) -> list[Any]:
     """The keys of which one is meant; none where Python knows which."""
-    if isinstance(index, Text) and type(items) is dict:
-        return [key for key in items if type(key) is str and index.number_of(key)]
     if not isinstance(index, (torch.Tensor, *SYMBOLS)) or not is_unknown(index):
         return []
     if type(items) is list:

@@ -1,4 +1,4 @@
-"""Results of a module that may be None, one of several texts or functions."""
+"""Results of a module that are one of several values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.one_of import OneOf
-from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import Text
-
-_CHOICES = (MaybeNone, OneOf, Text)
+from onnxwright.exporter.capture.values.logic import is_number
+from onnxwright.exporter.capture.values.one_of import OneOf, possible
+from onnxwright.exporter.places import line_of
 
 
 def asks(code: CodeType) -> bool:
@@ -63,31 +61,35 @@ def checked(results: Any) -> Any:
         results: what a module gives.
 
     Raises:
-        DisagreementError: a result is one of several texts or functions.
+        DisagreementError: a result is one of several values, and not only None or a tensor.
     """
 
     def one(value: Any) -> Any:
-        if isinstance(value, Text):
-            raise DisagreementError("the result", "a text", "another text")
-        if isinstance(value, OneOf):
-            one, other = (words(item) for item in value._ow_items[:2])
-            raise DisagreementError("the result", one, other)
-        if not isinstance(value, MaybeNone):
+        if not isinstance(value, OneOf):
             return value
+        items = possible(value)
+        there = {n: item for n, item in items.items() if item is not None}
+        if len(there) != 1:
+            first, other = (*map(words, there.values()), "`None`", "`None`")[:2]
+            error = DisagreementError(value._ow_name, first, other)
+            error.span, error.decision = line_of(*value._ow_line), value._ow_line
+            raise error
+        ((number, item),) = there.items()
+        if len(items) == 1:
+            return checked(item)
         session = current()
-        if session is not None:
-            session.absent.setdefault(value._ow_place)
-        return pytree.tree_map(lambda leaf: _there(leaf, present_of(value)), checked(plain(value)))
+        assert session is not None
+        session.absent.setdefault(value._ow_line)
+        present = is_number(value._ow_tag, [number], items)
+        return pytree.tree_map(lambda leaf: _there(leaf, present), checked(item))
 
-    return pytree.tree_map(one, results, is_leaf=lambda v: isinstance(v, _CHOICES))
+    return pytree.tree_map(one, results, is_leaf=lambda v: isinstance(v, OneOf))
 
 
 def _there(leaf: Any, present: Any) -> Any:
     """A tensor; reading it is an error where it is not there."""
-    if present is False or not isinstance(leaf, (torch.Tensor, int, float, torch.SymInt)):
+    if not isinstance(leaf, (torch.Tensor, int, float, torch.SymInt)):
         raise DisagreementError("the result", "`None`", words(leaf))
-    if present is True:
-        return leaf
     value = leaf if isinstance(leaf, torch.Tensor) else torch.scalar_tensor(leaf)
     place = torch.where(present, 0, 1)
     return torch.ops.aten.index.Tensor(value[None], [place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -55,6 +56,31 @@ def defined(result: Any, operation: str, *parts: Any) -> Any:
     return result
 
 
+def is_number(tag: torch.Tensor, numbers: Collection[int], every: Collection[int]) -> Any:
+    """Whether a tag is one of some numbers.
+
+    Args:
+        tag: a tensor of one integer.
+        numbers: some of those that it may be.
+        every: all that it may be.
+
+    Returns:
+        A tensor of a truth value of Python.
+    """
+    session = current()
+    assert session is not None
+    few = numbers if 2 * len(numbers) <= len(every) else set(every) - set(numbers)
+    tests = [tag == n for n in sorted(few)]
+    found = tests[0]
+    for test in tests[1:]:
+        found = torch.logical_or(found, test)
+    if few is not numbers:
+        found = torch.logical_not(found)
+    session.numbers.add(found, _BOTH)
+    session.truths.define(found, "is", tag, frozenset(numbers), frozenset(every))
+    return found
+
+
 def chosen(result: torch.Tensor, condition: Any, left: Any, right: Any) -> None:
     """Remember by what a truth value is chosen.
 
@@ -69,6 +95,13 @@ def chosen(result: torch.Tensor, condition: Any, left: Any, right: Any) -> None:
         sides = [p if isinstance(p, bool) or _is_known(p) else object() for p in (left, right)]
         about = condition if _is_known(condition) else object()
         session.truths.define_choice(result, about, *sides)
+
+
+def chosen_tag(result: torch.Tensor, condition: Any, left: Any, right: Any) -> None:
+    """Remember by what a tag is chosen: it is `left` where the condition holds, else `right`."""
+    session = current()
+    if session is not None and _is_known(condition):
+        session.truths.define_tag(result, condition, left, right)
 
 
 def _is_known(truth: Any) -> bool:

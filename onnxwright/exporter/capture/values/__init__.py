@@ -1,0 +1,1 @@
+"""Values that are known when the model runs: one of several, and truth values about them."""

@@ -1,0 +1,327 @@
+"""The join: values of two sides of a decision, or of two iterations, as one value.
+
+| the two values | their join |
+|---|---|
+| the same object, equal constants | itself |
+| tensors of one rank, numbers | a leaf: an output of If, a carried value of Loop |
+| tuples, lists, dicts, dataclasses with the same keys | their parts, one by one |
+| a list that grows on one side | `Rows` |
+| None, texts, functions, modules, other objects, tensors of other ranks, other tuples | `OneOf` |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import torch
+from torch import _prims_common as _prims
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.source.building_rows import BuildingRows
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.source.holding import is_container
+from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.rows import Parts, Rows
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.state import UNSET
+from onnxwright.exporter.capture.values.one_of import (
+    WHICH,
+    OneOf,
+    form_key,
+    is_choosable,
+    is_same,
+    number_of,
+    part_name,
+)
+from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
+
+Build = Callable[[Sequence[Any]], Any]
+Contents = Mapping[tuple[int, Union[str, None]], Any]
+
+
+@dataclass
+class Pair:
+    """A leaf that differs: what it is on each side; `UNSET` where one has none."""
+
+    path: str
+    left: Any
+    right: Any
+
+
+@dataclass
+class Merger:
+    """Joins values of two sides, and collects the leaves that differ.
+
+    Fields:
+        contents: for each side, what objects held at its end, by identity and attribute; None for
+            the items of a container.  They hold something else by now.
+        in_loop: whether the values are those around an iteration: a tensor without axes may be
+            carried as one with axes.
+        pairs: the leaves, in order.
+        made: containers of both sides, and the one that stands for them; once they are built.
+    """
+
+    contents: tuple[Contents, Contents] = ({}, {})
+    in_loop: bool = False
+    pairs: list[Pair] = dataclasses.field(default_factory=list)
+    made: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)
+
+    def merge(self, left: Any, right: Any, path: str) -> Build:
+        """Two values as one.
+
+        Args:
+            left, right: the values.
+            path: what the user calls them.
+
+        Returns:
+            A function from the results of all leaves to the value.
+
+        Raises:
+            DisagreementError: they cannot be one value.
+        """
+        if is_same(left, right):
+            return lambda _: left
+        if isinstance(left, BuildingRows) and isinstance(right, BuildingRows):
+            left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
+        if left is UNSET or right is UNSET:
+            return self._one_sided(left, right, path)
+        one, two = self._parts(left, 0), self._parts(right, 1)
+        if _are_alternatives(left, right, one, two, self.in_loop):
+            return self._alternatives(left, right, path)
+        if is_leaf(left) and is_leaf(right):
+            if _is_same_number(left, right):
+                return lambda _: left
+            return self.leaf(left, right, path)
+        if one is not None and two is not None and type(left) is type(right) and one[0] == two[0]:
+            made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(one[0], one[1], two[1])]
+            return functools.partial(self._built, left, right, one[2], made)
+        if type(left) is type(right) and one is None and _is_equal(left, right):
+            return lambda _: left
+        raise DisagreementError(path, words(left), words(right))
+
+    def _built(self, left: Any, right: Any, make: Any, parts: Any, results: Sequence[Any]) -> Any:
+        """A container of joined parts."""
+        new = make([build(results) for build in parts])
+        if isinstance(new, Rows) and isinstance(left, Rows):
+            if isinstance(right, Rows) and left.identity is right.identity:
+                new.identity = left.identity
+        self.made.append((left, right, new))
+        return new
+
+    def _alternatives(self, left: Any, right: Any, path: str) -> Build:
+        """One of several values: a tag, and the candidates of both sides."""
+        (tag, items), (other_tag, others) = _candidates(left, right), _candidates(right, left)
+        which = self.merge(tag, other_tag, path + WHICH)
+        numbers = sorted({*items, *others})
+        builds = {
+            n: self.merge(items.get(n, UNSET), others.get(n, UNSET), path + part_name(n))
+            for n in numbers
+        }
+        return lambda results: OneOf.of(
+            which(results), {n: build(results) for n, build in builds.items()}, path
+        )
+
+    def leaf(self, left: Any, right: Any, path: str) -> Build:
+        """A leaf that differs."""
+        n = len(self.pairs)
+        self.pairs.append(Pair(path, left, right))
+        return lambda results: results[n]
+
+    def _parts(self, value: Any, side: int) -> Parts | None:
+        """The parts of a container as they were at the end of a side."""
+        held = self.contents[side]
+        parts = parts_of(held.get((id(value), None), value))
+        if parts is None or not dataclasses.is_dataclass(value):
+            return parts
+        keys, values, make = parts
+        return keys, [held.get((id(value), k[1:]), v) for k, v in zip(keys, values)], make
+
+    def _one_sided(self, left: Any, right: Any, path: str) -> Build:
+        """A value of one side: where it is read, the other side was not taken."""
+        value = right if left is UNSET else left
+        if is_leaf(value):
+            return self.leaf(left, right, path)
+        parts = self._parts(value, int(left is UNSET))
+        if parts is None:
+            return lambda _: value
+        keys, values, make = parts
+        made = [
+            self._one_sided(v if left is not UNSET else UNSET, v if right is not UNSET else UNSET,
+                            f"{path}{k}")
+            for k, v in zip(keys, values)
+        ]  # fmt: skip
+        return functools.partial(self._built, left, right, make, made)
+
+
+def _are_alternatives(
+    left: Any, right: Any, one: Parts | None, two: Parts | None, in_loop: bool
+) -> bool:
+    """Whether two values that are not the same are candidates beside each other."""
+    if isinstance(left, OneOf) or isinstance(right, OneOf):
+        return _is_candidate(left) and _is_candidate(right)
+    if is_leaf(left) and is_leaf(right):
+        tensors = isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)
+        return tensors and left.ndim != right.ndim and bool(left.ndim or not in_loop)
+    if one is not None and two is not None:
+        if type(left) is type(right) and (one[0] == two[0] or is_container(left)):
+            return False
+        return not isinstance(left, Rows) and not isinstance(right, Rows)
+    return _is_candidate(left) and _is_candidate(right)
+
+
+def _is_candidate(value: Any) -> bool:
+    if isinstance(value, OneOf):
+        return all(map(_is_candidate, value._ow_items.values()))
+    whole = value is UNSET or is_leaf(value) or is_choosable(value)
+    return whole or parts_of(value) is not None
+
+
+def _candidates(value: Any, other: Any) -> tuple[Any, dict[int, Any]]:
+    """The tag and the candidates of a value that is joined with another one.
+
+    A number of Python is the same candidate as the only tensor of the other value.
+    """
+    if isinstance(value, OneOf):
+        return value._ow_tag, value._ow_items
+    if is_leaf(value) and isinstance(other, OneOf) and number_of(value) not in other._ow_items:
+        leaves = [n for n, item in other._ow_items.items() if is_leaf(item)]
+        if len(leaves) == 1 and form_key(value) == ("number",):
+            return leaves[0], {leaves[0]: value}
+    return number_of(value), {number_of(value): value}
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+def widen(value: Any, other: Any) -> Any:
+    """A value in the form in which a loop carries it.
+
+    Args:
+        value: the value at one time.
+        other: what the same variable is at another time.
+
+    Returns:
+        The value as one of the candidates of both; the value where it has that form already.
+    """
+    if value is UNSET or other is UNSET or is_same(value, other):
+        return value
+    one, two = parts_of(value), parts_of(other)
+    if _are_alternatives(value, other, one, two, in_loop=True):
+        (tag, items), (_, others) = _candidates(value, other), _candidates(other, value)
+        both = {n: widen(items[n], others.get(n, UNSET)) if n in items else _template(others[n])
+                for n in sorted({*items, *others})}  # fmt: skip
+        same = isinstance(value, OneOf) and list(both) == sorted(items)
+        if same and all(both[n] is items[n] for n in items):
+            return value
+        _refuse_growing(both)
+        return OneOf(tag, both)
+    if one is None or two is None or type(value) is not type(other) or one[0] != two[0]:
+        return value
+    made = [widen(a, b) for a, b in zip(one[1], two[1])]
+    return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
+
+
+def _refuse_growing(items: Mapping[int, Any]) -> None:
+    """Refuse texts that iterations make longer and longer: there is no end of them."""
+    texts = [item for item in items.values() if isinstance(item, str)]
+    session = current()
+    computed = session.computed.intersection(texts) if session is not None else ()
+    plain = [len(text) for text in texts if text not in computed]
+    for text in computed:
+        if len(text) > max(plain, default=0):
+            raise LoopChangeError("a text", "a text", "a longer one")
+
+
+def _template(value: Any) -> Any:
+    """A value of the same structure without tensors and numbers."""
+    if is_leaf(value) or value is UNSET:
+        return UNSET
+    if isinstance(value, OneOf):
+        items = {n: _template(item) for n, item in value._ow_items.items()}
+        return OneOf(next(iter(items)), items)
+    parts = parts_of(value)
+    return value if parts is None else parts[2]([_template(v) for v in parts[1]])
+
+
+def form_of(value: Any) -> Any:
+    """The form of a value: equal for values that only differ in tensors and numbers.
+
+    The candidates that a variable may have are part of it.  Functions are told apart by their code:
+    each iteration of a loop may make new ones.
+
+    Args:
+        value: anything.
+
+    Returns:
+        Something that is hashed.
+
+    Example:
+        >>> form_of([1, 2]) == form_of([3, 4]), form_of([1, 2]) == form_of([1, None])
+        (True, False)
+    """
+    if isinstance(value, OneOf):
+        return frozenset((_form_of_object(v), form_of(v)) for v in value._ow_items.values())
+    parts = None if is_leaf(value) else parts_of(value)
+    if parts is not None:
+        return type(value), tuple(parts[0]), tuple(map(form_of, parts[1]))
+    return "leaf" if is_leaf(value) else type(value)
+
+
+def _form_of_object(value: Any) -> Any:
+    if isinstance(value, functools.partial):
+        return _form_of_object(value.func)
+    if is_leaf(value) or parts_of(value) is not None:
+        return "parts"
+    return value if isinstance(value, str) else getattr(value, "__code__", None) or id(value)
+
+
+# -- leaves ----------------------------------------------------------------------------------------
+
+
+def _is_same_number(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same Python number."""
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor) or type(a) is not type(b):
+        return False
+    if isinstance(a, SYMBOLS):
+        return a.node.expr == b.node.expr and not free_unbacked_symbols(a)
+    return bool(a == b)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # noqa: BLE001 - `==` of the user's objects may do anything
+        return False
+
+
+def dtype_of(value: Any) -> torch.dtype:
+    """The type of a leaf as a tensor."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype
+    if isinstance(value, (bool, torch.SymBool)):
+        return torch.bool
+    return torch.int64 if isinstance(value, (int, torch.SymInt)) else torch.get_default_dtype()
+
+
+def common_dtype(a: Any, b: Any) -> torch.dtype:
+    """The type two leaves agree on; `UNSET` agrees with any, a number with tensors of its kind.
+
+    Nothing of torch is called: a trace would see it.
+    """
+    if a is UNSET or b is UNSET:
+        return dtype_of(b if a is UNSET else a)
+    one, other = dtype_of(a), dtype_of(b)
+    if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor):
+        tensor, number = (one, other) if isinstance(a, torch.Tensor) else (other, one)
+        return tensor if _kind(tensor) >= _kind(number) else number
+    return one if one == other else _prims.get_higher_dtype(one, other)
+
+
+def _kind(dtype: torch.dtype) -> int:
+    if dtype.is_complex or dtype.is_floating_point:
+        return 3 if dtype.is_complex else 2
+    return int(dtype != torch.bool)

@@ -1,0 +1,635 @@
+"""A value that is one of several, by reference: which of them is known when the model runs.
+
+A `OneOf` has a tag, an integer of run time, and the candidates: None, texts, functions, modules,
+members of enumerations, other objects, tensors of several ranks, containers of several structures.
+Each kind of candidate has one number in a capture, so that two such values are joined without
+counting anew.  What Python does with the value is done with each candidate: with one after the
+other where they are constants, as a chain of decisions where they hold tensors.  A candidate for
+which Python raises an error is left out, as an `assert` is.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.overrides import TorchFunctionMode
+
+from onnxwright.exporter.capture.control.errors import CaptureStoppedError
+from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.runtime import items_of, owner
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
+from onnxwright.exporter.capture.source.raising import refuse_handled
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
+from onnxwright.exporter.capture.source.rows import Parts
+from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.sides import side_of
+from onnxwright.exporter.capture.source.state import Branch, State, result_of
+from onnxwright.exporter.capture.values.logic import combined, is_number
+from onnxwright.exporter.capture.values.parts import NUMBERS, leaves_of, parts_of
+from onnxwright.exporter.places import line_of
+
+_MISSING: Any = object()
+WHICH = " as one of several values"
+"""What the tag of a value is called in the path of a leaf."""
+
+
+class OneOf:
+    """One of several values.
+
+    Args:
+        tag: which, a tensor of one integer; a number where that is known.
+        items: the candidates by their numbers.
+        name: what the user calls it.
+    """
+
+    __slots__ = ("_ow_items", "_ow_line", "_ow_name", "_ow_tag")
+
+    def __init__(self, tag: Any, items: Mapping[int, Any], name: str = "the result") -> None:
+        object.__setattr__(self, "_ow_tag", tag)
+        object.__setattr__(self, "_ow_items", dict(items))
+        object.__setattr__(self, "_ow_line", asking_line())
+        object.__setattr__(self, "_ow_name", name)
+        session = current()
+        if session is not None:
+            session.has_choices = True
+
+    @classmethod
+    def of(cls, tag: Any, items: Mapping[int, Any], name: str = "the result") -> Any:
+        """One of some candidates; the candidate itself where it is known which."""
+        if isinstance(tag, int):
+            return items[tag]
+        return cls(tag, items, name) if len(items) > 1 else next(iter(items.values()))
+
+    def _ow_parts(self) -> Parts:
+        """The tag and the candidates, as the parts of a container."""
+        numbers = sorted(self._ow_items)
+        values = [self._ow_tag, *(self._ow_items[n] for n in numbers)]
+        names = [WHICH, *map(part_name, numbers)]
+        return names, values, lambda v: OneOf(v[0], dict(zip(numbers, v[1:])))
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        return called(func, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_ow_"):
+            raise AttributeError(name)
+        return over(self, lambda item: getattr(item, name), _Method(self, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        among(self, lambda item: setattr(owner(item, name), name, value))
+
+    def __delattr__(self, name: str) -> None:
+        among(self, lambda item: delattr(owner(item, name), name))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        among(self, lambda item: operator.setitem(items_of(item), index, value))
+
+    def __delitem__(self, index: Any) -> None:
+        among(self, lambda item: operator.delitem(items_of(item), index))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the one that it is."""
+        return among(self, lambda item: bound(item)(*args, **kwargs), callable)
+
+    def __len__(self) -> int:
+        found = over(self, len)
+        if not isinstance(found, int):
+            raise _refused("`len`")
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        lengths = {len(item) for item in possible(self).values() if hasattr(item, "__len__")}
+        if len(lengths) != 1:
+            raise _refused("a loop")
+        return iter([over(self, operator.itemgetter(n)) for n in range(lengths.pop())])
+
+    def __contains__(self, value: Any) -> bool:
+        found = over(self, lambda item: value in item)
+        if not isinstance(found, bool):
+            raise _refused("`in`")
+        return found
+
+    def __bool__(self) -> bool:
+        raise CaptureStoppedError("which of several values a variable has is data-dependent")
+
+    def __hash__(self) -> int:
+        raise _refused("a key")
+
+    def __repr__(self) -> str:
+        return " or ".join(map(words, self._ow_items.values()))
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        if isinstance(other, OneOf):
+            if all(map(is_constant, (*self._ow_items.values(), *other._ow_items.values()))):
+                return _equal_tags(self, other)
+        return over(self, lambda item: item == other)
+
+    def __ne__(self, other: object) -> Any:
+        same = self == other
+        return not same if isinstance(same, bool) else torch.logical_not(same)
+
+
+def _equal_tags(one: OneOf, other: OneOf) -> Any:
+    """Whether two of the same constants are one."""
+    if not set(one._ow_items) & set(other._ow_items):
+        return False
+    found = one._ow_tag == other._ow_tag
+    session = current()
+    assert session is not None
+    session.numbers.add(found, frozenset([False, True]))
+    return found
+
+
+def _operation(name: str, swapped: bool = False) -> Callable[..., Any]:
+    function: Any = getattr(operator, f"__{name}__", None) or {"float": float, "round": round}[name]
+
+    def method(*values: Any) -> Any:
+        return each(function, *(values[::-1] if swapped else values))
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
+              "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
+    setattr(OneOf, f"__{_name}__", _operation(_name))
+    setattr(OneOf, f"__r{_name}__", _operation(_name, swapped=True))
+for _name in ("lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "getitem", "float", "round"):
+    setattr(OneOf, f"__{_name}__", _operation(_name))
+
+
+class _Method:
+    """A method of one of several values."""
+
+    def __init__(self, value: OneOf, name: str) -> None:
+        self.value, self.name = value, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it of each candidate."""
+
+        def call(item: Any) -> Any:
+            return bound(getattr(item, self.name))(*args, **kwargs)
+
+        constant = all(
+            isinstance(item, (str, type(None))) for item in self.value._ow_items.values()
+        )
+        return over(self.value, call) if constant else among(self.value, call)
+
+
+def part_name(number: int) -> str:
+    """What a candidate is called in the path of a leaf."""
+    return f" as candidate {number}"
+
+
+def possible(one: OneOf) -> dict[int, Any]:
+    """The candidates that a value may be by the decisions around the line, by their numbers."""
+    session, numbers = current(), set(one._ow_items)
+    if isinstance(one._ow_tag, int):
+        numbers = {one._ow_tag}
+    elif session is not None:
+        numbers = session.truths.possible(one._ow_tag, numbers)
+    return {n: item for n, item in one._ow_items.items() if n in numbers}
+
+
+def settled(value: Any) -> Any:
+    """A value of which is supposed now which it is as that; other values as they are."""
+    if not isinstance(value, OneOf):
+        return value
+    items = possible(value)
+    return value if len(items) == len(value._ow_items) else OneOf.of(value._ow_tag, items)
+
+
+def only(value: Any) -> Any:
+    """The one candidate that is not None, for what fails for None; other values as they are.
+
+    Raises:
+        CannotRewriteError: there are more.
+    """
+    if not isinstance(value, OneOf):
+        return value
+    items = [item for item in possible(value).values() if item is not None]
+    if len(items) != 1:
+        raise _refused("a loop")
+    return items[0]
+
+
+def each(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function without side effects gives, of one of several values as of each of them."""
+
+    def with_(key: int | str, item: Any) -> Any:
+        if isinstance(key, str):
+            return each(function, *args, **{**kwargs, key: item})
+        return each(function, *args[:key], item, *args[key + 1 :], **kwargs)
+
+    given: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
+    for key, value in given:
+        if isinstance(value, OneOf):
+            return over(value, functools.partial(with_, key))
+    return function(*args, **kwargs)
+
+
+def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
+    """What a function without side effects gives, joined from what it gives for each candidate.
+
+    Args:
+        one: the value.
+        function: takes a candidate.
+        method: what stands for results that are methods of the candidates.
+    """
+    items = possible(one)
+    if len(items) > 1 and sum(map(holds_tensors, items.values())) > 1 and method is None:
+        return among(one, function)
+    results: dict[int, Any] = {}
+    first: Exception | None = None
+    for n, item in items.items():
+        try:
+            results[n] = function(item)
+        except Exception as error:  # noqa: BLE001 - whatever Python raises
+            first = _left_out(error, first)
+    if first is not None and not results:
+        raise first
+    if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
+        return method
+    return joined(one, results)
+
+
+def _left_out(error: Exception, first: Exception | None) -> Exception:
+    """The first error of candidates that are left out; the one that stops a capture is raised."""
+    if isinstance(error, (CaptureStoppedError, GuardOnDataDependentSymNode)):
+        raise error
+    refuse_handled(error)
+    return first or error
+
+
+def _is_method(value: Any) -> bool:
+    return callable(value) and getattr(value, "__self__", None) is not None
+
+
+def joined(one: OneOf, results: Mapping[int, Any]) -> Any:
+    """One of several results, by the numbers of the candidates that they belong to."""
+    values = list(results.values())
+    if all(is_same(value, values[0]) for value in values):
+        return values[0]
+    if all(isinstance(value, bool) or _is_truth(value) for value in values):
+        return where(one, results)
+    if all(
+        isinstance(value, (int, float)) and not isinstance(value, enum.Enum) for value in values
+    ):
+        return picked_number(one._ow_tag, results)
+    parts = {n: parts_of(value) for n, value in results.items() if not isinstance(value, OneOf)}
+    if not any(parts.values()) and not any(isinstance(v, torch.Tensor) for v in values):
+        return chosen(one._ow_tag, results)
+    if len({form_key(value) for value in values}) == 1 and all(parts.values()):
+        columns = zip(*(part[1] for part in parts.values() if part))
+        made = [joined(one, dict(zip(results, column))) for column in columns]
+        first = parts[next(iter(results))]
+        return first[2](made) if first else None
+    return among(one, lambda _: None, results=results)
+
+
+def chosen(tag: Any, values: Mapping[int, Any]) -> Any:
+    """One of several constants or objects, by the numbers that a tag has for them."""
+    session = current()
+    assert session is not None
+    texts = {v for v in values.values() if type(v) is str}
+    session.computed |= {v for v in texts if form_key(v) not in session.forms}
+    numbers = {
+        n: value._ow_tag if isinstance(value, OneOf) else number_of(value)
+        for n, value in values.items()
+    }
+    items: dict[int, Any] = {}
+    for value in values.values():
+        items |= value._ow_items if isinstance(value, OneOf) else {number_of(value): value}
+    return OneOf.of(_looked_up(tag, numbers), items)
+
+
+def _looked_up(tag: Any, numbers: Mapping[int, Any]) -> Any:
+    """One of several numbers, by a tag; without constants, which a side of a decision has not."""
+    if all(isinstance(number, int) and number == n for n, number in numbers.items()):
+        return tag
+    values = list(numbers.values())
+    found: Any = tensor_of(values[-1])
+    for n, number in list(numbers.items())[-2::-1]:
+        found = torch.where(tag == n, number, found)
+    return found
+
+
+def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
+    """One of several numbers of Python, by a tag."""
+    session = current()
+    assert session is not None
+    floats = any(isinstance(number, float) for number in numbers.values())
+    found = _looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
+    whole = frozenset(v for v in numbers.values() if isinstance(v, int))
+    session.numbers.add(found, frozenset() if floats else whole)
+    return found
+
+
+def where(one: OneOf, answers: Mapping[int, Any]) -> Any:
+    """A truth value, by the candidate: a bool, or a tensor.
+
+    Args:
+        one: the value.
+        answers: bools and tensors of a truth value, by the numbers of the candidates.
+    """
+    known: dict[bool, list[int]] = {True: [], False: []}
+    tests: list[Any] = []
+    for n, answer in answers.items():
+        if isinstance(answer, bool):
+            known[answer].append(n)
+        else:
+            tests.append(combined("and", is_number(one._ow_tag, [n], answers), answer))
+    if known[True] and not known[False] and not tests:
+        return True
+    if known[True]:
+        tests.insert(0, is_number(one._ow_tag, known[True], answers))
+    if not tests:
+        return False
+    return tests[0] if len(tests) == 1 else combined("or", *tests)
+
+
+def among(
+    one: OneOf, function: Callable[[Any], Any], takes: Callable[[Any], bool] | None = None,
+    results: Mapping[int, Any] | None = None,
+) -> Any:  # fmt: skip
+    """What a function gives, as a chain of decisions between calls of it with each candidate.
+
+    Args:
+        one: the value.
+        function: takes a candidate.
+        takes: whether Python calls the function with a candidate without an error.
+        results: what it gives, where that is known.
+    """
+    items = possible(one)
+    parts: dict[int, Callable[[], Any]]
+    if results is not None:
+        parts = {n: functools.partial(_itself, result) for n, result in results.items()}
+    else:
+        parts = {n: functools.partial(function, item) for n, item in items.items()
+                 if takes is None or takes(item)}  # fmt: skip
+    if len(parts) > 1 and takes is None and results is None:
+        parts = _working(parts)
+    return _between(one, parts or {n: functools.partial(function, i) for n, i in items.items()})
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _working(parts: dict[int, Callable[[], Any]]) -> dict[int, Callable[[], Any]]:
+    """Those for which Python does not raise an error; all if it does for each."""
+    found = {n: part for n, part in parts.items() if works(part)}
+    return found or parts
+
+
+def works(call: Callable[[], Any]) -> bool:
+    """Whether a call is not an error."""
+    try:
+        with Region() as region, side_of(call):
+            call()
+            region.discard()
+    except (CaptureStoppedError, GuardOnDataDependentSymNode):
+        return True  # which the call says again
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds
+        refuse_handled(error)
+        return False
+    return True
+
+
+def _between(one: OneOf, parts: dict[int, Callable[[], Any]]) -> Any:
+    """The result of one of several parts: each half of them is a side of a decision."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))()
+    session = current()
+    assert session is not None
+    numbers = list(parts)
+    half = len(numbers) // 2
+    first, last = ({n: parts[n] for n in part} for part in (numbers[:half], numbers[half:]))
+    test = is_number(one._ow_tag, numbers[:half], numbers)
+
+    def either(then: Branch, orelse: Branch, state: State) -> None:
+        session.decide(test, then, orelse, state)
+
+    return result_of(either, lambda: _between(one, first), lambda: _between(one, last))
+
+
+# -- functions of torch ----------------------------------------------------------------------------
+
+
+def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The result of a function of torch of which an argument, or a part of one, is one of several.
+
+    A decision between the calls: None may have a meaning, as for a mask.
+    """
+    one = first_of((args, kwargs))
+    if one is None:
+        return function(*args, **kwargs)
+
+    def with_(value: Any) -> Any:
+        given = _replaced((args, kwargs), one, value)
+        return called(function, *given)
+
+    return among(one, with_)
+
+
+class Candidates(TorchFunctionMode):  # type: ignore[misc]
+    """In this context, functions of torch take arguments that are one of several values."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        return called(func, args, kwargs or {})
+
+
+def first_of(values: Any) -> OneOf | None:
+    """The first value that is one of several, in tuples, lists and dicts; None without one."""
+    if isinstance(values, OneOf):
+        return values
+    if isinstance(values, dict):
+        values = list(values.values())
+    if type(values) in (tuple, list):
+        for value in values:
+            found = first_of(value)
+            if found is not None:
+                return found
+    return None
+
+
+def _replaced(values: Any, old: Any, new: Any) -> Any:
+    """Tuples, lists and dicts with another value in the place of one."""
+    if values is old:
+        return new
+    if isinstance(values, dict):
+        return {key: _replaced(value, old, new) for key, value in values.items()}
+    if type(values) in (tuple, list):
+        return type(values)(_replaced(value, old, new) for value in values)
+    return values
+
+
+# -- candidates ------------------------------------------------------------------------------------
+
+
+def number_of(value: Any) -> int:
+    """The number of a candidate in this capture: the same for what is joined as one candidate."""
+    session = current()
+    assert session is not None
+    key = form_key(value)
+    kept = None if holds_tensors(value) else value
+    return session.forms.setdefault(key, (len(session.forms), kept))[0]
+
+
+def form_key(value: Any) -> Any:
+    """What identifies a candidate: equal for values that are joined as one."""
+    session = current()
+    if isinstance(value, enum.Enum):
+        return "object", id(value)
+    if value is None or isinstance(value, str):
+        return "constant", value
+    if isinstance(value, NUMBERS):
+        return ("number",)
+    if isinstance(value, torch.Tensor):
+        is_number = session is not None and value in session.numbers
+        return ("number",) if is_number else ("tensor", value.ndim)
+    if isinstance(value, MethodType):
+        return "method", form_key(value.__func__), id(value.__self__)
+    if isinstance(value, FunctionType) and not value.__kwdefaults__ and not value.__dict__:
+        held = (*map(_contents, value.__closure__ or ()), *(value.__defaults__ or ()))
+        return "function", id(value.__code__), id(value.__globals__), tuple(map(id, held))
+    parts = parts_of(value)
+    return ("object", id(value)) if parts is None else ("parts", type(value), tuple(parts[0]))
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return _MISSING
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value is None, a text or a member of an enumeration."""
+    return value is None or isinstance(value, (str, enum.Enum))
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values are one, or constants that are equal."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or isinstance(one, (torch.Tensor, *SYMBOLS)):
+        return False
+    if isinstance(one, (str, bool, int, float)):
+        return bool(one == other)
+    return isinstance(one, (FunctionType, MethodType)) and form_key(one) == form_key(other)
+
+
+def _is_truth(value: Any) -> bool:
+    session = current()
+    return (
+        isinstance(value, torch.Tensor) and value.dtype == torch.bool and not value.ndim
+        and session is not None and value in session.numbers
+    )  # fmt: skip
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a value is a tensor or a number of run time, or has a part that is."""
+    return bool(leaves_of(value))
+
+
+def is_choosable(value: Any) -> bool:
+    """Whether a value is a candidate as it is: it holds no tensor of the part it was made in.
+
+    Args:
+        value: anything.
+
+    Returns:
+        Whether it is None, a text, a function, a module, a member of an enumeration, a class, or
+        one of several such values.
+
+    Example:
+        >>> is_choosable(torch.relu), is_choosable(torch.nn.ReLU()), is_choosable(3)
+        (True, True, False)
+        >>> is_choosable(functools.partial(torch.add, torch.zeros(2)))
+        False
+    """
+    if isinstance(value, OneOf):
+        return all(map(is_choosable, value._ow_items.values()))
+    if is_constant(value) or isinstance(value, (torch.nn.Module, type)):
+        return True
+    if isinstance(value, torch.Tensor) or not callable(value):
+        return False
+    if isinstance(value, functools.partial):
+        held = [*value.args, *value.keywords.values()]
+        return is_choosable(value.func) and not any(map(_is_of_a_part, held))
+    if isinstance(value, FunctionType):
+        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        held += map(_contents, value.__closure__ or ())
+        return not any(map(_is_of_a_part, held))
+    return not _is_of_a_part(getattr(value, "__self__", None))
+
+
+def _is_of_a_part(value: Any) -> bool:
+    """Whether a value is a tensor, or a number, that the part around knows alone."""
+    return isinstance(value, (torch.Tensor, *SYMBOLS))
+
+
+def _refused(use: str) -> CannotRewriteError:
+    reason = f"{use} of one of several values, which is known at run time only,"
+    return CannotRewriteError(reason, line_of(*asking_line()))
+
+
+# -- items by a place ------------------------------------------------------------------------------
+
+
+def picked(place: Any, items: Sequence[Any]) -> Any:
+    """The item at a place that is known when the model runs.
+
+    Args:
+        place: the place, from 0; the model raises an error for others.
+        items: anything.
+
+    Returns:
+        The item; what a decision gives of tensors, numbers and containers.
+    """
+    if all(item is items[0] for item in items):
+        return items[0]
+    place = checked_place(tensor_of(place), len(items))
+    values = dict(enumerate(items))
+    if all(map(is_choosable, items)):
+        return chosen(place, values)
+    return _between(
+        OneOf(place, values), {n: functools.partial(_itself, v) for n, v in values.items()}
+    )
+
+
+def tensor_of(number: Any) -> torch.Tensor:
+    """A tensor without axes of a tensor of one element or a symbolic number."""
+    if isinstance(number, torch.Tensor):
+        return number.reshape(())
+    if isinstance(number, torch.SymBool):
+        return torch.scalar_tensor(number, dtype=torch.bool)
+    return torch.full(
+        (), number, dtype=torch.get_default_dtype() if isinstance(number, float) else torch.int64
+    )
+
+
+def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
+    """A place, from 0; from the end where negative.  The model raises an error for others."""
+    places = torch.arange(count, device=place.device)
+    return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
+
+
+def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+    """The place of a key, one that does not exist for others."""
+    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
+    for n, key in enumerate(keys):
+        place = torch.where(wanted == key, n, place)
+    return place

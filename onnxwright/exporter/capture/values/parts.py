@@ -1,0 +1,85 @@
+"""The parts of containers, and the tensors and numbers at the end of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections import defaultdict, deque
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.list_forms import OtherName
+from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.rows import Parts, Rows
+
+NUMBERS = (bool, int, float, *SYMBOLS)
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value can be a tensor of the graph."""
+    others = (OtherName, enum.Enum)
+    return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, others)
+
+
+def parts_of(value: Any) -> Parts | None:
+    """The parts of a container: their names, values, and what makes the container of others.
+
+    Args:
+        value: anything.
+
+    Returns:
+        Them; None if it is not a container.
+
+    Example:
+        >>> names, values, make = parts_of({"a": 1})
+        >>> names, values, make([2])
+        (["['a']"], [1], {'a': 2})
+    """
+    own = getattr(type(value), "_ow_parts", None)
+    if own is not None:  # one of several values
+        found: Parts = own(value)
+        return found
+    if isinstance(value, tuple):
+        fields = getattr(value, "_fields", None)
+        names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
+        make = (lambda v: type(value)(*v)) if fields else type(value)
+        return names, list(value), make
+    if isinstance(value, Rows):
+        return value.parts()
+    if type(value) is list:
+        return [f"[{n}]" for n in range(len(value))], list(value), list
+    if isinstance(value, deque):
+        names, most = [f"[{n}]" for n in range(len(value))], value.maxlen
+        return names, list(value), lambda v: deque(v, most)
+    if isinstance(value, dict):
+        keys = list(value)
+
+        def mapping(v: list[Any]) -> Any:
+            made = dict(zip(keys, v))
+            if isinstance(value, defaultdict):
+                return defaultdict(value.default_factory, made)
+            return made if type(value) is dict else type(value)(made)
+
+        return [f"[{k!r}]" for k in keys], list(value.values()), mapping
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if hasattr(value, f.name)]
+
+        def data(v: list[Any]) -> Any:
+            made = object.__new__(type(value))
+            for name, item in zip(names, v):
+                object.__setattr__(made, name, item)
+            return made
+
+        return [f".{n}" for n in names], [getattr(value, n) for n in names], data
+    return None
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """The tensors and symbolic numbers in a value."""
+    if isinstance(value, OtherName):
+        return []
+    if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        return [value]
+    parts = parts_of(value)
+    return [] if parts is None else [leaf for part in parts[1] for leaf in leaves_of(part)]

@@ -1,0 +1,247 @@
+"""Texts that are formatted from a number of run time: PyTorch gives the name of a symbol (`u0`).
+
+As a key of a dict, or compared with another text, that is a wrong answer: a use of such a text is
+refused with its line, and warned of (OW885) in a capture that does not rewrite.  Errors, and calls
+whose result nobody reads, such as `print` and `warnings.warn`, only show it.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import string
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from onnxwright.diagnostics.catalogue import export_forms as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.machinery import is_machinery, model_frame
+from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.one_of import OneOf, chosen, each, tensor_of
+from onnxwright.exporter.places import line_of
+
+_FORMATTER = string.Formatter()
+# Methods that keep what they are given, and that are called for that.
+_KEEPING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault"}
+
+
+class TextOfNumber(str):
+    """A text with a number of run time, which may be shown only."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> str:
+        return TextOfNumber(str.__add__(self, other))
+
+    def __radd__(self, other: str) -> str:
+        return TextOfNumber(other + str(self))
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    function = getattr(str, name)
+
+    def method(self: TextOfNumber, *args: Any, **kwargs: Any) -> Any:
+        frame = model_frame(sys._getframe(1))
+        place = asking_line() if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        if current() is not None and is_used(*place):
+            raise CannotRewriteError(
+                "a text of a number that is known at run time only",
+                line_of(*place),
+                "choose by the number itself: `layers[n]` of a `ModuleList` or a list, `{0: a, 1: "
+                "b}[n]`, `if n == 2:`",
+            )
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+for _name in (
+    *(name for name in dir(str) if not name.startswith("_") and name != "format"),
+    "__getitem__", "__contains__", "__iter__", "__mul__", "__rmul__", "__lt__", "__le__",
+    "__gt__", "__ge__", "__eq__", "__ne__", "__hash__", "__len__",
+):  # fmt: skip
+    setattr(TextOfNumber, _name, _refusing(_name))
+
+
+def is_used(file: str, line: int) -> bool:
+    """Whether the statement of a line does something with a text.
+
+    Args:
+        file, line: the line.
+
+    Returns:
+        Not for errors, and calls whose result nobody reads, such as `print` and `warnings.warn`.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return True
+    statement: ast.stmt | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
+            if statement is None or node.lineno >= statement.lineno:
+                statement = node
+    if isinstance(statement, (ast.Raise, ast.Assert)):
+        return False
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return True
+    called = statement.value.func
+    if isinstance(called, ast.Attribute) and called.attr in _KEEPING:
+        return True
+    inside = (n for n in ast.walk(statement) if isinstance(n, ast.Lambda))
+    return any(n.lineno <= line <= (n.end_lineno or 0) for n in inside)
+
+
+# -- formatting ------------------------------------------------------------------------------------
+
+
+def text(*parts: Any) -> Any:
+    """A text of parts, as an f-string gives it.
+
+    Args:
+        parts: texts, and tuples of a value, the conversion ("r", "s", "a" or "") and the format.
+    """
+    made: Any = ""
+    for part in parts:
+        made = made + (part if isinstance(part, str) else each(_formatted, *part))
+    return made
+
+
+def _formatted(value: Any, conversion: str, spec: str) -> Any:
+    """A value as a part of a text."""
+    kinds: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+    value = _constant(value)
+    if _is_of_run_time(value):
+        session = current()
+        few = () if session is None else session.numbers.choices(value)
+        if not few or isinstance(value, str):
+            return TextOfNumber(value)
+        return chosen(tensor_of(value), {n: _formatted(n, conversion, spec) for n in sorted(few)})
+    return format(kinds[conversion](value) if conversion else value, spec)
+
+
+def _constant(value: Any) -> Any:
+    """The number that a tensor of one known number has; other values as they are."""
+    t = tracer()
+    if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
+        return value
+    proxy = t.tensor_tracker.get(value)
+    return value if proxy is None or proxy.constant is None else proxy.constant.item()
+
+
+def format_(template: str, *args: Any, **kwargs: Any) -> Any:
+    """`template.format(...)`."""
+    if not any(map(_depends, (*args, *kwargs.values()))):
+        return template.format(*args, **kwargs)
+    parts: list[Any] = []
+    count = 0
+    for before, name, spec, conversion in _FORMATTER.parse(template):
+        parts.append(before)
+        if name is None:
+            continue
+        if not name:
+            name, count = str(count), count + 1
+        value, _ = _FORMATTER.get_field(name, args, kwargs)
+        parts.append((value, conversion or "", str.format(spec or "", *args, **kwargs)))
+    return text(*parts)
+
+
+def percent(template: Any, values: Any) -> Any:
+    """`template % values`."""
+    given = values if isinstance(values, tuple) else (values,)
+    if not any(map(_depends, given)):
+        return template % values
+    places = re.split(r"%[-+ #0-9.]*[dirsfeg]", template)
+    if len(places) != len(given) + 1:
+        return TextOfNumber(template)
+    parts: list[Any] = [places[0]]
+    for value, after in zip(given, places[1:]):
+        parts += [(value, "", ""), after]
+    return text(*parts)
+
+
+def str_(*args: Any) -> Any:
+    """`str(x)`."""
+    session = current()
+    if len(args) != 1 or (
+        isinstance(args[0], torch.Tensor) and (session is None or args[0] not in session.numbers)
+    ):
+        return str(*args)
+    return args[0] if isinstance(args[0], TextOfNumber) else text((args[0], "s", ""))
+
+
+def _depends(value: Any) -> bool:
+    return isinstance(value, (OneOf, TextOfNumber)) or _is_of_run_time(_constant(value))
+
+
+def _is_of_run_time(value: Any) -> bool:
+    """Whether a value is one number that is known at run time only."""
+    if isinstance(value, TextOfNumber):
+        return True
+    if current() is None or not isinstance(value, (torch.Tensor, *SYMBOLS)):
+        return False
+    if isinstance(value, torch.SymInt) and value.node.expr.free_symbols:
+        return True
+    return not (isinstance(value, torch.Tensor) and value.ndim) and is_unknown(value)
+
+
+# -- captures that do not rewrite ------------------------------------------------------------------
+
+
+Texts = dict[tuple[str, int], None]
+"""Files and lines that make a text of a number of run time."""
+
+
+def warn_texts(texts: Texts) -> None:
+    """Warn of each (OW885).
+
+    Args:
+        texts: the lines.
+    """
+    for place in texts:
+        warn(messages.TextOfNumber(span=line_of(*place)))
+
+
+@contextmanager
+def texts_recorded(found: Texts) -> Iterator[None]:
+    """Record the lines that make a text of a number of run time.
+
+    Args:
+        found: the lines are added, but for texts of errors and of calls whose result nobody reads.
+    """
+    before = {name: getattr(torch.SymInt, name) for name in ("__str__", "__repr__")}
+
+    def recording(method: Callable[[torch.SymInt], str]) -> Callable[[torch.SymInt], str]:
+        def text(self: torch.SymInt) -> str:
+            if self.node.expr.free_symbols:
+                frame = sys._getframe(1)
+                place = frame.f_code.co_filename, frame.f_lineno
+                if _is_of_model(place[0]) and is_used(*place):
+                    found.setdefault(place)
+            return method(self)
+
+        return text
+
+    for name, method in before.items():
+        setattr(torch.SymInt, name, recording(method))
+    try:
+        yield
+    finally:
+        for name, method in before.items():
+            setattr(torch.SymInt, name, method)
+
+
+def _is_of_model(file: str) -> bool:
+    return owner_of(file) is not Owner.PYTHON and not is_machinery(file)
