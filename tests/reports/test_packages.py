@@ -99,12 +99,21 @@ def test_layers_of_a_package(layers: Any) -> None:
 
 
 def test_decisions_of_a_package(layers: Any) -> None:
-    program, said = _exported(layers.Scaled())
+    program, said = _exported(layers.Scaled(), strict=True)
+    assert not said
+    for rows in (3, 8):
+        x = torch.randn(rows, 5, 4)
+        torch.testing.assert_close(program(x), layers.Scaled()(x))
+
+
+def test_guards_of_a_package(layers: Any) -> None:
+    """What is captured without the source has one side, and says so."""
+    program, said = _exported(layers.Scaled(), capture="non-strict")
     assert [text for text in said if "OW833" in text and "b <= 5" in text] == said != []
     with pytest.raises(ExportTypeError, match="b <= 5"):
         program(torch.randn(8, 5, 4))
     with pytest.raises(ExportError, match="OW834"):
-        _exported(layers.Scaled(), strict=True)
+        _exported(layers.Scaled(), capture="non-strict", strict=True)
 
 
 def test_a_size_of_one_in_a_package(layers: Any) -> None:
@@ -134,7 +143,9 @@ for shape in ((1, 3, 8), (2, 1, 8)):
     x = torch.randn(shape)
     torch.testing.assert_close(program(x), block(x, x, x)[0], rtol=1e-4, atol=1e-5)
 try:
-    ow.export(Scaled(), (torch.ones(3, 2),), dynamic_shapes=({0: "n"},), strict=True)
+    ow.export(
+        Scaled(), (torch.ones(3, 2),), dynamic_shapes=({0: "n"},), strict=True, capture="non-strict"
+    )
 except ow.ExportError as error:
     print(torch.__file__, error.diagnostic.code)
 """

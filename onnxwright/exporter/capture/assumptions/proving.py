@@ -52,6 +52,7 @@ class Prover:
             condition: a sympy expression of torch's symbols.
         """
         if condition not in self._known:
+            self._known[condition] = None  # a proof that comes back to its condition is none
             self._known[condition] = self._answered(condition)
         return self._known[condition]
 
