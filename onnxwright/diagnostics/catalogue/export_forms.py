@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import ExportError
@@ -122,7 +121,7 @@ class TextOfNumber(Diagnostic):
         "capture: what this line does with it is wrong in the model"
     )
     label = "made here"
-    help: ClassVar[str] = (
+    help = (
         "decide by the number itself: `layers[n]` of a list or `ModuleList`, `{{0: a, 1: b}}[n]`, "
         "`if n == 2:`"
     )

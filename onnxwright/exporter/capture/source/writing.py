@@ -23,16 +23,9 @@ from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.capture.values.join import common_dtype
-from onnxwright.exporter.capture.values.one_of import (
-    OneOf,
-    among,
-    checked_place,
-    each,
-    place_of_key,
-    settled,
-    tensor_of,
-)
+from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
 from onnxwright.exporter.capture.values.parts import is_leaf
+from onnxwright.exporter.capture.values.places import checked_place, place_of_key, tensor_of
 
 
 def set_item(value: Any, container: Any, index: Any) -> Any:

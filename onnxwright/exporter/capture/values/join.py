@@ -28,15 +28,8 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Parts, Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
-from onnxwright.exporter.capture.values.one_of import (
-    WHICH,
-    OneOf,
-    form_key,
-    is_choosable,
-    is_same,
-    number_of,
-    part_name,
-)
+from onnxwright.exporter.capture.values.candidates import form_key, is_same, number_of
+from onnxwright.exporter.capture.values.one_of import WHICH, OneOf, is_choosable, part_name
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
 
 Build = Callable[[Sequence[Any]], Any]

@@ -14,7 +14,7 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -26,16 +26,26 @@ from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import items_of, owner
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
 from onnxwright.exporter.capture.source.raising import refuse_handled
-from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
+from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.rows import Parts
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
+from onnxwright.exporter.capture.values.candidates import (
+    contents_of,
+    form_key,
+    holds_tensors,
+    is_constant,
+    is_of_a_part,
+    is_same,
+    is_truth_value,
+    number_of,
+)
 from onnxwright.exporter.capture.values.logic import combined, is_number
-from onnxwright.exporter.capture.values.parts import NUMBERS, leaves_of, parts_of
+from onnxwright.exporter.capture.values.parts import parts_of
+from onnxwright.exporter.capture.values.places import checked_place, tensor_of
 from onnxwright.exporter.places import line_of
 
-_MISSING: Any = object()
 WHICH = " as one of several values"
 """What the tag of a value is called in the path of a leaf."""
 
@@ -280,7 +290,7 @@ def joined(one: OneOf, results: Mapping[int, Any]) -> Any:
     values = list(results.values())
     if all(is_same(value, values[0]) for value in values):
         return values[0]
-    if all(isinstance(value, bool) or _is_truth(value) for value in values):
+    if all(isinstance(value, bool) or is_truth_value(value) for value in values):
         return where(one, results)
     if all(
         isinstance(value, (int, float)) and not isinstance(value, enum.Enum) for value in values
@@ -478,72 +488,6 @@ def _replaced(values: Any, old: Any, new: Any) -> Any:
 # -- candidates ------------------------------------------------------------------------------------
 
 
-def number_of(value: Any) -> int:
-    """The number of a candidate in this capture: the same for what is joined as one candidate."""
-    session = current()
-    assert session is not None
-    key = form_key(value)
-    kept = None if holds_tensors(value) else value
-    return session.forms.setdefault(key, (len(session.forms), kept))[0]
-
-
-def form_key(value: Any) -> Any:
-    """What identifies a candidate: equal for values that are joined as one."""
-    session = current()
-    if isinstance(value, enum.Enum):
-        return "object", id(value)
-    if value is None or isinstance(value, str):
-        return "constant", value
-    if isinstance(value, NUMBERS):
-        return ("number",)
-    if isinstance(value, torch.Tensor):
-        is_number = session is not None and value in session.numbers
-        return ("number",) if is_number else ("tensor", value.ndim)
-    if isinstance(value, MethodType):
-        return "method", form_key(value.__func__), id(value.__self__)
-    if isinstance(value, FunctionType) and not value.__kwdefaults__ and not value.__dict__:
-        held = (*map(_contents, value.__closure__ or ()), *(value.__defaults__ or ()))
-        return "function", id(value.__code__), id(value.__globals__), tuple(map(id, held))
-    parts = parts_of(value)
-    return ("object", id(value)) if parts is None else ("parts", type(value), tuple(parts[0]))
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that has no value yet
-        return _MISSING
-
-
-def is_constant(value: Any) -> bool:
-    """Whether a value is None, a text or a member of an enumeration."""
-    return value is None or isinstance(value, (str, enum.Enum))
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two values are one, or constants that are equal."""
-    if one is other:
-        return True
-    if type(one) is not type(other) or isinstance(one, (torch.Tensor, *SYMBOLS)):
-        return False
-    if isinstance(one, (str, bool, int, float)):
-        return bool(one == other)
-    return isinstance(one, (FunctionType, MethodType)) and form_key(one) == form_key(other)
-
-
-def _is_truth(value: Any) -> bool:
-    session = current()
-    return (
-        isinstance(value, torch.Tensor) and value.dtype == torch.bool and not value.ndim
-        and session is not None and value in session.numbers
-    )  # fmt: skip
-
-
-def holds_tensors(value: Any) -> bool:
-    """Whether a value is a tensor or a number of run time, or has a part that is."""
-    return bool(leaves_of(value))
-
-
 def is_choosable(value: Any) -> bool:
     """Whether a value is a candidate as it is: it holds no tensor of the part it was made in.
 
@@ -568,17 +512,12 @@ def is_choosable(value: Any) -> bool:
         return False
     if isinstance(value, functools.partial):
         held = [*value.args, *value.keywords.values()]
-        return is_choosable(value.func) and not any(map(_is_of_a_part, held))
+        return is_choosable(value.func) and not any(map(is_of_a_part, held))
     if isinstance(value, FunctionType):
         held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        held += map(_contents, value.__closure__ or ())
-        return not any(map(_is_of_a_part, held))
-    return not _is_of_a_part(getattr(value, "__self__", None))
-
-
-def _is_of_a_part(value: Any) -> bool:
-    """Whether a value is a tensor, or a number, that the part around knows alone."""
-    return isinstance(value, (torch.Tensor, *SYMBOLS))
+        held += map(contents_of, value.__closure__ or ())
+        return not any(map(is_of_a_part, held))
+    return not is_of_a_part(getattr(value, "__self__", None))
 
 
 def _refused(use: str) -> CannotRewriteError:
@@ -608,28 +547,3 @@ def picked(place: Any, items: Sequence[Any]) -> Any:
     return _between(
         OneOf(place, values), {n: functools.partial(_itself, v) for n, v in values.items()}
     )
-
-
-def tensor_of(number: Any) -> torch.Tensor:
-    """A tensor without axes of a tensor of one element or a symbolic number."""
-    if isinstance(number, torch.Tensor):
-        return number.reshape(())
-    if isinstance(number, torch.SymBool):
-        return torch.scalar_tensor(number, dtype=torch.bool)
-    return torch.full(
-        (), number, dtype=torch.get_default_dtype() if isinstance(number, float) else torch.int64
-    )
-
-
-def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
-    """A place, from 0; from the end where negative.  The model raises an error for others."""
-    places = torch.arange(count, device=place.device)
-    return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
-
-
-def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
-    """The place of a key, one that does not exist for others."""
-    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
-    for n, key in enumerate(keys):
-        place = torch.where(wanted == key, n, place)
-    return place

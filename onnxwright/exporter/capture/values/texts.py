@@ -26,7 +26,8 @@ from onnxwright.exporter.capture.source.machinery import is_machinery, model_fra
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
-from onnxwright.exporter.capture.values.one_of import OneOf, chosen, each, tensor_of
+from onnxwright.exporter.capture.values.one_of import OneOf, chosen, each
+from onnxwright.exporter.capture.values.places import tensor_of
 from onnxwright.exporter.places import line_of
 
 _FORMATTER = string.Formatter()
