@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import ExportError
 
@@ -122,8 +121,8 @@ class TextOfNumber(Diagnostic):
     )
     label = "made here"
     help = (
-        "decide by the number itself: `layers[n]` of a list or `ModuleList`, `{{0: a, 1: b}}[n]`, "
-        "`if n == 2:`"
+        "decide by the number itself: `layers[n]` of a list or a `ModuleList`, "
+        "`{{0: a, 1: b}}[n]`, `if n == 2:`"
     )
     severity = "warning"
 

@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.held_state import run_unchanged
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
+from onnxwright.exporter.capture.source.errors import TextUsedError
 from onnxwright.exporter.capture.source.proposing import proposed
 from onnxwright.exporter.capture.strategies import Source, Strategy
 from onnxwright.exporter.capture.torch_errors import is_about_quantized, reads_value
@@ -93,6 +94,8 @@ class _Captures:
         if not lost and not plain.texts and not fixed and not limits:
             return plain
         other = self._once(self._by_source(plain.way), must_work=False)
+        if isinstance(other.error, TextUsedError):
+            return None  # the text is the name of a symbol in the capture as it is
         if other.error is not None:
             return plain
         left = other.lost_sizes(self.wanted)

@@ -120,8 +120,8 @@ def by_text_of_a_few(m, x, n):
 BODIES = (by_name, by_chosen_name, by_known_number, in_messages, by_text_of_a_few)
 REFUSED = (
     by_text, by_f_string, by_format, by_percent, by_attribute, by_text_of_a_branch,
+    by_membership, by_default, by_attribute_or_not, by_comparison,
 )  # fmt: skip
-WARNED = (by_membership, by_default, by_attribute_or_not, by_comparison)
 
 
 @pytest.mark.share(5)
@@ -143,15 +143,6 @@ def test_a_text_is_that_of_the_number(body: Callable[..., Any]) -> None:
 def test_a_text_of_any_number_is_refused_with_its_line(body: Callable[..., Any]) -> None:
     with pytest.raises(ExportError, match=r"OW842(?s:.*)test_texts.py(?s:.*)layers\[n\]"):
         ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)))
-
-
-@pytest.mark.parametrize("body", WARNED, ids=lambda f: f.__name__)
-def test_a_text_of_any_number_is_refused_or_named(body: Callable[..., Any]) -> None:
-    given = (torch.ones(2, 4), torch.tensor(1))
-    with pytest.warns(OnnxwrightWarning, match="OW885"):
-        ow.export(Heads(body).eval(), given)
-    with pytest.raises(ExportError, match="OW842"):
-        ow.export(Heads(body).eval(), given, capture="source")
 
 
 def test_a_text_that_is_taken_for_a_symbol_is_named() -> None:
@@ -181,23 +172,27 @@ def printed(x: Any) -> Any:
     return x + 1
 
 
-TEXTS_OF_SIZES: dict[str, tuple[Any, bool]] = {
-    "a text": (lambda x: x * len(f"{x.shape[0]}"), True),
-    "a key": (lambda x: x * {"6": 1.0}.get(str(x.shape[0]), 2.0), True),
-    "a representation": (lambda x: x * len(repr(x.shape)), True),
-    "a list": (kept, True),
-    "a size that is known": (lambda x: x * len(str(x.shape[1])), False),
-    "only printed": (printed, False),
+TEXTS_OF_SIZES: dict[str, tuple[Any, str]] = {
+    "a text": (lambda x: x * len(f"{x.shape[0]}"), "OW842"),
+    "a key": (lambda x: x * {"6": 1.0}.get(str(x.shape[0]), 2.0), "OW842"),
+    "a representation": (lambda x: x * len(repr(x.shape)), "OW885"),
+    "a list": (kept, "OW842"),
+    "a size that is known": (lambda x: x * len(str(x.shape[1])), ""),
+    "only printed": (printed, ""),
 }
 
 
 @pytest.mark.parametrize("what", TEXTS_OF_SIZES)
-def test_texts_of_sizes_are_named(what: str) -> None:
-    function, named = TEXTS_OF_SIZES[what]
+def test_texts_of_sizes_are_refused_or_named(what: str) -> None:
+    function, code = TEXTS_OF_SIZES[what]
+    if code == "OW842":
+        with pytest.raises(ExportError, match=code):
+            ow.export(function, (torch.ones(6, 4),), dynamic_shapes=({0: "n"},))
+        return
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         program = ow.export(function, (torch.ones(6, 4),), dynamic_shapes=({0: "n"},))
-    assert any("OW885" in str(w.message) for w in found) is named
-    if not named:
+    assert any("OW885" in str(w.message) for w in found) is bool(code)
+    if not code:
         for n in (6, 3):
             torch.testing.assert_close(program(torch.ones(n, 4)), function(torch.ones(n, 4)))

@@ -66,6 +66,22 @@ class CannotRewriteError(RefusedError):
         return messages.NotRewritten(reason=self.reason, advice=self.advice, span=self.span)
 
 
+class TextUsedError(CannotRewriteError):
+    """A text of a number that is known at run time only is compared, looked up or taken apart.
+
+    Args:
+        span: the line.
+    """
+
+    def __init__(self, span: Span | None = None) -> None:
+        super().__init__(
+            "a text of a number that is known at run time only",
+            span,
+            "choose by the number itself: `layers[n]` of a `ModuleList` or a list, "
+            "`{0: a, 1: b}[n]`, `if n == 2:`",
+        )
+
+
 class DisagreementError(RefusedError):
     """Two sides have values that no tensor can stand for.
 

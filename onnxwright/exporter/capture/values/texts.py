@@ -21,7 +21,7 @@ import torch
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.errors import TextUsedError
 from onnxwright.exporter.capture.source.machinery import is_machinery, model_frame
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import asking_line, current
@@ -57,12 +57,7 @@ def _refusing(name: str) -> Callable[..., Any]:
         frame = model_frame(sys._getframe(1))
         place = asking_line() if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         if current() is not None and is_used(*place):
-            raise CannotRewriteError(
-                "a text of a number that is known at run time only",
-                line_of(*place),
-                "choose by the number itself: `layers[n]` of a `ModuleList` or a list, `{0: a, 1: "
-                "b}[n]`, `if n == 2:`",
-            )
+            raise TextUsedError(line_of(*place))
         return function(self, *args, **kwargs)
 
     return method
