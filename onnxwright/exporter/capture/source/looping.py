@@ -63,7 +63,14 @@ from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
-from onnxwright.exporter.capture.values.join import Merger, common_dtype, form_of, widen
+from onnxwright.exporter.capture.values.join import (
+    Merger,
+    common_dtype,
+    form_of,
+    grows_again,
+    widen,
+)
+from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.capture.values.parts import leaves_of
 
 
@@ -312,9 +319,19 @@ class Loop:
         session = current()
         if changed and session is not None and session.fixed_forms:
             raise LoopChangeError(self.slots[n].name, words(self.before[n]), words(after[n]))
+        if grows_again(self.before[n], start):
+            left = after[n]
+            if isinstance(left, OneOf):
+                left = next(iter(possible(left).values()))
+            raise LoopChangeError(self.slots[n].name, words(self.original[n]), words(left))
         if changed:
             self.before[n] = start
             values[n] = widen(values[n], after[n])
+            leaves = {path for path, _ in leaf_paths(start, self.slots[n].name)}
+            # A leaf that is one of several values now is carried by its tag and its candidates.
+            kept = [c for c in self.varying.get(n, ()) if c.path in leaves or c.start is UNSET]
+            if n in self.varying:
+                self.varying[n] = kept
         after[n] = widen(after[n], start)
         return changed
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 import torch
-from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.building_rows import BuildingRows
@@ -218,6 +217,27 @@ def widen(value: Any, other: Any) -> Any:
     return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
 
 
+def grows_again(before: Any, start: Any) -> bool:
+    """Whether a variable of a loop that has tensors of several ranks gets one of another rank yet.
+
+    Iterations that go on to change the rank have no end of forms.
+
+    Args:
+        before: the form in which the loop carried the variable.
+        start: the form after another iteration was seen.
+    """
+    if isinstance(before, OneOf) and isinstance(start, OneOf):
+        known, now = (
+            [item for item in one._ow_items.values() if not is_choosable(item)]
+            for one in (before, start)
+        )
+        return len(now) > len(known) > 1
+    one, two = parts_of(before), parts_of(start)
+    if one is None or two is None or one[0] != two[0]:
+        return False
+    return any(map(grows_again, one[1], two[1]))
+
+
 def _refuse_growing(items: Mapping[int, Any]) -> None:
     """Refuse texts that iterations make longer and longer: there is no end of them."""
     texts = [item for item in items.values() if isinstance(item, str)]
@@ -311,7 +331,7 @@ def common_dtype(a: Any, b: Any) -> torch.dtype:
     if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor):
         tensor, number = (one, other) if isinstance(a, torch.Tensor) else (other, one)
         return tensor if _kind(tensor) >= _kind(number) else number
-    return one if one == other else _prims.get_higher_dtype(one, other)
+    return one if one == other else torch.promote_types(one, other)
 
 
 def _kind(dtype: torch.dtype) -> int:

@@ -9,7 +9,6 @@ from types import CodeType
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.source.chosen_tensors import check_chosen_tensors
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
@@ -18,6 +17,7 @@ from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.logic import is_number
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.places import line_of
+from onnxwright.exporter.torch_internals import pytree
 
 
 def asks(code: CodeType) -> bool:
