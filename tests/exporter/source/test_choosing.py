@@ -320,3 +320,19 @@ def test_errors_of_max_and_min_are_those_of_python(name: str) -> None:
     with pytest.raises(type(theirs.value)) as ours:
         builtin_calls.AT_RUN_TIME[function](*args, **options)
     assert str(ours.value) == str(theirs.value)
+
+
+class ByRank(torch.nn.Module):
+    """A decision by the rank that an earlier decision left."""
+
+    def forward(self, x: Any) -> Any:
+        y = x
+        if x.sum() > 0:
+            y = x.sum(0)
+        return y * 2 if y.ndim == 1 else y.mean(0)
+
+
+def test_a_comparison_of_a_rank_knows_which_tensor_it_is() -> None:
+    program = ow.export(ByRank(), (torch.ones(2, 3),), dynamic_shapes=({0: "b"},))
+    for x in (torch.ones(2, 3), -torch.ones(4, 3)):
+        torch.testing.assert_close(program(x), ByRank()(x))

@@ -45,6 +45,7 @@ class Numbers:
         self._kept: dict[int, Any] = {}
         self._choices: dict[int, frozenset[int]] = {}
         self._origins: dict[int, tuple[str, int]] = {}
+        self._picked: dict[int, tuple[Any, dict[int, Any]]] = {}
 
     def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
         """Add a tensor; `choices` are all integers of Python that it may stand for, if known."""
@@ -52,6 +53,14 @@ class Numbers:
         if choices:
             self._choices[id(tensor)] = choices
             self._origins[id(tensor)] = asking_line()
+
+    def pick(self, tensor: Any, tag: Any, numbers: dict[int, Any]) -> None:
+        """Remember which number of Python a tensor is for each value of a tag."""
+        self._picked[id(tensor)] = tag, numbers
+
+    def picked(self, number: Any) -> tuple[Any, dict[int, Any]] | None:
+        """The tag that picks a number, and the numbers; None for one that no tag picks."""
+        return self._picked.get(id(number))
 
     def origin(self, number: Any) -> tuple[str, int] | None:
         """The file and line of the decision that chose a number; None if that is not known."""

@@ -342,6 +342,7 @@ def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
     found = _looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
     whole = frozenset(v for v in numbers.values() if isinstance(v, int))
     session.numbers.add(found, frozenset() if floats else whole)
+    session.numbers.pick(found, tag, dict(numbers))
     return found
 
 
@@ -443,13 +444,40 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """
     one = first_of((args, kwargs))
     if one is None:
-        return function(*args, **kwargs)
+        found = _compared(function, args)
+        return function(*args, **kwargs) if found is None else found
 
     def with_(value: Any) -> Any:
         given = _replaced((args, kwargs), one, value)
         return called(function, *given)
 
     return among(one, with_)
+
+
+# The function of torch -> what Python compares with, of both ways to write it.
+_COMPARISONS = {
+    getattr(torch.Tensor, form.format(name)): getattr(operator, name)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge") for form in ("{}", "__{}__")
+}  # fmt: skip
+
+
+def _compared(function: Callable[..., Any], args: Any) -> Any:
+    """A comparison of a number that a tag picks with one of Python: by the tag; None for others.
+
+    So a decision by `x.ndim`, or by the length of a tuple, knows the candidate on its sides.
+    """
+    session, compare = current(), _COMPARISONS.get(function)
+    if (
+        session is None
+        or compare is None
+        or len(args) != 2
+        or not isinstance(args[1], (int, float))
+    ):
+        return None
+    tag, numbers = session.numbers.picked(args[0]) or (None, {})
+    if tag is None:
+        return None
+    return where(OneOf(tag, numbers), {n: compare(v, args[1]) for n, v in numbers.items()})
 
 
 class Candidates(TorchFunctionMode):  # type: ignore[misc]
