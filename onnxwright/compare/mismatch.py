@@ -92,7 +92,7 @@ def place_of_value(w: ProtoValue) -> tuple[str, ...]:
 
 
 def place_of(where: Place) -> tuple[str, ...]:
-    """A place in words; it is asked for where something differs, and not before."""
+    """A place in words, computed only where something differs."""
     if isinstance(where, ProtoNode):
         return place_of_node(where)
     return place_of_value(where) if isinstance(where, ProtoValue) else where

@@ -6,7 +6,6 @@ import ast
 import copy
 import math
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
 
 RUNTIME = "_ow_rt"
@@ -52,11 +51,6 @@ def is_static(node: ast.AST) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_static(node.operand)
     return isinstance(node, ast.BoolOp) and all(map(is_static, node.values))
-
-
-def is_rewritten(code: CodeType) -> bool:
-    """Whether code is that of a rewritten function."""
-    return RUNTIME in (*code.co_freevars, *code.co_cellvars, *code.co_varnames)
 
 
 def call(name: str, *args: ast.expr) -> ast.Call:

@@ -114,7 +114,7 @@ class SizeDecisions:
                 high = int(known.upper) if known.upper.is_Integer else None
                 ranges[str(symbol)] = max(int(known.lower), 2), high
         involved = condition.free_symbols
-        # What operators ask for the layout of memory is no demand.
+        # Guards by operators, about the layout of memory, do not limit the sizes.
         others = [
             g.expr for g in env.guards
             if g.expr.free_symbols & involved and not free_unbacked_symbols(g.expr)
@@ -256,7 +256,7 @@ class SizeSides:
         """In this context, a side runs.
 
         Raises:
-            NoSizesError: there are no sizes of this side.
+            NoSizesError: no sizes of this side are found.
         """
         found = self.at[side]
         if found is None:
