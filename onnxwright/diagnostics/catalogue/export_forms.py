@@ -143,6 +143,21 @@ class ResultIsNone(Diagnostic):
     severity = "warning"
 
 
+class ErrorLeftOut(Diagnostic):
+    """Python raises an error for some of the values that decisions left a variable."""
+
+    kind: str
+
+    code = "OW900"
+    title = (
+        "Python may raise `{kind}` here, by the values that a decision left: the model raises no "
+        "error there, and its result means nothing"
+    )
+    label = "not possible for each of the values"
+    help = "decide before this line, as in `if x is not None:`, so that each value has a result"
+    severity = "warning"
+
+
 class SidesOfTwoTypes(Diagnostic):
     """The sides of a decision by a value give tensors of two element types."""
 

@@ -134,8 +134,9 @@ class Source:
         places = {(choice.file, choice.line) for choice in self.choices}
         self.rewritten = tuple(found.rewritten.names_of(places))
         self.decisions = ValueDecisions(
-            self.choices, found.rewritten, tuple(found.session.absent), found.session.two_types
-        )
+            self.choices, found.rewritten, tuple(found.session.absent), found.session.left_out,
+            found.session.two_types,
+        )  # fmt: skip
         self.answered = frozenset(found.session.used)
         if found.session.sizes is not None:
             self.sizes = tuple(found.session.sizes.made)

@@ -48,7 +48,13 @@ from onnxwright.exporter.capture.source.size_sides import SizeSides
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.values.join import Build, Merger, Pair, common_dtype
-from onnxwright.exporter.capture.values.logic import chosen, chosen_tag, comparisons, supposing
+from onnxwright.exporter.capture.values.logic import (
+    chosen,
+    chosen_tag,
+    comparisons,
+    fact_of,
+    supposing,
+)
 from onnxwright.exporter.capture.values.one_of import WHICH, settled
 from onnxwright.exporter.capture.values.parts import leaves_of
 
@@ -211,7 +217,7 @@ def _taken(
 
 def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results: list[Any]) -> None:
     """Remember which results stand for numbers, and which are tensors of before the decision."""
-    session = current()
+    session, fact = current(), fact_of(condition)
     for pair, result in zip(pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
             sides = [one for one in (pair.left, pair.right) if one is not UNSET]
@@ -220,11 +226,11 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
                 result, frozenset().union(*choices) if all(choices) else frozenset()
             )
             if pair.path.endswith(WHICH) and UNSET not in (pair.left, pair.right):
-                chosen_tag(result, condition, pair.left, pair.right)
+                chosen_tag(result, fact, pair.left, pair.right)
             elif result.dtype == torch.bool and all(
                 isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
             ):
-                chosen(result, condition, pair.left, pair.right)
+                chosen(result, fact, pair.left, pair.right)
         else:
             _note_types(pair, result)
             note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ListUseError
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
-from onnxwright.exporter.capture.source.machinery import model_frame
+from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.regions import depth
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import line_of
@@ -75,7 +74,7 @@ class ListMethods(list, metaclass=ABCMeta):  # type: ignore[type-arg]
         """Refuse a use that ends before the last item, of a generator that changes something."""
         if self.changes_others:
             what = f"`{use}` of a generator whose items change a variable or an object"
-            place = _model_line()
+            place = model_line()
             raise CannotRewriteError(what, None if place is None else line_of(*place))
 
     def become(self, other: ListMethods) -> None:
@@ -208,13 +207,7 @@ def changed(items: ListMethods, made: ListMethods) -> ListMethods:
 def misused(use: str) -> ListUseError:
     """The error for a use of a list, with the line of it."""
     error = ListUseError(use)
-    place = _model_line()
+    place = model_line()
     if place is not None:
         error.span = line_of(*place)
     return error
-
-
-def _model_line() -> tuple[str, int] | None:
-    """The line of the model's Python that runs now."""
-    frame = model_frame(sys._getframe(1))
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

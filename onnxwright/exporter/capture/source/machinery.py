@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import FrameType
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
@@ -57,3 +58,9 @@ def model_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and is_frame_of_machinery(frame):
         frame = frame.f_back
     return frame
+
+
+def model_line() -> tuple[str, int] | None:
+    """The file and line of the model's Python that runs now; None where none does."""
+    frame = model_frame(sys._getframe(1))
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

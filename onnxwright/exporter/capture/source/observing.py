@@ -77,6 +77,7 @@ class ValueDecisions:
         choices: them, in order.
         rewritten: the functions that decide.
         absent: the lines of those by which a result is None; the model raises an error there.
+        left_out: the lines at which Python raises an error for some values -> its class.
         two_types: the lines of those whose sides give tensors of two types -> these, and the one of
             the model.
     """
@@ -84,12 +85,15 @@ class ValueDecisions:
     choices: tuple[Choice, ...] = ()
     rewritten: Rewritten = field(default_factory=Rewritten)
     absent: tuple[tuple[str, int], ...] = ()
+    left_out: Mapping[tuple[str, int], str] = field(default_factory=dict)
     two_types: Mapping[tuple[str, int], tuple[torch.dtype, ...]] = field(default_factory=dict)
 
     def warn(self) -> None:
-        """Warn of results that are None for some values (OW863), and of two types (OW864)."""
+        """Warn of None as a result (OW863), errors left out (OW900), and two types (OW864)."""
         for place in self.absent:
             warn(messages.ResultIsNone(span=line_of(*place)))
+        for place, kind in self.left_out.items():
+            warn(messages.ErrorLeftOut(kind=kind, span=line_of(*place)))
         for place, types in self.two_types.items():
             one, other, both = map(str, types)
             warn(messages.SidesOfTwoTypes(one=one, other=other, both=both, span=line_of(*place)))

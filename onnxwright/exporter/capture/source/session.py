@@ -94,6 +94,7 @@ class Session:
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
         absent: the lines of decisions by which a result of the model is None.
+        left_out: the lines at which Python raises an error for some candidates -> its class.
         two_types: the lines of decisions whose sides give tensors of two types -> these, and that
             of the model.
         forms: the candidates that values of which there are several may be, with their numbers.
@@ -124,6 +125,7 @@ class Session:
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
     fixed_places: int = 0
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
+    left_out: dict[tuple[str, int], str] = field(default_factory=dict)
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     forms: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     computed: set[str] = field(default_factory=set)

@@ -82,7 +82,7 @@ def as_truth(value: Any) -> Any:
         answers = {n: decided(item) for n, item in possible(value).items()}
         truths = {n: as_truth(value._ow_items[n]) if answer is None else answer
                   for n, answer in answers.items()}  # fmt: skip
-        return truth_tensor(where(value, truths))
+        return truth_tensor(where(value._ow_tag, truths))
     if isinstance(value, torch.Tensor):
         if value.ndim:
             value = value.reshape(())

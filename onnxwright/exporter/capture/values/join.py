@@ -218,9 +218,9 @@ def widen(value: Any, other: Any) -> Any:
 
 
 def grows_again(before: Any, start: Any) -> bool:
-    """Whether a variable of a loop that has tensors of several ranks gets one of another rank yet.
+    """Whether a variable of a loop, which has tensors of several ranks, gets one of a further rank.
 
-    Iterations that go on to change the rank have no end of forms.
+    Each iteration may change the rank again: the forms of the loop would not end.
 
     Args:
         before: the form in which the loop carried the variable.
@@ -239,7 +239,7 @@ def grows_again(before: Any, start: Any) -> bool:
 
 
 def _refuse_growing(items: Mapping[int, Any]) -> None:
-    """Refuse texts that iterations make longer and longer: there is no end of them."""
+    """Refuse a text that each iteration makes longer: the forms of the loop would not end."""
     texts = [item for item in items.values() if isinstance(item, str)]
     session = current()
     computed = session.computed.intersection(texts) if session is not None else ()
@@ -263,8 +263,8 @@ def _template(value: Any) -> Any:
 def form_of(value: Any) -> Any:
     """The form of a value: equal for values that only differ in tensors and numbers.
 
-    The candidates that a variable may have are part of it.  Functions are told apart by their code:
-    each iteration of a loop may make new ones.
+    The candidates that a variable may have are part of it.  Functions with the same code have the
+    same form: each iteration of a loop may make new ones.
 
     Args:
         value: anything.

@@ -81,26 +81,36 @@ def is_number(tag: torch.Tensor, numbers: Collection[int], every: Collection[int
     return found
 
 
+def fact_of(condition: Any) -> Any:
+    """What stands for the condition of one decision: itself, or an object of its own.
+
+    The tensor of another condition may be changed in place, and be asked again.
+
+    Args:
+        condition: the condition.
+    """
+    return condition if _is_known(condition) else object()
+
+
 def chosen(result: torch.Tensor, condition: Any, left: Any, right: Any) -> None:
     """Remember by what a truth value is chosen.
 
     Args:
         result: the truth value.
-        condition: the condition.
+        condition: the `fact_of` the condition.
         left: it where the condition holds: a truth value, or a bool.
         right: it elsewhere.
     """
     session = current()
     if session is not None:
         sides = [p if isinstance(p, bool) or _is_known(p) else object() for p in (left, right)]
-        about = condition if _is_known(condition) else object()
-        session.truths.define_choice(result, about, *sides)
+        session.truths.define_choice(result, condition, *sides)
 
 
 def chosen_tag(result: torch.Tensor, condition: Any, left: Any, right: Any) -> None:
     """Remember by what a tag is chosen: it is `left` where the condition holds, else `right`."""
     session = current()
-    if session is not None and _is_known(condition):
+    if session is not None:
         session.truths.define_tag(result, condition, left, right)
 
 

@@ -5,7 +5,7 @@ members of enumerations, other objects, tensors of several ranks, containers of 
 Each kind of candidate has one number in a capture, so that two such values are joined without
 counting anew.  What Python does with the value is done with each candidate: with one after the
 other where they are constants, as a chain of decisions where they hold tensors.  A candidate for
-which Python raises an error is left out, as an `assert` is.
+which Python raises an error is left out, with a warning (OW900).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import items_of, owner
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
+from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.rows import Parts
@@ -227,9 +228,12 @@ def only(value: Any) -> Any:
     """
     if not isinstance(value, OneOf):
         return value
-    items = [item for item in possible(value).values() if item is not None]
+    every = possible(value)
+    items = [item for item in every.values() if item is not None]
     if len(items) != 1:
         raise _refused("a loop")
+    if len(every) > 1:
+        _note_left_out(TypeError())
     return items[0]
 
 
@@ -266,8 +270,10 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
             results[n] = function(item)
         except Exception as error:  # noqa: BLE001 - whatever Python raises
             first = _left_out(error, first)
-    if first is not None and not results:
-        raise first
+    if first is not None:
+        if not results:
+            raise first
+        _note_left_out(first)
     if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
         return method
     return joined(one, results)
@@ -281,6 +287,13 @@ def _left_out(error: Exception, first: Exception | None) -> Exception:
     return first or error
 
 
+def _note_left_out(error: Exception) -> None:
+    """Remember that Python raises an error at this line for some candidates."""
+    session = current()
+    if session is not None:
+        session.left_out.setdefault(model_line() or asking_line(), type(error).__name__)
+
+
 def _is_method(value: Any) -> bool:
     return callable(value) and getattr(value, "__self__", None) is not None
 
@@ -291,7 +304,7 @@ def joined(one: OneOf, results: Mapping[int, Any]) -> Any:
     if all(is_same(value, values[0]) for value in values):
         return values[0]
     if all(isinstance(value, bool) or is_truth_value(value) for value in values):
-        return where(one, results)
+        return where(one._ow_tag, results)
     if all(
         isinstance(value, (int, float)) and not isinstance(value, enum.Enum) for value in values
     ):
@@ -346,11 +359,11 @@ def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
     return found
 
 
-def where(one: OneOf, answers: Mapping[int, Any]) -> Any:
+def where(tag: Any, answers: Mapping[int, Any]) -> Any:
     """A truth value, by the candidate: a bool, or a tensor.
 
     Args:
-        one: the value.
+        tag: which candidate it is.
         answers: bools and tensors of a truth value, by the numbers of the candidates.
     """
     known: dict[bool, list[int]] = {True: [], False: []}
@@ -359,11 +372,11 @@ def where(one: OneOf, answers: Mapping[int, Any]) -> Any:
         if isinstance(answer, bool):
             known[answer].append(n)
         else:
-            tests.append(combined("and", is_number(one._ow_tag, [n], answers), answer))
+            tests.append(combined("and", is_number(tag, [n], answers), answer))
     if known[True] and not known[False] and not tests:
         return True
     if known[True]:
-        tests.insert(0, is_number(one._ow_tag, known[True], answers))
+        tests.insert(0, is_number(tag, known[True], answers))
     if not tests:
         return False
     return tests[0] if len(tests) == 1 else combined("or", *tests)
@@ -390,6 +403,8 @@ def among(
                  if takes is None or takes(item)}  # fmt: skip
     if len(parts) > 1 and takes is None and results is None:
         parts = _working(parts)
+    elif takes is not None and 0 < len(parts) < len(items):
+        _note_left_out(TypeError())
     return _between(one, parts or {n: functools.partial(function, i) for n, i in items.items()})
 
 
@@ -399,22 +414,26 @@ def _itself(value: Any) -> Any:
 
 def _working(parts: dict[int, Callable[[], Any]]) -> dict[int, Callable[[], Any]]:
     """Those for which Python does not raise an error; all if it does for each."""
-    found = {n: part for n, part in parts.items() if works(part)}
-    return found or parts
+    errors = {n: error_of(part) for n, part in parts.items()}
+    working = {n: part for n, part in parts.items() if errors[n] is None}
+    for error in errors.values():
+        if error is not None and working:
+            _note_left_out(error)
+    return working or parts
 
 
-def works(call: Callable[[], Any]) -> bool:
-    """Whether a call is not an error."""
+def error_of(call: Callable[[], Any]) -> Exception | None:
+    """The error that Python raises for a call; None where it raises none."""
     try:
         with Region() as region, side_of(call):
             call()
             region.discard()
     except (CaptureStoppedError, GuardOnDataDependentSymNode):
-        return True  # which the call says again
+        return None  # which the call says again
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         refuse_handled(error)
-        return False
-    return True
+        return error
+    return None
 
 
 def _between(one: OneOf, parts: dict[int, Callable[[], Any]]) -> Any:
@@ -467,17 +486,13 @@ def _compared(function: Callable[..., Any], args: Any) -> Any:
     So a decision by `x.ndim`, or by the length of a tuple, knows the candidate on its sides.
     """
     session, compare = current(), _COMPARISONS.get(function)
-    if (
-        session is None
-        or compare is None
-        or len(args) != 2
-        or not isinstance(args[1], (int, float))
-    ):
+    if session is None or compare is None or len(args) != 2:
         return None
-    tag, numbers = session.numbers.picked(args[0]) or (None, {})
-    if tag is None:
+    picked = session.numbers.picked(args[0])
+    if picked is None or not isinstance(args[1], (int, float)):
         return None
-    return where(OneOf(tag, numbers), {n: compare(v, args[1]) for n, v in numbers.items()})
+    tag, numbers = picked
+    return where(tag, {n: compare(v, args[1]) for n, v in numbers.items()})
 
 
 class Candidates(TorchFunctionMode):  # type: ignore[misc]

@@ -22,7 +22,7 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.errors import TextUsedError
-from onnxwright.exporter.capture.source.machinery import is_machinery, model_frame
+from onnxwright.exporter.capture.source.machinery import is_machinery, model_line
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
@@ -54,8 +54,7 @@ def _refusing(name: str) -> Callable[..., Any]:
     function = getattr(str, name)
 
     def method(self: TextOfNumber, *args: Any, **kwargs: Any) -> Any:
-        frame = model_frame(sys._getframe(1))
-        place = asking_line() if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        place = model_line() or asking_line()
         if current() is not None and is_used(*place):
             raise TextUsedError(line_of(*place))
         return function(self, *args, **kwargs)
