@@ -15,7 +15,7 @@ from onnxwright.quantize.half_values import constant_tensor, constants_of, limit
 from onnxwright.quantize.models import names_of
 from onnxwright.quantize.removing import remove_unread
 
-_LARGE = 256  # elements from which a constant is not stored in two types
+LARGE = 256  # elements from which a constant is not stored in two types
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Rewriter:
             return self._stored_half(value)
         exact = reader is None or reader in self._plan.exact or value in self._plan.wide
         tensor = self._constants[value]
-        if exact or tensor is None or tensor.size <= _LARGE or not _is_weight(reader):
+        if exact or tensor is None or tensor.size <= LARGE or not _is_weight(reader):
             return value
         stored = self._stored_half(value)
         return self._cast(stored, False, graph)
