@@ -35,6 +35,9 @@ LIGHT = (
 )  # fmt: skip
 TORCH = (*LIGHT, "torch", "torch.export", "onnxwright.exporter")
 
+# BLAS starts its threads as it is loaded, as many as the user's environment says.
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
 # Read by Python as it starts.
 _AT_START = ("PYTHON", "LC_", "LANG")
 
@@ -77,7 +80,7 @@ class Forks:
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.harness.forked", *preload],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": _paths()},
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": _paths()},
         )  # fmt: skip
 
     def run(
