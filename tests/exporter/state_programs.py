@@ -785,3 +785,15 @@ def object_chosen_by_a_value() -> Made:
         return x * len(one)
 
     return Module(f), lambda: (list(one), list(other))
+
+
+@program("reported")
+def attribute_that_one_side_sets() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                self.scale = 2
+            return x * getattr(self, "scale", 7)
+
+    made = Kept()
+    return made, lambda: {k: v for k, v in vars(made).items() if k == "scale"}

@@ -211,8 +211,10 @@ def _captured(found: Attempt, module: Any) -> tuple[Any, Exception | None]:
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
         kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
         with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), recorded, kept:
-            # Recurrent modules remember their own weights in attributes.
-            warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)
+            # What is kept is reported with its line (OW839), or nobody reads it.
+            warnings.filterwarnings(
+                "ignore", r"The tensor attributes? .* assigned during export", UserWarning
+            )
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

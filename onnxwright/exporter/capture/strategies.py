@@ -10,6 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
+from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.quantized.modules import (
     raise_quantized,
@@ -95,6 +96,9 @@ class Source:
 
         def run() -> Any:
             sizes.names.clear()
+            store = current()
+            if store is not None:
+                store.put_back()  # a run that failed may have written
             # What torch says of a try that fails is of use to nobody.
             with (
                 capture_torch_output() as output,
