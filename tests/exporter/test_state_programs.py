@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 import threading
 import warnings
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter needs torch")
 
 import onnxwright as ow  # noqa: E402 - after the question whether torch is there
+from onnxwright.exporter.capture.control.settings import SETTINGS  # noqa: E402
 from tests.exporter import state_programs  # noqa: E402
 from tests.exporter.state_programs import PROGRAMS  # noqa: E402
 
@@ -132,3 +136,21 @@ def test_what_another_thread_writes_is_left_alone() -> None:
         thread.join()
     assert COUNTS["steps"] == len(log)
     assert log == list(range(1, len(log) + 1))
+
+
+class ChangesSettings(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        torch.set_default_dtype(torch.float64)
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        torch.use_deterministic_algorithms(mode=True)
+        torch.backends.cudnn.benchmark = not torch.backends.cudnn.benchmark
+        sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+        os.chdir(tempfile.gettempdir())
+        return x * 2
+
+
+def test_settings_of_the_process_are_as_before() -> None:
+    before = [setting.read() for setting in SETTINGS]
+    with pytest.warns(ow.OnnxwrightWarning, match="OW839.*the default dtype"):
+        ow.export(ChangesSettings(), (POSITIVE,))
+    assert [setting.read() for setting in SETTINGS] == before

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dis
 import functools
-import random
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +25,7 @@ from onnxwright.exporter.capture.control.places import (
     Variable,
     is_same,
 )
+from onnxwright.exporter.capture.control.settings import Settings
 from onnxwright.exporter.capture.control.snapshot import Snapshot
 from onnxwright.exporter.capture.control.store import Store, Write, opened
 
@@ -66,7 +65,7 @@ def process_kept(
     store = Store(writes_buffers=writes_buffers)
     snapshot = Snapshot(module, writes_buffers=writes_buffers)
     store.on_function = snapshot.add
-    numbers = _random_states()
+    settings = Settings()
     try:
         with _settled(store):
             if converts:
@@ -88,7 +87,9 @@ def process_kept(
             changes.append(Change(name, before, after if after != before else "its next items"))
         _add_changes(changes, written, codes, names, read)
         _add_changes(changes, unseen, None, names)
-        _give_random_states(numbers)
+        for setting, *values in settings.restore():
+            if setting.decides:
+                changes.append(Change(setting.name, *map(str, values)))
 
 
 class RepeatedRuns:
@@ -105,7 +106,7 @@ class RepeatedRuns:
         self._store = Store()
         self._snapshot = Snapshot(module)
         self._store.on_function = self._snapshot.add
-        self._numbers = _random_states()
+        self._settings = Settings()
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -116,7 +117,7 @@ class RepeatedRuns:
         finally:
             self._store.put_back()
             self._snapshot.restore()
-            _give_random_states(self._numbers)
+            self._settings.restore()
 
 
 @contextmanager
@@ -141,19 +142,6 @@ def _settled(store: Store) -> Iterator[None]:
         yield
     finally:
         setattr(_trace, name, original)
-
-
-def _random_states() -> list[Any]:
-    numpy = sys.modules.get("numpy")
-    return [random.getstate(), numpy.random.get_state() if numpy else None, torch.get_rng_state()]
-
-
-def _give_random_states(states: list[Any]) -> None:
-    random.setstate(states[0])
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and states[1] is not None:
-        numpy.random.set_state(states[1])
-    torch.set_rng_state(states[2])
 
 
 # -- what is reported ------------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+"""Settings of the process that running a module may change: each with what reads and sets it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+
+class Setting(NamedTuple):
+    """One setting of the process.
+
+    Fields:
+        name: what messages call it.
+        read: gives its value.
+        put: sets it.
+        decides: whether later calls of a module may compute something else by it.
+    """
+
+    name: str
+    read: Callable[[], Any]
+    put: Callable[[Any], Any]
+    decides: bool = False
+
+
+def _read_deterministic() -> tuple[bool, bool]:
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    return torch.are_deterministic_algorithms_enabled(), warns
+
+
+def _put_deterministic(value: tuple[bool, bool]) -> None:
+    torch.use_deterministic_algorithms(value[0], warn_only=value[1])
+
+
+def _attribute(name: str, owner: Any, attribute: str) -> Setting:
+    return Setting(
+        name, lambda: getattr(owner, attribute), lambda value: setattr(owner, attribute, value)
+    )
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("the default dtype", torch.get_default_dtype, torch.set_default_dtype, decides=True),
+    Setting("the number of threads", torch.get_num_threads, torch.set_num_threads),
+    Setting("deterministic algorithms", _read_deterministic, _put_deterministic),
+    Setting(
+        "the precision of matrix products",
+        torch.get_float32_matmul_precision,
+        torch.set_float32_matmul_precision,
+    ),
+    Setting("anomaly detection", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    _attribute("cudnn.benchmark", torch.backends.cudnn, "benchmark"),
+    _attribute("cudnn.deterministic", torch.backends.cudnn, "deterministic"),
+    _attribute("cudnn.enabled", torch.backends.cudnn, "enabled"),
+    _attribute("mkldnn.enabled", torch.backends.mkldnn, "enabled"),
+    Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Setting("the working directory", os.getcwd, os.chdir),
+)
+
+
+def _random_states() -> tuple[Any, ...]:
+    numpy = sys.modules.get("numpy")
+    return random.getstate(), numpy.random.get_state() if numpy else None, torch.get_rng_state()
+
+
+def _give_random_states(states: tuple[Any, ...]) -> None:
+    random.setstate(states[0])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and states[1] is not None:
+        numpy.random.set_state(states[1])
+    torch.set_rng_state(states[2])
+
+
+class Settings:
+    """The values of all settings, and the states of the random generators, as they are now.
+
+    Example:
+        >>> kept = Settings()
+        >>> torch.set_default_dtype(torch.float64)
+        >>> [(setting.name, before) for setting, before, after in kept.restore()]
+        [('the default dtype', torch.float32)]
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
+
+    def __init__(self) -> None:
+        self._random = _random_states()
+        self._values = [setting.read() for setting in SETTINGS]
+
+    def restore(self) -> list[tuple[Setting, Any, Any]]:
+        """Give all settings the values of before.
+
+        Returns:
+            Those that changed, with the values of before and of now.
+        """
+        changed = []
+        for setting, before in zip(SETTINGS, self._values):
+            after = setting.read()
+            if after != before:
+                setting.put(before)
+                changed.append((setting, before, after))
+        _give_random_states(self._random)
+        return changed
