@@ -4,59 +4,61 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from onnxwright.cli.change.changing import (
-    add_model,
-    add_output,
-    add_verify,
-    model_of,
-    verified,
-    write_result,
-)
-from onnxwright.cli.shared.grammar import command
+from onnxwright.cli.change.changing import VERIFY, model_of, write_verified
+from onnxwright.cli.shared.grammar import JSON, MODEL, argument, choice, command, flag
 from onnxwright.diagnostics.text import as_utf8
 
-if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
 
-
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "optimize",
-        "make a model smaller and faster; what it computes stays",
-        [
-            "onnxwright optimize model.onnx -o small.onnx --report",
-            "onnxwright optimize model.onnx --explain --verify",
-            "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
-            "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
-        ],
-        _run,
-    )
-    add_model(parser)
-    parser.add_argument("--level", choices=("exact", "rounding"), default="rounding",
-                      help="exact: the same bits; rounding: results may differ by it")  # fmt: skip
-    parser.add_argument("--target", choices=("any", "onnxruntime"), default="any",
-                      help="onnxruntime: its own operators may be used")  # fmt: skip
-    parser.add_argument("--opset", type=int, metavar="N", help="the opset version afterwards")
-    parser.add_argument("--skip", action="append", metavar="RULE", default=[],
-                      help="a rule that is not used, move_transposes or share_weights")  # fmt: skip
-    parser.add_argument("--keep", action="append", metavar="NAME", default=[],
-                      help="a value or weight that stays what it is")  # fmt: skip
-    parser.add_argument("--assume", action="append", metavar="WHAT", default=[],
-                      help="nonempty, finite, right_padded, visible, frozen, "
-                      "constant_initializers or default_session")  # fmt: skip
-    parser.add_argument("--inline", action="store_true", help="inline model-local functions")
-    parser.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
-    parser.add_argument("--report", action="store_true", help="say what was done")
-    parser.add_argument("--explain", action="store_true",
-                      help="say rule by rule what was done, nodes before and after")  # fmt: skip
-    add_verify(parser)
-    add_output(parser, required=False)
-
-
+@command(
+    "optimize",
+    "make a model smaller and faster; what it computes stays",
+    [
+        "onnxwright optimize model.onnx -o small.onnx --report",
+        "onnxwright optimize model.onnx --explain --verify",
+        "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
+        "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
+    ],
+    MODEL,
+    choice(
+        "--level",
+        ("exact", "rounding"),
+        "exact: the same bits; rounding: results may differ by it",
+        default="rounding",
+    ),
+    choice(
+        "--target",
+        ("any", "onnxruntime"),
+        "onnxruntime: its own operators may be used",
+        default="any",
+    ),
+    argument("--opset", "N", "the opset version afterwards", type=int),
+    argument(
+        "--skip",
+        "RULE",
+        "a rule that is not used, move_transposes or share_weights",
+        action="append",
+        default=[],
+    ),
+    argument(
+        "--keep", "NAME", "a value or weight that stays what it is", action="append", default=[]
+    ),
+    argument(
+        "--assume",
+        "WHAT",
+        "nonempty, finite, right_padded, visible, frozen, constant_initializers or default_session",
+        action="append",
+        default=[],
+    ),
+    flag("--inline", "inline model-local functions"),
+    flag("--prune", "remove functions that nothing calls"),
+    flag("--report", "say what was done"),
+    flag("--explain", "say rule by rule what was done, nodes before and after"),
+    VERIFY,
+    argument("-o --output", "FILE", "- for a pipe; without it nothing is written"),
+    JSON,
+)
 def _run(given: Namespace) -> int:
     from onnxwright.optimizer import optimize
     from onnxwright.optimizer.steps import merged
@@ -78,15 +80,8 @@ def _run(given: Namespace) -> int:
         }
     if given.explain:
         more["steps"] = [asdict(step) for step in merged(report.steps)]
-    checked = verified(given, source, model, exact=given.level == "exact")
-    write_result(given, model, {**more, **checked.data})
-    if given.output != "-" and not given.json:
-        if given.report:
-            print(report)
-        if given.explain:
-            print(report.explain())
-        checked.show()
-    return checked.code
-
-
-__all__ = ["add"]
+    reports = [report] if given.report else []
+    if given.explain:
+        reports.append(report.explain())
+    exact = given.level == "exact"
+    return write_verified(given, source, model, exact=exact, data=more, reports=reports)

@@ -42,7 +42,7 @@ def typed(proto: Any) -> dict[str, Any]:
 
 def gather(
     proto: Any,
-    given: Sequence[str] | None,
+    args: Sequence[str] | None,
     *,
     random: bool,
     seed: int,
@@ -52,7 +52,7 @@ def gather(
 
     Args:
         proto: the model.
-        given: files and pairs as the user wrote them.
+        args: files and pairs as the user wrote them.
         random: draw what is not given.
         seed: for the drawing.
         dims: sizes of symbolic dimensions; 2 for those not named.
@@ -68,7 +68,7 @@ def gather(
     every = list(types)
     feeds: dict[str, Any] = {}
     free = (name for name in kinds if name not in feeds)
-    for text in given or ():
+    for text in args or ():
         for name, value in _read(text, types, free):
             if name not in every:
                 have = ", ".join(every) or "none"
