@@ -227,7 +227,7 @@ def _set_shapes(args: Namespace) -> int:
 def _rename(args: Namespace) -> int:
     from onnxwright.model_tools import rename
 
-    names = {}
+    names: dict[str, Any] = {}
     for kind in _RENAMED:
         texts = [text for text in _names(getattr(args, kind) or "") if text]
         names[kind] = dict(_pair(text, f"--{kind}") for text in texts)

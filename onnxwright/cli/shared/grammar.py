@@ -17,7 +17,7 @@ from onnxwright.errors import Message
 
 if TYPE_CHECKING:
     # What `add_subparsers` returns.
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands: TypeAlias = argparse._SubParsersAction[Any]
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
