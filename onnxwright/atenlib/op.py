@@ -230,26 +230,26 @@ class AtenFunction:
             AtenArgumentError: one is missing, unknown or given twice.
         """
         parameters = self.parameters
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         positional = [p for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
         if len(args) > len(positional):
             self._refuse(f"takes {len(positional)} arguments by position, got {len(args)}")
         for p, value in zip(positional, args, strict=False):
-            given[p.name] = value
+            arguments[p.name] = value
         for called, value in kwargs.items():
             name = python_name(called)
-            if name in given:
+            if name in arguments:
                 self._refuse(f"`{name}` is given twice")
             if name in parameters:
-                given[name] = value
+                arguments[name] = value
             elif name not in IGNORED:
                 self._refuse(f"there is no parameter `{name}`")
         for p in parameters.values():
-            if p.name not in given:
+            if p.name not in arguments:
                 if p.default is p.empty:
                     self._refuse(f"`{p.name}` is missing")
-                given[p.name] = p.default
-        return {name: given[name] for name in parameters}
+                arguments[p.name] = p.default
+        return {name: arguments[name] for name in parameters}
 
     def _prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments by the rule, and make values of numbers where the body wants them."""

@@ -166,13 +166,13 @@ def _report_error(args: Namespace, words: str, status: int) -> int:
     return status
 
 
-def _diagnosed(args: Namespace, found: list[Message], status: int, *, color: bool) -> int:
+def _diagnosed(args: Namespace, messages: list[Message], status: int, *, color: bool) -> int:
     """Messages with their places, likewise."""
     from onnxwright.diagnostics.render import render_all, render_json
 
-    print(escape_control_chars(render_all(found, color=color), color=color), file=sys.stderr)
+    print(escape_control_chars(render_all(messages, color=color), color=color), file=sys.stderr)
     if getattr(args, "json", False):
-        data = [json.loads(render_json(d)) for d in found]
+        data = [json.loads(render_json(d)) for d in messages]
         title = data[0]["title"] if data else "unknown"
         print_json({"error": title, "diagnostics": data})
     return status

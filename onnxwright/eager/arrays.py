@@ -72,15 +72,15 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     return array
 
 
-def _converted(value: Any, wanted: np.dtype[Any] | None) -> Array:
+def _converted(value: Any, dtype: np.dtype[Any] | None) -> Array:
     own = not isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, range))
     try:
-        if wanted is not None and not own and wanted.kind != "O":
-            return np.asarray(value).astype(wanted)
+        if dtype is not None and not own and dtype.kind != "O":
+            return np.asarray(value).astype(dtype)
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
         _refuse(value)
-    if not own and wanted is None:
+    if not own and dtype is None:
         array = array.astype(_PYTHON_DTYPES.get(array.dtype.name, array.dtype))
     return array
 

@@ -68,9 +68,9 @@ class EagerBackend:
             if outputs_of_call is not None:
                 return outputs_of_call
         if facts(op.name, op.domain).has_bodies:
-            made = callable_bodies.run(op, inputs, attributes, outputs)
-            if made is not None:
-                return made
+            from_bodies = callable_bodies.run(op, inputs, attributes, outputs)
+            if from_bodies is not None:
+                return from_bodies
         raw = [raw_value(x) for x in inputs]
         results = run(op, raw, attributes, outputs)
         if type(evaluator) is OrtEvaluator and key is not None and op.domain == "":

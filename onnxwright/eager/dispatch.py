@@ -248,12 +248,12 @@ def own_list(items: Sequence[Any]) -> SequenceValue:
     """
     raw = [raw_value(_argument(None, 0, v)) for v in items]
     strong = next((DType.from_numpy(v.dtype) for v in raw if isinstance(v, np.ndarray)), None)
-    made = []
+    values = []
     for v in raw:
         own = isinstance(v, np.generic)
         is_number = own or isinstance(v, (bool, int, float, str))
-        made.append(as_value(as_array(v, None if own else strong) if is_number else v))
-    return SequenceValue(made)
+        values.append(as_value(as_array(v, None if own else strong) if is_number else v))
+    return SequenceValue(values)
 
 
 def _graph_value(values: Sequence[Any]) -> Any | None:
@@ -287,14 +287,14 @@ def _remember(
     if not all(type(v) in _KEY_TYPES or isinstance(v, type) for v in kwargs.values()):
         return
     convert = []
-    for n, (given, made) in enumerate(zip(args, inputs, strict=True)):
-        if given is None:
+    for n, (argument, value) in enumerate(zip(args, inputs, strict=True)):
+        if argument is None:
             continue
-        if not isinstance(made, Tensor) or type(made) is WeakTensor:
+        if not isinstance(value, Tensor) or type(value) is WeakTensor:
             return
-        if not isinstance(given, (np.ndarray, Tensor)):
-            dtype = made.value.dtype
-            if not _follows_from_kind(given, dtype):
+        if not isinstance(argument, (np.ndarray, Tensor)):
+            dtype = value.value.dtype
+            if not _follows_from_kind(argument, dtype):
                 return
             convert.append((n, dtype))
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
@@ -312,13 +312,13 @@ def _remember(
         evaluator.remember(key, fast)
 
 
-def _follows_from_kind(given: Any, dtype: np.dtype[Any]) -> bool:
+def _follows_from_kind(number: Any, dtype: np.dtype[Any]) -> bool:
     """Whether every number of this Python kind becomes `dtype` here, by a plain conversion."""
-    if type(given) is bool:
+    if type(number) is bool:
         return dtype == _BOOL
-    if type(given) is int or (type(given) is list and type(given[0]) is int):
+    if type(number) is int or (type(number) is list and type(number[0]) is int):
         return dtype == _INT64 or dtype in _FLOATS
-    if type(given) is float or (type(given) is list and type(given[0]) is float):
+    if type(number) is float or (type(number) is list and type(number[0]) is float):
         return dtype in _FLOATS
     return False
 

@@ -211,7 +211,7 @@ def node_proto(
     import onnx
 
     node = onnx.NodeProto(op_type=op_type, domain=domain)
-    node.input.extend(f"i{n}" if given else "" for n, given in enumerate(present))
+    node.input.extend(f"i{n}" if is_present else "" for n, is_present in enumerate(present))
     node.output.extend(f"o{n}" for n in range(outputs))
     params = {} if signature is None else signature.attributes
     for name, value in attributes.items():

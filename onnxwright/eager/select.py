@@ -98,8 +98,8 @@ def find_evaluator(which: Any) -> Evaluator:
             return name
         fail(messages.UnknownEvaluator(what=repr(which), span=user_span()))
     if not isinstance(which, type) and callable(getattr(which, "run_op", None)):
-        found: Evaluator = which
-        return found
+        chosen: Evaluator = which
+        return chosen
     what = (
         f"the class `{which.__name__}` (make one of it)"
         if isinstance(which, type)
@@ -183,9 +183,9 @@ def frame(opset: Opset, name: str, backend: Any = None) -> Iterator[Frame]:
     Yields:
         The frame.
     """
-    made = Frame(opset, name, opset.version, backend)
-    token = _frame.set(made)
+    new = Frame(opset, name, opset.version, backend)
+    token = _frame.set(new)
     try:
-        yield made
+        yield new
     finally:
         _frame.reset(token)

@@ -303,10 +303,10 @@ def _run_sample(
             why = f"the matcher of a known failure raises {_first_line(error)}"
             yield _outcome(unit, n, mode, "failed", why)
         return
-    for mode, known in about.items():
-        if isinstance(known, Skip):
+    for mode, failure in about.items():
+        if isinstance(failure, Skip):
             modes.remove(mode)
-            yield _outcome(unit, n, mode, "skipped", known.reason)
+            yield _outcome(unit, n, mode, "skipped", failure.reason)
     if not modes:
         return
     try:
@@ -336,15 +336,15 @@ def known_about(unit: Unit, mode: str, sample: Any) -> XFail | None:
     return None
 
 
-def _with_known(status: str, why: str, known: XFail | None) -> tuple[str, str]:
+def _with_known(status: str, why: str, limit: XFail | None) -> tuple[str, str]:
     """An outcome in the light of what is known to fail."""
-    if known is None or status in ("skipped", "refused"):
+    if limit is None or status in ("skipped", "refused"):
         return status, why
     if status != "passed":
-        return "xfailed", known.reason
-    if known.sometimes:
+        return "xfailed", limit.reason
+    if limit.sometimes:
         return "passed", ""
-    return "xpassed", f"expected: {known.reason}"
+    return "xpassed", f"expected: {limit.reason}"
 
 
 def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tuple[str, str]:

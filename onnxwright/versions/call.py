@@ -162,10 +162,10 @@ class Call:
 
     def shape(self, n: int) -> Shape:
         """The shape of input `n`, whose rank must be known."""
-        found = self.input(n).shape
-        if found is None:
+        shape = self.input(n).shape
+        if shape is None:
             raise Refused(f"the rank of its input `{self._input_name(n)}` is not known", _TYPES)
-        return found
+        return shape
 
     def rank(self, n: int) -> int:
         """The rank of input `n`."""
@@ -245,11 +245,11 @@ class Call:
         Returns:
             As many outputs as the call has.
         """
-        given = list(self.inputs if inputs is None else inputs)
-        while given and given[-1] is None:
-            given.pop()
+        operands = list(self.inputs if inputs is None else inputs)
+        while operands and operands[-1] is None:
+            operands.pop()
         attrs = self.attributes if attributes is None else attributes
-        results: Any = op.backend.emit(op.opset[name or self.name], given, attrs, self.count)
+        results: Any = op.backend.emit(op.opset[name or self.name], operands, attrs, self.count)
         return list(results)
 
     def int64(self, op: Ops, values: int | Sequence[int]) -> GraphValue:

@@ -390,9 +390,9 @@ class Conversion:
         )
 
 
-def listed(found: Any) -> list[GraphValue | None]:
+def listed(result: Any) -> list[GraphValue | None]:
     """What an adapter gave, as a list."""
-    return [found] if isinstance(found, GraphValue) else list(found)
+    return [result] if isinstance(result, GraphValue) else list(result)
 
 
 def place_of(node: ir.Node, where: str = "") -> str:

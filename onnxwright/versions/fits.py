@@ -128,16 +128,14 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
 def _allows(kind: Any, param: InputParam) -> bool:
     """Whether a parameter takes a sequence, optional value or map."""
     prefix = {"SequenceType": "seq(", "OptionalType": "optional(", "MapType": "map("}
-    wanted = prefix.get(type(kind).__name__)
-    if wanted is None:
+    start = prefix.get(type(kind).__name__)
+    if start is None:
         return True
     inner = kind
     while hasattr(inner, "elem"):
         inner = inner.elem
     dtype = getattr(inner, "dtype", None)
-    return any(
-        t.startswith(wanted) and (dtype is None or dtype.onnx_name in t) for t in param.types
-    )
+    return any(t.startswith(start) and (dtype is None or dtype.onnx_name in t) for t in param.types)
 
 
 def _param(params: Sequence[InputParam], n: int) -> InputParam:

@@ -42,11 +42,11 @@ def converted_call(
     assert rules.__all__  # importing them registers them
     values: list[ir.Value | None] = []
     initializers = []
-    for n, given in enumerate(inputs):
-        if given is None:
+    for n, operand in enumerate(inputs):
+        if operand is None:
             values.append(None)
             continue
-        kind, array = given
+        kind, array = operand
         value = ir.Value(name=f"i{n}")
         adapters.set_type(value, kind)
         if array is not None:

@@ -270,9 +270,9 @@ def _graph(
         types[inner.name] = TensorType(inner.type.dtype, tuple(sparse.dims))
     for source in (infos, graph):
         for info in (*source.value_info, *source.output, *source.input):
-            found = from_type(info.type)
-            if found is not None:
-                types[clean(info.name)] = found
+            info_type = from_type(info.type)
+            if info_type is not None:
+                types[clean(info.name)] = info_type
     # Inference keeps the order and number of nodes.
     nodes = infos.node if len(infos.node) == len(graph.node) else graph.node
     held = {w.name for w in weights}

@@ -269,14 +269,14 @@ def _above(op: Op, x: Value) -> Value:
 
 def integer_power(op: Op, z: Complex, n: int) -> Complex:
     """`z ** n` for a small whole number above zero, by squaring."""
-    found: Complex | None = None
+    power: Complex | None = None
     while True:
         if n & 1:
-            found = z if found is None else multiply(op, found, z)
+            power = z if power is None else multiply(op, power, z)
         n >>= 1
         if not n:
-            assert found is not None
-            return found
+            assert power is not None
+            return power
         z = multiply(op, z, z)
 
 

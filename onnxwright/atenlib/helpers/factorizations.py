@@ -49,8 +49,8 @@ def repeat(
     kinds = [isinstance(s, Complex) for s in states]
     flat = [p for s in states for p in _parts(s)]
 
-    def body(i: Any, condition: Value, *given: Any) -> tuple[Any, ...]:
-        rest = iter(given)
+    def body(i: Any, condition: Value, *states_now: Any) -> tuple[Any, ...]:
+        rest = iter(states_now)
         carried_states = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
         new, stacked = step(i, carried_states)
         again = op.And(condition, True) if going_on is None else going_on(new)
@@ -264,16 +264,19 @@ def cholesky(op: Op, a: Value) -> Any:
     column_of_rows = op.Unsqueeze(rows, [1])
 
     def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
-        rest, made = states
+        rest, column_done = states
         column = algebra.unsqueeze(op, take(op, rest, k, -1), [real(rest).rank - 1])
         head = op.Gather(real(column), op.Unsqueeze(k, [0]), axis=-2)
         root = op.Sqrt(head)
         column = algebra.each(lambda v: op.Div(v, root), column)
         column = only(op, op.GreaterOrEqual(column_of_rows, k), column)
         product = algebra.mul(op, column, algebra.adjoint(op, column))
-        made = choose(
-            op, op.Equal(rows, k), algebra.add(op, column, algebra.scale(op, made, 0)), made
+        column_done = choose(
+            op,
+            op.Equal(rows, k),
+            algebra.add(op, column, algebra.scale(op, column_done, 0)),
+            column_done,
         )
-        return [algebra.sub(op, rest, product), made], []
+        return [algebra.sub(op, rest, product), column_done], []
 
     return repeat(op, n, [a, algebra.sub(op, a, a)], step)[0][1]

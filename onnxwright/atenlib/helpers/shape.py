@@ -17,7 +17,7 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.shapes import Dim
 
 
-def reshape(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
+def reshape(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
     """A value in another shape; itself where it has it.
 
     One size that is unknown becomes the -1 of Reshape, sizes that stay where they are its 0, so
@@ -26,32 +26,32 @@ def reshape(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
     Args:
         op: the operators.
         x: a value.
-        wanted: sizes; one may be -1.
+        sizes: sizes; one may be -1.
 
     Returns:
         The value with the shape.
     """
-    dynamic = [i for i, n in enumerate(wanted) if not isinstance(n, int)]
-    fixed = [n for n in wanted if isinstance(n, int)]
+    dynamic = [i for i, n in enumerate(sizes) if not isinstance(n, int)]
+    fixed = [n for n in sizes if isinstance(n, int)]
     inferred = -1 in fixed
-    if not dynamic and list(wanted) == list(x.shape):
+    if not dynamic and list(sizes) == list(x.shape):
         return x
     if 0 in fixed and not inferred:
-        return full(op, wanted, 0, x.onnx_dtype)
+        return full(op, sizes, 0, x.onnx_dtype)
     if not dynamic:
-        shape = np.array(wanted, np.int64).reshape(len(wanted))
+        shape = np.array(sizes, np.int64).reshape(len(sizes))
         return op.Reshape(x, op.constant(shape), allowzero=int(0 in fixed))
     if 0 not in fixed:
         plan: list[Size] = [
             0 if i in dynamic and i < x.rank and same_size(n, x.shape[i]) else n
-            for i, n in enumerate(wanted)
+            for i, n in enumerate(sizes)
         ]
         if static(plan):
             return op.Reshape(x, op.constant(np.array(plan, np.int64)))
         if len(dynamic) == 1 and not inferred:
             plan[dynamic[0]] = -1
             return op.Reshape(x, op.constant(np.array(plan, np.int64)))
-    return op.Reshape(x, vector(op, wanted), allowzero=int(not inferred))
+    return op.Reshape(x, vector(op, sizes), allowzero=int(not inferred))
 
 
 def flat(op: Op, x: Value) -> Value:
@@ -59,20 +59,20 @@ def flat(op: Op, x: Value) -> Value:
     return x if x.rank == 1 else op.Reshape(x, op.constant(np.array([-1], np.int64)))
 
 
-def expand_to(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
+def expand_to(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
     """A value broadcast to a shape of at least its rank.
 
     Args:
         op: the operators.
         x: a value.
-        wanted: sizes; -1 keeps the value's own.
+        sizes: sizes; -1 keeps the value's own.
 
     Returns:
         The value with the shape.
     """
-    extra = len(wanted) - x.rank
+    extra = len(sizes) - x.rank
     plan: list[Size] = []
-    for i, n in enumerate(wanted):
+    for i, n in enumerate(sizes):
         own = x.shape[i - extra] if i >= extra else 1
         kept = (isinstance(n, int) and n == -1) or same_size(n, own)
         plan.append(1 if kept else n)

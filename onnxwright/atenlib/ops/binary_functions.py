@@ -197,8 +197,8 @@ def gcd(op: Op, self: Value, other: Value) -> Any:
         rest = op.Where(done, zero, rest)
         return unfinished(rest), op.Where(done, a, b), rest
 
-    found, _ = op.Loop(None, unfinished(b), a, b, body=step)
-    return found
+    divisor, _ = op.Loop(None, unfinished(b), a, b, body=step)
+    return divisor
 
 
 @aten("aten::lcm", rule=elementwise(("self", "other")), tests=[OpTest("lcm")])

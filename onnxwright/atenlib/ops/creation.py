@@ -257,8 +257,8 @@ def resize_as(op: Op, self: Value, the_template: Value) -> Value:
 resize_as.on_complex(resize_as.body)
 
 
-def _resized(op: Op, x: Value, wanted: list[Any]) -> Value:
-    here, there = numel(op, x), product(op, wanted)
+def _resized(op: Op, x: Value, sizes: list[Any]) -> Value:
+    here, there = numel(op, x), product(op, sizes)
     row = flat(op, x)
     both = (here, there) if isinstance(here, int) and isinstance(there, int) else None
     if both is None or both[0] < both[1]:
@@ -266,4 +266,4 @@ def _resized(op: Op, x: Value, wanted: list[Any]) -> Value:
         row = op.Concat(row, full(op, [missing], 0, x.onnx_dtype), axis=0)
     if both is None or both[0] > both[1]:
         row = slice_axis(op, row, 0, 0, there)
-    return reshape(op, row, wanted)
+    return reshape(op, row, sizes)

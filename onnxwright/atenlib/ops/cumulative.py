@@ -104,7 +104,7 @@ def _dynamic_scan(
         return (op.Less(further, length), further, *both)
 
     one = op.constant(np.array(1, np.int64))
-    _, *found = op.Loop(
+    _, *results = op.Loop(
         op.constant(np.array(_STEPS, np.int64)),
         op.Less(one, length),
         one,
@@ -112,7 +112,7 @@ def _dynamic_scan(
         body=body,
         _outputs=1 + len(parts),
     )
-    return list(found)
+    return list(results)
 
 
 @aten(

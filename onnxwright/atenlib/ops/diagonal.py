@@ -83,8 +83,8 @@ def on_diagonal(op: Op, x: Value, line: Any, offset: int) -> Value:
     rows, columns = size(op, x, -2), size(op, x, -1)
     # A row has one element on a diagonal above, a column one on a diagonal below: the line is
     # spread over these, and a mask says where it stays.
-    wanted, axis = (rows, -1) if offset >= 0 else (columns, -2)
-    missing = arithmetic(op, "Sub", wanted, size(op, line, -1))
+    length, axis = (rows, -1) if offset >= 0 else (columns, -2)
+    missing = arithmetic(op, "Sub", length, size(op, line, -1))
     if not (isinstance(missing, int) and missing == 0):
         zeros = full(op, [*sizes(op, line)[:-1], missing], 0, line.onnx_dtype)
         line = op.Concat(line, zeros, axis=-1)

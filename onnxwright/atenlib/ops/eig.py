@@ -125,10 +125,10 @@ def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
         apart = algebra.sub(op, algebra.each(lambda v: op.Unsqueeze(v, [-2]), values), own)
         is_near = op.Less(op.Sqrt(squared(op, apart)), least)
         apart = choose(op, is_near, as_complex(op, least, DType.DOUBLE), apart)
-        found = only(op, op.Greater(rows, k), complex_math.divide(op, below, apart))
+        vector = only(op, op.Greater(rows, k), complex_math.divide(op, below, apart))
         one = op.Cast(op.Equal(rows, k), to=DType.DOUBLE)
-        found = Complex(op.Add(found.real, one), found.imag)
-        return [choose(op, op.Equal(down, k), found, states[0])], []
+        vector = Complex(op.Add(vector.real, one), vector.imag)
+        return [choose(op, op.Equal(down, k), vector, states[0])], []
 
     start = algebra.sub(op, t, t)
     x = algebra.matmul(op, q, factors.repeat(op, n, [start], step)[0][0])

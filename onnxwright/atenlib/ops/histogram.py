@@ -174,12 +174,12 @@ def histogram_count(
     return _histogram(op, [x], [edges], weight, density), edges
 
 
-def _limits(op: Op, x: Value, low: float, high: float, given: Any) -> tuple[Any, Any]:
+def _limits(op: Op, x: Value, low: float, high: float, limits: Any) -> tuple[Any, Any]:
     """The limits along one coordinate; equal ones are moved apart."""
-    if given is not None and low == high:
+    if limits is not None and low == high:
         low, high = low - 0.5, high + 0.5
         return scalar(op, low, x.onnx_dtype), scalar(op, high, x.onnx_dtype)
-    if 0 in x.shape and given is None:
+    if 0 in x.shape and limits is None:
         return scalar(op, 0, x.onnx_dtype), scalar(op, 1, x.onnx_dtype)
     return _span(op, x, float(low), float(high), 0.5)
 

@@ -135,9 +135,9 @@ def _pivot(op: Op, x: Value, rows: Size, k: Value) -> _Pivot:
     def lengths(mask: Value) -> Value:
         return op.Squeeze(magnitude(op, _column(op, x, mask)), [axis + 1])
 
-    def largest(found: Any, among: Any) -> Value:
-        nothing = op.constant(np.zeros((), found.onnx_dtype.numpy))
-        return op.ReduceMax(op.Where(among, found, nothing), [axis], keepdims=1)
+    def largest(moduli: Any, among: Any) -> Value:
+        nothing = op.constant(np.zeros((), moduli.onnx_dtype.numpy))
+        return op.ReduceMax(op.Where(among, moduli, nothing), [axis], keepdims=1)
 
     here, below = op.Equal(rows, k), op.Greater(rows, k)
     column = lengths(here)

@@ -58,15 +58,15 @@ def _matrix_norm(
     if ord == "fro":
         return TABLE["aten::linalg_vector_norm"](op, x, 2, list(dim), keepdim)
     x = _length(op, x)
-    given = x.onnx_dtype
-    x = cast(op, x, DType.FLOAT) if given.bits < 32 else x
+    own_dtype = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if own_dtype.bits < 32 else x
     rows, columns = (axis_of(d, x.rank) for d in dim)
     along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = op.ReduceSum(x, [along])
     extreme = op.ReduceMax if ord > 0 else op.ReduceMin
     if x.shape[over] == 0:  # torch: the largest of no lines is zero
         sums = op.ReduceSum(sums, [over])
-    result = cast(op, extreme(sums, [over]), given)
+    result = cast(op, extreme(sums, [over]), own_dtype)
     return result if keepdim else op.Squeeze(result, sorted([rows, columns]))
 
 
@@ -136,12 +136,12 @@ def _order(op: Op, packed: Any, pivots: Any) -> Any:
     return factors.repeat(op, size(op, others, -1), [start], step)[0][0]
 
 
-def _adjoint_solve(op: Op, found: factors.LU, b: Value) -> Value:
+def _adjoint_solve(op: Op, lu: factors.LU, b: Value) -> Value:
     """`X` of `A^H @ X == B`: `U^H` and `L^H` first, then the rows back in their places."""
-    y = factors.solve_triangular(op, algebra.adjoint(op, found.packed), b, upper=False)
-    lower = algebra.adjoint(op, found.packed)
+    y = factors.solve_triangular(op, algebra.adjoint(op, lu.packed), b, upper=False)
+    lower = algebra.adjoint(op, lu.packed)
     z = factors.solve_triangular(op, lower, y, upper=True, unit_diagonal=True)
-    order = found.order
+    order = lu.order
     rows = op.Unsqueeze(iota(op, size(op, order, -1)), [1])
     where = op.Equal(op.Unsqueeze(order, [order.rank - 1]), rows)
     back = op.ArgMax(op.Cast(where, to=DType.INT32), axis=order.rank, keepdims=0)

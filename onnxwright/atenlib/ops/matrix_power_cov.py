@@ -81,8 +81,8 @@ def _covariance(op: Op, x: Value, correction: int, fweights: Any, aweights: Any)
     if fweights is not None:
         weights = cast(op, fweights, dtype)
     if aweights is not None:
-        given = cast(op, aweights, dtype)
-        weights = given if weights is None else op.Mul(weights, given)
+        weights_given = cast(op, aweights, dtype)
+        weights = weights_given if weights is None else op.Mul(weights, weights_given)
     if weights is None:
         total: Any = scalar(op, size(op, real(x), 1), dtype)
         mean = algebra.each(lambda v: op.Div(op.ReduceSum(v, [1]), total), x)

@@ -26,9 +26,9 @@ _TOL = {name: Tol(1e-3, 1e-4) for name in ("float32", "complex64")}
 _EXP = {name: Tol(1e-3, 5e-3) for name in ("float32", "complex64")}
 
 
-def like_kind(op: Op, x: Value, made: Any) -> Value:
+def like_kind(op: Op, x: Value, value: Any) -> Value:
     """A real value as one of the kind of another: complex where that is."""
-    return as_complex(op, made, made.onnx_dtype) if isinstance(x, Complex) else made
+    return as_complex(op, value, value.onnx_dtype) if isinstance(x, Complex) else value
 
 
 def line(op: Op, x: Value, i: Any, axis: int) -> Value:

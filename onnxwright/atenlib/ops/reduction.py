@@ -300,7 +300,7 @@ def sum_to_size(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The sum over the axes along which a tensor of another shape would be broadcast."""
     new = self.rank - len(size)
     over = [
-        n for n, wanted in enumerate(size, new) if _is_one(wanted) and not _is_one(self.shape[n])
+        n for n, length in enumerate(size, new) if _is_one(length) and not _is_one(self.shape[n])
     ]
     if (over or new or not size) and not self.onnx_dtype.is_float:
         self = cast(op, self, DType.INT64)

@@ -38,18 +38,18 @@ def _one(op: Op, a: Value) -> Value:
     return as_complex(op, identity, identity.onnx_dtype) if isinstance(a, Complex) else identity
 
 
-def solve_by_lu(op: Op, found: factors.LU, b: Value) -> Any:
+def solve_by_lu(op: Op, lu: factors.LU, b: Value) -> Any:
     """`X` of `A @ X == b` by a factorization of `A`."""
-    front = op.Shape(found.order, end=found.order.rank - 1)
-    if found.order.rank > 1 or real(b).rank > 2:
+    front = op.Shape(lu.order, end=lu.order.rank - 1)
+    if lu.order.rank > 1 or real(b).rank > 2:
         shape = op.Concat(front, op.Shape(real(b), start=real(b).rank - 2), axis=0)
         b = algebra.each(lambda v: op.Expand(v, shape), b)
-    order = found.order
+    order = lu.order
     if real(b).rank - 1 > order.rank:
         order = op.Expand(order, op.Shape(real(b), end=real(b).rank - 1))
     b = factors.reordered(op, b, order)
-    y = factors.solve_triangular(op, found.packed, b, upper=False, unit_diagonal=True)
-    return factors.solve_triangular(op, found.packed, y, upper=True)
+    y = factors.solve_triangular(op, lu.packed, b, upper=False, unit_diagonal=True)
+    return factors.solve_triangular(op, lu.packed, y, upper=True)
 
 
 def inverse_of(op: Op, a: Value) -> Any:
@@ -123,8 +123,8 @@ def _determinant(op: Op, a: Value) -> Value:
     return _of_factors(op, factors.lu(op, a))
 
 
-def _of_factors(op: Op, found: factors.LU) -> Value:
-    return _signed(op, _product(op, _diagonal(op, found.packed)), found.odd)
+def _of_factors(op: Op, lu: factors.LU) -> Value:
+    return _signed(op, _product(op, _diagonal(op, lu.packed)), lu.odd)
 
 
 def _signed(op: Op, x: Value, sign: Any) -> Value:
@@ -167,12 +167,12 @@ def linalg_det_factored(op: Op, A: Value) -> tuple[Value, ...]:
     return _of_factors(op, lu), lu.packed, lu.pivots
 
 
-def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:
+def slogdet_of(op: Op, lu: factors.LU) -> tuple[Any, Any]:
     """The sign of the determinant and the logarithm of its absolute value."""
-    diagonal = _diagonal(op, found.packed)
+    diagonal = _diagonal(op, lu.packed)
     last = real(diagonal).rank - 1
     if 0 in real(diagonal).shape:
-        return _signed(op, _product(op, diagonal), found.odd), op.Sub(found.odd, 1.0)
+        return _signed(op, _product(op, diagonal), lu.odd), op.Sub(lu.odd, 1.0)
     if isinstance(diagonal, Complex):
         square = op.Add(op.Mul(diagonal.real, diagonal.real), op.Mul(diagonal.imag, diagonal.imag))
         length = op.Sqrt(square)
@@ -180,7 +180,7 @@ def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:
     else:
         length, signs = op.Abs(diagonal), op.Sign(diagonal)
     total = op.ReduceSum(op.Log(length), [last], keepdims=0)
-    return _signed(op, _product(op, signs), found.odd), total
+    return _signed(op, _product(op, signs), lu.odd), total
 
 
 @aten("aten::linalg_slogdet", rule=custom(), tests=_tests("linalg.slogdet"))

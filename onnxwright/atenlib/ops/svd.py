@@ -213,9 +213,9 @@ def rotated(op: Op, a: Value, *, right: bool) -> tuple[Any, Any, Any]:
 
     states = [scaled, eye_of(op, a, n, n)] if right else [scaled]
     last, _ = factors.repeat(op, op.Mul(count, _sweeps(a)), states, step)
-    found = op.Mul(op.Sqrt(lengths(last[0])), largest)
+    singular_values = op.Mul(op.Sqrt(lengths(last[0])), largest)
     back = _times(op, largest, last[0])
-    return back, op.Squeeze(found, [rank - 2]), last[1] if right else None
+    return back, op.Squeeze(singular_values, [rank - 2]), last[1] if right else None
 
 
 def is_wide(a: Value) -> bool:
@@ -318,8 +318,8 @@ def linalg_eigh_inner(
     op: Op, A: Value, UPLO: str = "L", compute_v: bool = True
 ) -> tuple[Value, ...]:
     """The eigenvalues of Hermitian matrices, ascending, and eigenvectors if asked for."""
-    values, found = eigh_of(op, A, UPLO, vectors=compute_v)
-    return values, found if compute_v else _no_vectors(op, A)
+    values, vectors = eigh_of(op, A, UPLO, vectors=compute_v)
+    return values, vectors if compute_v else _no_vectors(op, A)
 
 
 @aten("aten::linalg_svdvals", rule=custom(), tests=[OpTest("linalg.svdvals", tol=_TOL)])

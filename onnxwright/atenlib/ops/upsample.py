@@ -117,9 +117,9 @@ def resize(
         if by_factor and not all(f == 1 for f in factors) and not align:
             return _by_axis(op, x, mode, target, factors, align)
         return x
-    known = by_factor or all(f is None for f in factors)
+    factors_agree = by_factor or all(f is None for f in factors)
     types = _NEAREST if mode in ("nearest", "exact") else _FLOATS
-    if x.onnx_dtype in types and known and _agrees(x, target, factors, mode):
+    if x.onnx_dtype in types and factors_agree and _agrees(x, target, factors, mode):
         return _by_resize(op, x, mode, target, factors if by_factor else None, align)
     return _by_axis(op, x, mode, target, factors, align)
 

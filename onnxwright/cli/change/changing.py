@@ -268,7 +268,7 @@ def model_of(argument: str) -> Any:
     return load(argument).proto
 
 
-def write_result(args: Namespace, made: Any, more: Mapping[str, Any] | None = None) -> None:
+def write_result(args: Namespace, changed: Any, more: Mapping[str, Any] | None = None) -> None:
     """Write the result and say what it is, with `more` in the JSON; no file, nothing is written."""
     import onnx_ir as ir
 
@@ -280,19 +280,17 @@ def write_result(args: Namespace, made: Any, more: Mapping[str, Any] | None = No
         return
     if args.output.endswith(".onnx"):
         check_folder(Path(args.output))
-        model = made if isinstance(made, ir.Model) else ir.from_proto(made)
+        model = changed if isinstance(changed, ir.Model) else ir.from_proto(changed)
         save(model, args.output)
-    elif isinstance(made, ir.Model):
+    elif isinstance(changed, ir.Model):
         folder = None if args.output == "-" else Path(args.output).parent
-        write_model(args.output, as_proto(made, folder))
+        write_model(args.output, as_proto(changed, folder))
     else:
-        write_model(args.output, made)
+        write_model(args.output, changed)
     if args.output == "-":
         return
-    graph = made.graph
-    nodes = len(graph.node) if hasattr(graph, "node") and not isinstance(made, ir.Model) else len(
-        list(graph)
-    )  # fmt: skip
+    graph = changed.graph
+    nodes = len(list(graph)) if isinstance(changed, ir.Model) else len(graph.node)
     if args.json:
         print_json({"path": args.output, "nodes": nodes, **(more or {})})
     else:

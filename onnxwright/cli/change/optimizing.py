@@ -59,18 +59,18 @@ from onnxwright.diagnostics.text import as_utf8
     argument("-o --output", "FILE", "- for a pipe; without it nothing is written"),
     JSON,
 )
-def _run(given: Namespace) -> int:
+def _run(args: Namespace) -> int:
     from onnxwright.optimizer import optimize
     from onnxwright.optimizer.steps import merged
 
-    source = model_of(given.model)
+    source = model_of(args.model)
     model, report = optimize(
-        source, level=given.level, target=given.target, opset_version=given.opset,
-        skip=given.skip, keep=[as_utf8(name) for name in given.keep], assume=given.assume,
-        inline=given.inline, prune=given.prune, report=True,
+        source, level=args.level, target=args.target, opset_version=args.opset,
+        skip=args.skip, keep=[as_utf8(name) for name in args.keep], assume=args.assume,
+        inline=args.inline, prune=args.prune, report=True,
     )  # fmt: skip
     more: dict[str, Any] = {}
-    if given.report:
+    if args.report:
         more["report"] = {
             "nodes": list(report.nodes),
             "weight_bytes": list(report.weight_bytes),
@@ -78,10 +78,10 @@ def _run(given: Namespace) -> int:
             "rules": dict(report.rules),
             "shared_weights": report.shared_weights,
         }
-    if given.explain:
+    if args.explain:
         more["steps"] = [asdict(step) for step in merged(report.steps)]
-    reports = [report] if given.report else []
-    if given.explain:
+    reports = [report] if args.report else []
+    if args.explain:
         reports.append(report.explain())
-    exact = given.level == "exact"
-    return write_verified(given, source, model, exact=exact, data=more, reports=reports)
+    exact = args.level == "exact"
+    return write_verified(args, source, model, exact=exact, data=more, reports=reports)

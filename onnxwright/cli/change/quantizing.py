@@ -38,14 +38,14 @@ from onnxwright.diagnostics.text import as_utf8
     OUTPUT,
     JSON,
 )
-def _quantize(given: Namespace) -> int:
+def _quantize(args: Namespace) -> int:
     from onnxwright.quantize import quantize_weights
 
     model, report = quantize_weights(
-        model_of(given.model), given.bits, block=given.block or None,
-        symmetric=not given.asymmetric, skip=[as_utf8(name) for name in given.skip],
-        embeddings=given.embeddings, target=given.target, accuracy_level=given.accuracy_level,
-        dynamic=given.dynamic, report=True,
+        model_of(args.model), args.bits, block=args.block or None,
+        symmetric=not args.asymmetric, skip=[as_utf8(name) for name in args.skip],
+        embeddings=args.embeddings, target=args.target, accuracy_level=args.accuracy_level,
+        dynamic=args.dynamic, report=True,
     )  # fmt: skip
     weights = [
         {"name": w.name, "nodes": list(w.nodes), "shape": list(w.shape), "bits": w.bits,
@@ -54,7 +54,7 @@ def _quantize(given: Namespace) -> int:
     ]  # fmt: skip
     skipped = [{"name": s.name, "node": s.node, "reason": s.reason} for s in report.skipped]
     data = {"bytes": list(report.bytes), "weights": weights, "skipped": skipped}
-    return _written(given, model, report, data)
+    return _written(args, model, report, data)
 
 
 @command(
@@ -78,18 +78,18 @@ def _quantize(given: Namespace) -> int:
     OUTPUT,
     JSON,
 )
-def _half(given: Namespace) -> int:
+def _half(args: Namespace) -> int:
     from onnxwright.quantize import to_half
 
     model, report = to_half(
-        model_of(given.model), given.dtype, keep=[as_utf8(name) for name in given.keep],
-        io=given.io, report=True,
+        model_of(args.model), args.dtype, keep=[as_utf8(name) for name in args.keep],
+        io=args.io, report=True,
     )  # fmt: skip
     data = {"bytes": list(report.bytes), "converted": report.converted, "kept": report.kept}
-    return _written(given, model, report, data)
+    return _written(args, model, report, data)
 
 
-def _written(given: Namespace, model: Any, report: object, data: Mapping[str, Any]) -> int:
-    if not given.report:
-        return write_verified(given, None, model)
-    return write_verified(given, None, model, data={"report": data}, reports=[report])
+def _written(args: Namespace, model: Any, report: object, data: Mapping[str, Any]) -> int:
+    if not args.report:
+        return write_verified(args, None, model)
+    return write_verified(args, None, model, data={"report": data}, reports=[report])

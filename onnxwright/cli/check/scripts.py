@@ -123,8 +123,8 @@ def check_file(file: str) -> Report:
         report.failure = failure_of(path, error)
         return report
     for script in scripts_of(module):
-        found, failed = _messages(script)
-        report.found += found
+        script_messages, failed = _messages(script)
+        report.found += script_messages
         report.scripts[script.function.__qualname__] = not failed
     return report
 

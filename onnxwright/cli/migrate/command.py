@@ -49,7 +49,7 @@ def _run(args: Namespace) -> int:
             raise CliError(f"{name} cannot be read: {error.strerror}") from error
         except (SyntaxError, UnicodeDecodeError) as error:
             raise CliError(f"{name} is not a Python file: {error}") from error
-    changed = [name for name, (text, made) in rewritten.items() if made.text != text]
+    changed = [name for name, (text, migrated) in rewritten.items() if migrated.text != text]
     if args.write:
         for name in changed:
             write(name, rewritten[name][1].text.encode(encodings[name]))
@@ -59,17 +59,17 @@ def _run(args: Namespace) -> int:
                 {
                     "file": name,
                     "changed": name in changed,
-                    "notes": [{"line": n.line, "text": n.text} for n in made.notes],
+                    "notes": [{"line": n.line, "text": n.text} for n in migrated.notes],
                 }
-                for name, (_, made) in rewritten.items()
+                for name, (_, migrated) in rewritten.items()
             ]
         )
         return OK
-    for name, (text, made) in rewritten.items():
+    for name, (text, migrated) in rewritten.items():
         if args.diff and name in changed:
-            before, after = (t.splitlines(keepends=True) for t in (text, made.text))
+            before, after = (t.splitlines(keepends=True) for t in (text, migrated.text))
             sys.stdout.writelines(difflib.unified_diff(before, after, name, f"{name} (migrated)"))
-        for note in made.notes:
+        for note in migrated.notes:
             print(f"{name}:{note.line}: {note.text}")
     word = "changed" if args.write else "to change"
     print(f"{len(changed)} of {len(rewritten)} files {word}")

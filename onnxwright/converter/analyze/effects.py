@@ -301,18 +301,18 @@ class _Reader(ast.NodeVisitor):
 
     def change(self, node: ast.expr) -> None:
         """Something is changed in what an expression refers to."""
-        found = self.value(node)
-        if found is _NEW:
+        before = self.value(node)
+        if before is _NEW:
             return
-        if found is _UNKNOWN:
+        if before is _UNKNOWN:
             inner: ast.expr = node
             while isinstance(inner, (ast.Attribute, ast.Subscript)):
                 inner = inner.value
             held = self.value(inner) if inner is not node else _UNKNOWN
             if held is _NEW or isinstance(held, _New):
                 return
-            found = OUTSIDE if held is _UNKNOWN else held
-        self.changed.append(found)
+            before = OUTSIDE if held is _UNKNOWN else held
+        self.changed.append(before)
 
     # -- statements --------------------------------------------------------------------------------
 

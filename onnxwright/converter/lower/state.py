@@ -168,13 +168,13 @@ class Lowering:
 
     def frames(self) -> list[Frame]:
         """The frames of everything that is being lowered, and those around them."""
-        found: list[Frame] = []
+        frames: list[Frame] = []
         for start in (self.frame, *self.callers):
             frame: Any = start
             while isinstance(frame, Frame):
-                found.append(frame)
+                frames.append(frame)
                 frame = frame.outer
-        return found
+        return frames
 
     def python(self, span: Span, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Python's own result of an operation without tensors; its errors become ours."""

@@ -57,10 +57,10 @@ def _as_written(
         # Numbers among the arguments take the types that the schema gives them.
         bound = BoundCall(op, tuple(args), {})
         args = calls.input_values(b, bound)
-    given = {k: v for k, v in kwargs.items() if k not in _RESERVED and v is not None}
+    written = {k: v for k, v in kwargs.items() if k not in _RESERVED and v is not None}
     attributes: list[ir.Attr] = []
     graphs: list[ir.Graph] = []
-    for name, value in given.items():
+    for name, value in written.items():
         if isinstance(value, Closure):
             graph = body_graph(low, op, name, value, args, kwargs, span)
             graphs.append(graph)

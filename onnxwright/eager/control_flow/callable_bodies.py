@@ -69,10 +69,10 @@ def is_callable(body: object) -> bool:
     return callable(body) and not hasattr(body, "SerializeToString")
 
 
-def _call(op: Op, attribute: str, body: Any, given: Sequence[Any], names: str) -> list[Any]:
+def _call(op: Op, attribute: str, body: Any, arguments: Sequence[Any], names: str) -> list[Any]:
     """The results of a body as values."""
-    _check_call(op, attribute, body, len(given), names)
-    returned = body(*given)
+    _check_call(op, attribute, body, len(arguments), names)
+    returned = body(*arguments)
     if isinstance(returned, (tuple, list)) and not isinstance(returned, SequenceValue):
         results = list(returned)
     else:
@@ -126,10 +126,15 @@ def _as_result(op: Op, attribute: str, value: Any) -> Any:
         )
 
 
-def _wrong_result(op: Op, attribute: str, got: str, wanted: str, advice: str) -> NoReturn:
+def _wrong_result(op: Op, attribute: str, got: str, expected: str, advice: str) -> NoReturn:
     fail(
         messages.WrongBodyResult(
-            op=op.name, attribute=attribute, got=got, wanted=wanted, advice=advice, span=user_span()
+            op=op.name,
+            attribute=attribute,
+            got=got,
+            wanted=expected,
+            advice=advice,
+            span=user_span(),
         )
     )
 

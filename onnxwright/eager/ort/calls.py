@@ -109,9 +109,9 @@ def _with_ranks(run: Any, ranks: Sequence[int]) -> Any:
 
     def checked(outputs: Any, feed: Mapping[str, Any], options: Any = None) -> Any:
         for name, rank in least.items():
-            found = getattr(feed.get(name), "ndim", rank)
-            if found < rank:
-                axes = f"{found} {'axis' if found == 1 else 'axes'}"
+            ndim = getattr(feed.get(name), "ndim", rank)
+            if ndim < rank:
+                axes = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
                 raise ValueError(f"its input {name[1:]} has {axes}, and it takes {rank} or more")
         return run(outputs, feed, options)
 

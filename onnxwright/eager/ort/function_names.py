@@ -34,11 +34,11 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
     operators = _operator_names()
     if not any(f.name in operators for f in model.functions):
         return model
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    taken = {f.name for f in made.functions} | operators
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    taken = {f.name for f in copied.functions} | operators
     renamed: dict[tuple[str, str], str] = {}
-    for function in made.functions:
+    for function in copied.functions:
         if function.name not in operators:
             continue
         key = (_domain(function.domain), function.name)
@@ -49,10 +49,10 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
             taken.add(name)
             renamed[key] = name
         function.name = renamed[key]
-    for nodes in (made.graph.node, *(f.node for f in made.functions)):
+    for nodes in (copied.graph.node, *(f.node for f in copied.functions)):
         for node in nodes_of(nodes):
             node.op_type = renamed.get((_domain(node.domain), node.op_type), node.op_type)
-    return made
+    return copied
 
 
 def _domain(name: str) -> str:

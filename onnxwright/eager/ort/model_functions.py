@@ -75,14 +75,14 @@ def _function_session(
     kept = compiled_models.get(key)
     if kept is None:
         model = _function_model(proto, op, inputs, attributes, outputs)
-        made: CompiledModel | None
+        compiled: CompiledModel | None
         try:
-            made = CompiledModel(model, providers=evaluator.providers)
+            compiled = CompiledModel(model, providers=evaluator.providers)
         except EagerError:
-            made = None
+            compiled = None
         nbytes = sessions.SESSION_BYTES + model.ByteSize() * 2
         # NOTE: the key holds ids; what they belong to is kept with the session.
-        kept = compiled_models.add(key, Kept((made, proto, evaluator), nbytes))
+        kept = compiled_models.add(key, Kept((compiled, proto, evaluator), nbytes))
     session: CompiledModel | None = kept.model[0]
     return session
 

@@ -238,9 +238,9 @@ class SessionCache(Generic[E]):
     def add(self, key: Hashable, entry: E) -> E:
         """Keep an entry and drop others where that is too much; the first of a key stays."""
         with self._lock:
-            known = self._entries.get(key)
-            if known is not None:
-                return known
+            before = self._entries.get(key)
+            if before is not None:
+                return before
             self._entries[key] = entry
             self.nbytes += entry.nbytes
             while len(self._entries) > 1 and (

@@ -69,8 +69,8 @@ def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Arra
     if dtype.is_signed and dtype.is_integer:
         sign = np.uint8(1 << (bits - 1))
         flat = (flat ^ sign).astype(np.int8) - np.int8(sign)
-    made: Array = flat.astype(dtype.numpy) if dtype.is_integer else flat.view(dtype.numpy)
-    return made.reshape(shape)
+    elements: Array = flat.astype(dtype.numpy) if dtype.is_integer else flat.view(dtype.numpy)
+    return elements.reshape(shape)
 
 
 def to_ort(ort: Any, array: Array, dtype: DType) -> tuple[Any, object]:

@@ -47,9 +47,9 @@ def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
     except Exception as error:
         reason = str(error).split("\n")[0].replace("{", "(").replace("}", ")")
         bug = CompilerBug(exception=type(error).__name__, reason=reason, span=user_span())
-        found = InternalError(bug)
-        _give(found, report, path)
-        raise found from error
+        internal = InternalError(bug)
+        _give(internal, report, path)
+        raise internal from error
     if path is not None:
         _written(report, path)
 
@@ -81,10 +81,10 @@ def warnings_recorded(report: Report) -> Iterator[None]:
     Args:
         report: the report.
     """
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always", OnnxwrightWarning)
         yield
-    for one in found:
+    for one in recorded:
         if isinstance(one.message, OnnxwrightWarning):
             report.warnings.append(str(one.message))
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
@@ -126,8 +126,8 @@ def record_model(
 
 def versions() -> dict[str, str]:
     """The versions of the packages an export depends on."""
-    found = {name: _version(name) for name in _PACKAGES}
-    return {name: version for name, version in found.items() if version is not None}
+    versions = {name: _version(name) for name in _PACKAGES}
+    return {name: version for name, version in versions.items() if version is not None}
 
 
 @functools.cache

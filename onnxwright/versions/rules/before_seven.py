@@ -30,8 +30,8 @@ def limits_have_defaults(op: Ops, call: Call) -> Any:
 @up(6, "Selu")
 def selu_has_more_digits(op: Ops, call: Call) -> Any:
     """The defaults of `alpha` and `gamma` have more digits.  Source: ONNX Selu 1 and 6."""
-    given = {name: call.attr(name) for name in ("alpha", "gamma")}
-    return call.same(op, None, call.without("consumed_inputs", **given))
+    defaults = {name: call.attr(name) for name in ("alpha", "gamma")}
+    return call.same(op, None, call.without("consumed_inputs", **defaults))
 
 
 @up(6, "Cast")

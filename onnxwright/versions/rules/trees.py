@@ -366,8 +366,8 @@ class _Reader:
 
     def _row(self, *row: Any) -> None:
         tree, key, mode, feature, split, yes, no, track = row
-        found = (tree, key, mode, feature, split, yes, no, track)
-        for column, value in zip(list(self.columns)[:8], found):
+        fields = (tree, key, mode, feature, split, yes, no, track)
+        for column, value in zip(list(self.columns)[:8], fields):
             self.columns[column].append(value)
 
 

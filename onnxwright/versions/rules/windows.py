@@ -37,11 +37,11 @@ def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
     nearest = call.attr("mode", "nearest") == "nearest"
     scales_array = call.constants(1)
 
-    def made(value: Any, given: Any, rounding: str) -> Any:
+    def made(value: Any, factors: Any, rounding: str) -> Any:
         attributes = call.without(coordinate_transformation_mode="asymmetric")
         if nearest:
             attributes["nearest_mode"] = rounding
-        return call.same(op, [value, empty, given], attributes)
+        return call.same(op, [value, empty, factors], attributes)
 
     if not nearest or scales_array is None or (scales_array >= 1).all():
         return made(x, scales, "floor")

@@ -51,8 +51,8 @@ from onnxwright.types.roles import marks_function
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
 
 
-def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
-    """Evaluate a call; `wanted` is the number of results its target takes, if known."""
+def evaluate_call(low: Lowering, node: hir.Call, outputs: int | None) -> Any:
+    """Evaluate a call; `outputs` is the number of results its target takes, if known."""
     if isinstance(node.func, hir.Attribute) and node.func.name.startswith(hir.INTERNAL):
         return _container_method(low, node)
     function = low.evaluate(node.func)
@@ -69,7 +69,7 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
             kwargs = low.python(value_node.span, _with_keywords, kwargs, arguments)
         else:
             low.needed_now("the mapping after `**`", value_node.span)
-    return low.apply(function, args, kwargs, node.span, wanted)
+    return low.apply(function, args, kwargs, node.span, outputs)
 
 
 def _with_keywords(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
@@ -174,9 +174,9 @@ def call_op(
         if not any(a is not None for a in (*args, kwargs.get("input"))):
             return False  # decided now, so that an `if` on it is, too
     if args and isinstance(args[0], RunTimeList) and not op.domain:
-        made = _list_operator(low.at(span), op.name, args, kwargs)
-        if made is not None:
-            return made
+        as_list = _list_operator(low.at(span), op.name, args, kwargs)
+        if as_list is not None:
+            return as_list
     signature = op.signature
     graphs = (
         {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}

@@ -283,16 +283,16 @@ def flat_conditional(
     low: Lowering, tests: list[hir.Expr], results: list[hir.Expr], span: Span
 ) -> Any:
     """A long chain of ternaries as a balanced tree."""
-    known, bounds = reached_arms(low, tests)
+    decided, bounds = reached_arms(low, tests)
 
     def one_of(first: int, last: int) -> Any:
         if first == last:
-            return low.evaluate(results[known[first]])
+            return low.evaluate(results[decided[first]])
         middle = (first + last) // 2
         lower = functools.partial(one_of, first, middle)
         return chosen_value(low, bounds[middle], lower, lambda: one_of(middle + 1, last), span)
 
-    return one_of(0, len(known) - 1)
+    return one_of(0, len(decided) - 1)
 
 
 def evaluate_conditional(low: Lowering, node: hir.Conditional) -> Any:

@@ -218,8 +218,8 @@ class Carried:
         slot = before if isinstance(before, ListSlot) else None
         start = slot.init if slot is not None else map_leaves(before, _init)
         held = [] if slot is None or slot.held is None else [slot.held]
-        known = [x for x in (start, *held) if x is not FILLER]
-        item = item_type(self.low.b, *known, end)
+        items = [x for x in (start, *held) if x is not FILLER]
+        item = item_type(self.low.b, *items, end)
         if isinstance(item, str) and _holds_containers(end):
             what = "has containers as items, in a list whose length the model decides"
             advice = "append to several lists, one for each part"

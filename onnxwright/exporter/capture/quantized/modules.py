@@ -74,7 +74,7 @@ def readable(module: torch.nn.Module) -> Iterator[None]:
     undo: list[Callable[[], None]] = []
     try:
         frozen = [_freeze(one, undo) for one in module.modules()]
-        observing = sum(found == "observing" for found in frozen)
+        observing = sum(state == "observing" for state in frozen)
         if observing:
             modules = "1 module" if observing == 1 else f"{observing} modules"
             warn(messages.ObserversOn(count=modules, span=user_span()))
@@ -166,9 +166,9 @@ def quantized_values(program: Any) -> bool:
     Returns:
         Whether it has.
     """
-    given = (x for n in program.graph.nodes for x in (n.meta.get("val"), *n.args))
+    values = (x for n in program.graph.nodes for x in (n.meta.get("val"), *n.args))
     return any(
         (x.dtype if isinstance(x, torch.Tensor) else x) in QUANTIZED_TYPES
-        for x in given
+        for x in values
         if isinstance(x, (torch.Tensor, torch.dtype))
     )

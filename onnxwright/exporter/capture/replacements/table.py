@@ -119,10 +119,10 @@ def found_at(target: str) -> Any:
     for count in range(len(parts), 0, -1):
         module = sys.modules.get(".".join(parts[:count]))
         if module is not None:
-            found: Any = module
+            member: Any = module
             for name in parts[count:]:
-                found = getattr(found, name, None)
-            return found
+                member = getattr(member, name, None)
+            return member
     return None
 
 
@@ -220,9 +220,9 @@ def version_of(library: str) -> str:
     Args:
         library: the name of its package.
     """
-    found = getattr(sys.modules.get(library), "__version__", None)
-    if isinstance(found, str):
-        return found
+    version = getattr(sys.modules.get(library), "__version__", None)
+    if isinstance(version, str):
+        return version
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
@@ -231,13 +231,13 @@ def version_of(library: str) -> str:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """`2.13.0+cpu` -> (2, 13, 0)."""
-    found = []
+    numbers = []
     for part in version.partition("+")[0].split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
         if not digits:
             break
-        found.append(int(digits))
-    return tuple(found)
+        numbers.append(int(digits))
+    return tuple(numbers)
 
 
 def _calling(function: Callable[..., Any], own: Any) -> Callable[..., Any]:

@@ -86,17 +86,17 @@ def forward_derivatives_noted() -> Iterator[list[int]]:
     Yields:
         A list with the level of each.
     """
-    found: list[int] = []
+    levels: list[int] = []
     before = eager_transforms._jvp_increment_nesting
 
     def noted() -> int:
         level: int = before()
-        found.append(level)
+        levels.append(level)
         return level
 
     eager_transforms._jvp_increment_nesting = noted
     try:
-        yield found
+        yield levels
     finally:
         eager_transforms._jvp_increment_nesting = before
 
@@ -111,18 +111,18 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
         A module with the same parameters and arguments; it can be run within a capture only.
     """
     inner = copy.copy(model)
-    made = copy.copy(model)
+    copied = copy.copy(model)
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        state = {**dict(made.named_parameters()), **dict(made.named_buffers())}
+        state = {**dict(copied.named_parameters()), **dict(copied.named_buffers())}
         names, spec = list(state), pytree.tree_flatten((args, kwargs))[1]
         form: list[Any] = []
 
         def flat(*values: Any) -> Any:
-            given = dict(zip(names, values, strict=False))
+            parameters = dict(zip(names, values, strict=False))
             rest, named = pytree.tree_unflatten(values[len(names) :], spec)
             with ForwardForms():
-                result = torch.func.functional_call(inner, given, rest, named)
+                result = torch.func.functional_call(inner, parameters, rest, named)
             leaves, form[:] = _with_form(result)
             return leaves
 
@@ -130,8 +130,8 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
         return pytree.tree_unflatten(traced_below_autograd(flat, values), form[0])
 
     forward.__signature__ = inspect.signature(model.forward)  # type: ignore[attr-defined]
-    object.__setattr__(made, "forward", forward)
-    return made
+    object.__setattr__(copied, "forward", forward)
+    return copied
 
 
 def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -145,11 +145,11 @@ def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -
         What the function returns.
     """
     mode = get_proxy_mode()
-    known = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
-    sizes = [entry.value for entry in known.values()]  # the function may have them from elsewhere
+    tracked = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
+    sizes = [entry.value for entry in tracked.values()]  # the function may have them from elsewhere
     count = len(values)
     with untraced(), without_fakes():
-        graph = make_fx(lambda *given: function(*given[:count]), pre_dispatch=False)(
+        graph = make_fx(lambda *inputs: function(*inputs[:count]), pre_dispatch=False)(
             *values, *sizes
         )
     if graph.graph.eliminate_dead_code():  # checks of torch.func itself
