@@ -64,9 +64,10 @@ class EagerBackend:
         if type(evaluator) is OrtEvaluator:
             key = _fast_key(op, inputs, attributes, outputs)
             fast = evaluator.fast.get(key) if key is not None else None
-            outputs_of_call = None if fast is None else _run_fast(fast, inputs)
-            if outputs_of_call is not None:
-                return outputs_of_call
+            if fast is not None:
+                arrays = fast.run([None if x is None else x.value for x in inputs])
+                if arrays is not None:
+                    return tuple([wrap(a) for a in arrays])
         if facts(op.name, op.domain).has_bodies:
             from_bodies = callable_bodies.run(op, inputs, attributes, outputs)
             if from_bodies is not None:
@@ -141,21 +142,6 @@ def _fast_key(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outp
 
 
 _KEY_TYPES = frozenset({int, float, str})
-
-
-def _run_fast(fast: FastCall, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The outputs by the short path; None where it fails: the long path raises the error."""
-    prepared = fast.prepared
-    try:
-        if prepared.plain:
-            feed = {n: x.value for n, x in zip(prepared.names, inputs) if n is not None}
-            results = prepared.run(prepared.outputs, feed, None)
-        else:
-            results = prepared([None if x is None else x.value for x in inputs])
-    except Exception:  # noqa: BLE001 - the runtime raises many kinds
-        return None
-    prepared.used = True
-    return tuple([wrap(r) for r in results])
 
 
 def run(

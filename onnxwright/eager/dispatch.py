@@ -98,8 +98,9 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if several:
                 fast = fast.get(arity.unpacked_into(2))
             if fast is not None:
-                results = _run_fast(fast, arrays, wrapped=wrapped or numbers)
+                results = fast.run(arrays)
                 if results is not None:
+                    results = _given_back(results, wrapped=wrapped or numbers)
                     if several:
                         arity.check_later(op, results, arity.unpacked_later(2))
                     return results
@@ -128,33 +129,15 @@ def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def _run_fast(fast: FastCall, arrays: list[Any], *, wrapped: bool) -> Any:
-    """The outputs by the short path; None where it fails: the long path raises the error."""
-    prepared = fast.prepared
-    if fast.convert is not None:
-        for n, dtype in fast.convert:
-            arrays[n] = np.array(arrays[n], dtype)
-    try:
-        if fast.two:
-            feed = {"i0": arrays[0], "i1": arrays[1]}
-            results = prepared.run(prepared.outputs, feed, None)
-        elif prepared.plain:
-            feed = {n: x for n, x in zip(prepared.names, arrays) if n is not None}
-            results = prepared.run(prepared.outputs, feed, None)
-        else:
-            results = prepared(arrays)
-    except Exception:  # noqa: BLE001 - the runtime raises many kinds
-        return None
-    prepared.used = True
-    if len(results) == 1:
-        if wrapped:
-            tensor = _new(Tensor)
-            tensor.value = results[0]
-            return tensor
+def _given_back(results: Any, *, wrapped: bool) -> Any:
+    """The outputs of a short path, as tensors or as arrays: one value, or a tuple."""
+    if len(results) > 1:
+        return tuple([wrap(r) for r in results] if wrapped else results)
+    if not wrapped:
         return results[0]
-    if wrapped:
-        return tuple([wrap(r) for r in results])
-    return tuple(results)
+    tensor = _new(Tensor)
+    tensor.value = results[0]
+    return tensor
 
 
 def _lookup(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
