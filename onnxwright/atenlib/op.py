@@ -356,10 +356,10 @@ def aten(
     Args:
         names: full names, `aten::clamp` for the default overload, `aten::clamp.Tensor`.
         rule: promotion and type of the result (`onnxwright.atenlib.rules`).
-        tests: the OpInfos it must pass.
+        tests: the OpInfos it must pass; in this library that of the first name if none is given.
         complex: the body for complex arguments; `"parts"` where the real and imaginary parts are
             computed apart by the same body, `"same"` where the body takes complex values itself.
-        untested: why no OpInfo covers it; a test asks that this or `tests` is there.
+        untested: why no OpInfo covers it.
         doc: what it computes, for a body without a docstring that another function made.
         replace: allow another function of the name to be replaced.
         table: where it goes; the library's own table by default.
@@ -386,11 +386,14 @@ def aten(
         code = body.__code__
         body.__doc__ = doc or body.__doc__
         place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
+        held = tuple(tests)
+        if not held and not untested and table is None and is_internal(code.co_filename, {}):
+            held = (OpTest(names[0].partition("::")[2].partition(".")[0]),)
         function = AtenFunction(
             names,
             body,
             rule,
-            tuple(tests),
+            held,
             complex_body=body if complex == "same" else complex,
             untested=untested,
             place=place,

@@ -32,19 +32,19 @@ def _arange_type(a: Arguments) -> DType:
     return dtype
 
 
-@aten("aten::arange", rule=custom(_arange_type), tests=[OpTest("arange")])
+@aten("aten::arange", rule=custom(_arange_type))
 def arange(op: Op, end: Number, *, dtype: DType | None = None) -> Value:
     """The numbers from 0 up to `end`, without it."""
     return counted(op, 0, end, 1, dtype)
 
 
-@aten("aten::arange.start", rule=custom(_arange_type), tests=[OpTest("arange")])
+@aten("aten::arange.start", rule=custom(_arange_type))
 def arange_start(op: Op, start: Number, end: Number, *, dtype: DType | None = None) -> Value:
     """The numbers from `start` up to `end`, without it."""
     return counted(op, start, end, 1, dtype)
 
 
-@aten("aten::arange.start_step", rule=custom(_arange_type), tests=[OpTest("arange")])
+@aten("aten::arange.start_step", rule=custom(_arange_type))
 def arange_step(
     op: Op, start: Number, end: Number, step: Number = 1, *, dtype: DType | None = None
 ) -> Value:

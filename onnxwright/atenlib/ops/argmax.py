@@ -52,13 +52,13 @@ def _long(arguments: Arguments) -> DType:
     return DType.INT64
 
 
-@aten("aten::argmax", rule=custom(_long), tests=[OpTest("argmax")])
+@aten("aten::argmax", rule=custom(_long))
 def argmax(op: Op, self: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The index of the first largest element, of all elements or along an axis."""
     return _place(op, self, dim, keepdim, largest=True)
 
 
-@aten("aten::argmin", rule=custom(_long), tests=[OpTest("argmin")])
+@aten("aten::argmin", rule=custom(_long))
 def argmin(op: Op, self: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The index of the first smallest element, of all elements or along an axis."""
     return _place(op, self, dim, keepdim, largest=False)

@@ -168,13 +168,13 @@ def _cumulative_extreme(op: Op, x: Value, dim: int, largest: bool) -> tuple[Any,
     return cast(op, values, dtype), indices
 
 
-@aten("aten::cummax", rule=like(), tests=[OpTest("cummax")])
+@aten("aten::cummax", rule=like())
 def cummax(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
     """The largest elements so far along an axis, and the last positions where they occurred."""
     return _cumulative_extreme(op, self, dim, largest=True)
 
 
-@aten("aten::cummin", rule=like(), tests=[OpTest("cummin")])
+@aten("aten::cummin", rule=like())
 def cummin(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
     """The smallest elements so far along an axis, and the last positions where they occurred."""
     return _cumulative_extreme(op, self, dim, largest=False)

@@ -46,7 +46,7 @@ def _tally(op: Op, places: Value, weights: Any, count: Size) -> Value:
     return op.ScatterElements(zeros, places, weights, axis=0, reduction="add")
 
 
-@aten("aten::bincount", rule=custom(), tests=[OpTest("bincount")])
+@aten("aten::bincount", rule=custom())
 def bincount(op: Op, self: Value, weights: Value | None = None, minlength: Size = 0) -> Value:
     """How often each of 0, 1, ... comes, or the sum of the weights where it does."""
     places = cast(op, self, DType.INT64)
@@ -148,7 +148,7 @@ def _histogram(
     return _density(op, hist, edges) if density else hist
 
 
-@aten("aten::histogram.bins_tensor", rule=like(), tests=[OpTest("histogram")])
+@aten("aten::histogram.bins_tensor", rule=like())
 def histogram_bins(
     op: Op, self: Value, bins: Value, *, weight: Value | None = None, density: bool = False
 ) -> tuple[Value, ...]:
@@ -156,7 +156,7 @@ def histogram_bins(
     return _histogram(op, [flat(op, self)], [bins], weight, density), bins
 
 
-@aten("aten::histogram.bin_ct", rule=like(), tests=[OpTest("histogram")])
+@aten("aten::histogram.bin_ct", rule=like())
 def histogram_count(
     op: Op,
     self: Value,

@@ -89,7 +89,7 @@ def _negative(op: Op, n: Size) -> Size:
     return -n if isinstance(n, int) else op.Neg(n)
 
 
-@aten("aten::constant_pad_nd", rule=like(), tests=[OpTest("constant_pad_nd")])
+@aten("aten::constant_pad_nd", rule=like())
 def constant_pad_nd(op: Op, self: Value, pad: Sequence[Size], value: Number = 0) -> Value:
     """Elements of one value put around."""
     return pad_all(op, self, pad, "constant", value)

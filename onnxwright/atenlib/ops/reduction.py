@@ -20,13 +20,7 @@ from onnxwright.atenlib.rules import custom, like, reduction
 from onnxwright.types.dtypes import DType
 
 
-@aten(
-    "aten::sum",
-    "aten::sum.dim_IntList",
-    rule=reduction(promote="bool_to_long"),
-    complex="parts",
-    tests=[OpTest("sum")],
-)
+@aten("aten::sum", "aten::sum.dim_IntList", rule=reduction(promote="bool_to_long"), complex="parts")
 def sum_(
     op: Op,
     self: Value,
@@ -38,11 +32,7 @@ def sum_(
     return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
 
 
-@aten(
-    "aten::nansum",
-    rule=reduction(promote="bool_to_long"),
-    tests=[OpTest("nansum")],
-)
+@aten("aten::nansum", rule=reduction(promote="bool_to_long"))
 def nansum(
     op: Op,
     self: Value,
@@ -56,13 +46,7 @@ def nansum(
     return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
 
 
-@aten(
-    "aten::mean",
-    "aten::mean.dim",
-    rule=reduction(),
-    complex="parts",
-    tests=[OpTest("mean")],
-)
+@aten("aten::mean", "aten::mean.dim", rule=reduction(), complex="parts")
 def mean(
     op: Op,
     self: Value,
@@ -78,7 +62,7 @@ def mean(
     return op.Div(reduce(op, "ReduceSum", self, axes, keepdim), 0)
 
 
-@aten("aten::nanmean", rule=reduction(), tests=[OpTest("nanmean")])
+@aten("aten::nanmean", rule=reduction())
 def nanmean(
     op: Op,
     self: Value,
@@ -202,14 +186,7 @@ def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> 
     return op.Cast(flags, to=DType.BOOL)
 
 
-@aten(
-    "aten::any",
-    "aten::any.dim",
-    "aten::any.dims",
-    rule=custom(_type_of_truth),
-    tests=[OpTest("any")],
-    complex="same",
-)
+@aten("aten::any", "aten::any.dim", "aten::any.dims", rule=custom(_type_of_truth), complex="same")
 def any_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> Value:
@@ -218,14 +195,7 @@ def any_(
     return _all_or_any(op, self, "ReduceMax", axes, keepdim)
 
 
-@aten(
-    "aten::all",
-    "aten::all.dim",
-    "aten::all.dims",
-    rule=custom(_type_of_truth),
-    tests=[OpTest("all")],
-    complex="same",
-)
+@aten("aten::all", "aten::all.dim", "aten::all.dims", rule=custom(_type_of_truth), complex="same")
 def all_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> Value:
@@ -246,13 +216,13 @@ def is_any_true(op: Op, self: Value) -> Any:
     return any_.body(op, self)
 
 
-@aten("aten::amax", rule=like(), tests=[OpTest("amax")])
+@aten("aten::amax", rule=like())
 def amax(op: Op, self: Value, dim: int | Sequence[int] = (), keepdim: bool = False) -> Value:
     """The largest element over axes; NaN where there is one."""
     return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=True)
 
 
-@aten("aten::amin", rule=like(), tests=[OpTest("amin")])
+@aten("aten::amin", rule=like())
 def amin(op: Op, self: Value, dim: int | Sequence[int] = (), keepdim: bool = False) -> Value:
     """The smallest element over axes; NaN where there is one."""
     return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=False)
@@ -270,7 +240,7 @@ def min_(op: Op, self: Value) -> Value:
     return extreme(op, self, reduced_axes(None, self.rank), False, largest=False)
 
 
-@aten("aten::aminmax", rule=like(), tests=[OpTest("aminmax")])
+@aten("aten::aminmax", rule=like())
 def aminmax(
     op: Op, self: Value, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Value, ...]:
@@ -282,20 +252,14 @@ def aminmax(
     )
 
 
-@aten(
-    "aten::count_nonzero",
-    "aten::count_nonzero.dim_IntList",
-    rule=custom(),
-    tests=[OpTest("count_nonzero")],
-    complex="same",
-)
+@aten("aten::count_nonzero", "aten::count_nonzero.dim_IntList", rule=custom(), complex="same")
 def count_nonzero(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
     """How many elements over axes are not zero."""
     ones = op.Cast(truth(op, self), to=DType.INT64)
     return reduce(op, "ReduceSum", ones, reduced_axes(dim, self.rank), False)
 
 
-@aten("aten::sum_to_size", rule=custom(), complex="parts", tests=[OpTest("sum_to_size")])
+@aten("aten::sum_to_size", rule=custom(), complex="parts")
 def sum_to_size(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The sum over the axes along which a tensor of another shape would be broadcast."""
     new = self.rank - len(size)

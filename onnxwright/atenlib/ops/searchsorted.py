@@ -60,12 +60,7 @@ def _search(
     return op.Cast(places, to=DType.INT32) if out_int32 else places
 
 
-@aten(
-    "aten::searchsorted.Tensor",
-    "aten::searchsorted.Scalar",
-    rule=custom(),
-    tests=[OpTest("searchsorted")],
-)
+@aten("aten::searchsorted.Tensor", "aten::searchsorted.Scalar", rule=custom())
 def searchsorted(
     op: Op,
     sorted_sequence: Value,
@@ -93,11 +88,7 @@ def bucketize(
     return _search(op, boundaries, self, out_int32, right, None, None)
 
 
-@aten(
-    "aten::isin.Tensor_Tensor",
-    rule=custom(_truth),
-    tests=[OpTest("isin")],
-)
+@aten("aten::isin.Tensor_Tensor", rule=custom(_truth))
 def isin(
     op: Op,
     elements: Value,

@@ -34,8 +34,7 @@ def slice_(
     return slice_axis(op, self, axis_of(dim, self.rank), start, end, step)
 
 
-@aten("aten::select.int", "aten::select_copy.int", rule=like(), complex="parts",
-      tests=[OpTest("select")])  # fmt: skip
+@aten("aten::select.int", "aten::select_copy.int", rule=like(), complex="parts")  # fmt: skip
 def select(op: Op, self: Value, dim: int, index: Size) -> Value:
     """One slice along a dimension, without it."""
     if is_value(index):
@@ -53,7 +52,7 @@ def narrow(op: Op, self: Value, dim: int, start: Size, length: Size) -> Value:
     return slice_axis(op, self, axis, start, arithmetic(op, "Add", start, length))
 
 
-@aten("aten::narrow.Tensor", rule=like(), complex="parts", tests=[OpTest("narrow")])
+@aten("aten::narrow.Tensor", rule=like(), complex="parts")
 def narrow_tensor(op: Op, self: Value, dim: int, start: Value, length: Size) -> Value:
     """`length` elements from `start`, an element of a tensor, on along a dimension."""
     axis = axis_of(dim, self.rank)
@@ -62,7 +61,7 @@ def narrow_tensor(op: Op, self: Value, dim: int, start: Value, length: Size) -> 
     return op.Gather(self, positions, axis=axis)
 
 
-@aten("aten::slice_scatter", rule=into("src"), complex="parts", tests=[OpTest("slice_scatter")])
+@aten("aten::slice_scatter", rule=into("src"), complex="parts")
 def slice_scatter(
     op: Op,
     self: Value,
@@ -105,7 +104,7 @@ def _replaced(op: Op, x: Value, src: Value, axis: int, start: Any, end: Any) -> 
     return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
 
 
-@aten("aten::select_scatter", rule=into("src"), complex="parts", tests=[OpTest("select_scatter")])
+@aten("aten::select_scatter", rule=into("src"), complex="parts")
 def select_scatter(op: Op, self: Value, src: Value, dim: int, index: Size) -> Any:
     """The tensor with one slice along a dimension replaced by `src`."""
     axis = axis_of(dim, self.rank)

@@ -14,7 +14,6 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
 from onnxwright.atenlib.op import AtenFunction, aten
-from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule
 from onnxwright.semantics import arithmetic
@@ -102,12 +101,7 @@ def _real(x: Value) -> Value:
     return x.real if isinstance(x, Complex) else x
 
 
-@aten(
-    "aten::item",
-    "aten::_local_scalar_dense",
-    rule=SAME,
-    tests=[OpTest("item")],
-)
+@aten("aten::item", "aten::_local_scalar_dense", rule=SAME)
 def item(op: Op, self: Value) -> Any:
     """The one element of a tensor, as a number."""
     return arithmetic.to_python_number(op.backend, kind_of(self.onnx_dtype), self)
