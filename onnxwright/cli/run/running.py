@@ -202,7 +202,7 @@ def _archive(outputs: dict[str, Any]) -> bytes:
     arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
     odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
     if odd:
-        raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+        raise CliError(f"an .npz holds arrays of numbers only, which {', '.join(odd)} is not")
     # NOTE: not savez(**arrays): an output may be called `file`.
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():

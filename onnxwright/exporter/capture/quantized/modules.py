@@ -1,4 +1,4 @@
-"""Quantized modules, as a capture can read them while it lasts."""
+"""Quantized modules, as a capture can read them, restored at its end."""
 
 from __future__ import annotations
 
