@@ -15,12 +15,7 @@ from onnxwright.eager.evaluators import evaluator_name
 from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
-from onnxwright.eager.values import (
-    Array,
-    onnx_dtype,
-    raw_value,
-    type_of_value,
-)
+from onnxwright.eager.values import Array, onnx_dtype, raw_value, type_of_value
 from onnxwright.eager.where import user_span
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op

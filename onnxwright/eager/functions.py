@@ -21,12 +21,7 @@ from onnxwright.eager.dispatch import own_list
 from onnxwright.eager.tensor import ConstantTensor, Tensor, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
 from onnxwright.eager.where import user_span
-from onnxwright.opset.attributes import (
-    OutOfRangeError,
-    WrongTypeError,
-    is_tensor_value,
-    normalizer,
-)
+from onnxwright.opset.attributes import OutOfRangeError, WrongTypeError, is_tensor_value, normalizer
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_kind
 from onnxwright.types.annotations import AttributeSpec, ValueSpec

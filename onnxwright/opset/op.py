@@ -10,17 +10,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from onnxwright.diagnostics.catalogue.opcalls import (
-    BadReservedKeyword,
-)
+from onnxwright.diagnostics.catalogue.opcalls import BadReservedKeyword
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.opset import registry
-from onnxwright.opset.attributes import (
-    MOST_OUTPUTS,
-    describe,
-    is_tensor_value,
-)
+from onnxwright.opset.attributes import MOST_OUTPUTS, describe, is_tensor_value
 from onnxwright.opset.call_plans import (
     CallPlan,
     fail_attribute,

@@ -32,14 +32,7 @@ from onnxwright.sweep.aten_runs import leaves
 from onnxwright.sweep.export_limits import KNOWN, Fails
 from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.unique_parts import KINDS
-from onnxwright.sweep.units import (
-    DTYPES,
-    OPSET,
-    Outcome,
-    Unit,
-    draw,
-    infos,
-)
+from onnxwright.sweep.units import DTYPES, OPSET, Outcome, Unit, draw, infos
 
 EXPORT = "export"
 """The mode of the outcomes."""

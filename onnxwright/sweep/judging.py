@@ -9,9 +9,7 @@ from typing import Any
 import torch
 
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.sweep.aten_runs import (
-    UNKNOWN,
-)
+from onnxwright.sweep.aten_runs import UNKNOWN
 from onnxwright.sweep.unique_parts import KINDS
 
 

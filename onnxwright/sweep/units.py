@@ -26,12 +26,7 @@ from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import AtenLookupError, OnnxwrightError
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.sweep.aten_runs import (
-    functional_name,
-    leaves,
-    run_as_graph,
-    run_eagerly,
-)
+from onnxwright.sweep.aten_runs import functional_name, leaves, run_as_graph, run_eagerly
 from onnxwright.sweep.dynamic import MissingError, RefusedError, run_dynamic
 from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.tape import Call, record

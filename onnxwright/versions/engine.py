@@ -32,11 +32,7 @@ from onnxwright.versions.fits import (
     fitting_types,
 )
 from onnxwright.versions.function_bodies import expand, has_body
-from onnxwright.versions.snippet import (
-    Snippet,
-    initializers_for_constants,
-    reserved_names,
-)
+from onnxwright.versions.snippet import Snippet, initializers_for_constants, reserved_names
 from onnxwright.versions.value_types import ValueTypes, attribute_values, constant_of
 
 Holder: TypeAlias = "ir.Graph | ir.Function"

@@ -11,12 +11,7 @@ from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota, scalar, vector
-from onnxwright.atenlib.helpers.factorizations import (
-    choose,
-    magnitude,
-    only,
-    real,
-)
+from onnxwright.atenlib.helpers.factorizations import choose, magnitude, only, real
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.solve import info_of

@@ -10,10 +10,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers.constants import cast, vector
 from onnxwright.atenlib.helpers.reduce import in_working_type
-from onnxwright.atenlib.helpers.resampling import (
-    resize_nearest,
-    resize_smooth,
-)
+from onnxwright.atenlib.helpers.resampling import resize_nearest, resize_smooth
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.helpers.uint8_resize import cubic_matrix, resize_bytes
 from onnxwright.atenlib.op import aten

@@ -16,22 +16,11 @@ from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.plans import with_defaults
-from onnxwright.eager.values import (
-    MapValue,
-    SequenceValue,
-    Value,
-    type_of_value,
-)
+from onnxwright.eager.values import MapValue, SequenceValue, Value, type_of_value
 from onnxwright.errors import EagerError
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import (
-    OnnxType,
-    OptionalType,
-    SequenceType,
-    TensorType,
-    parse_onnx_name,
-)
+from onnxwright.types.kinds import OnnxType, OptionalType, SequenceType, TensorType, parse_onnx_name
 
 
 class NoKernelError(Exception):

@@ -22,12 +22,7 @@ from onnxwright.eager.ort.calls import from_runtime, output_kind
 from onnxwright.eager.ort.model_failures import model_failed, tell_node
 from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.eager.select import evaluator, other_evaluator
-from onnxwright.eager.values import (
-    SequenceValue,
-    Value,
-    raw_value,
-    type_of_value,
-)
+from onnxwright.eager.values import SequenceValue, Value, raw_value, type_of_value
 from onnxwright.eager.where import user_span
 from onnxwright.ir.loading import held_by
 from onnxwright.ir.reading import serialized

@@ -18,32 +18,17 @@ from onnxwright.eager.control_flow import protos
 from onnxwright.eager.failures import fail_op, tidy
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
-from onnxwright.eager.ort.calls import (
-    Exotic,
-    Interpreted,
-    NoKernelError,
-    Prepared,
-    Widened,
-)
+from onnxwright.eager.ort.calls import Exotic, Interpreted, NoKernelError, Prepared, Widened
 from onnxwright.eager.ort.kernels import fail_no_kernel
 from onnxwright.eager.ort.plans import declared_types, models_for, widen
 from onnxwright.eager.reference import ReferenceEvaluator
-from onnxwright.eager.values import (
-    Value,
-    show_values,
-    type_key,
-    type_of_value,
-    without_shape,
-)
+from onnxwright.eager.values import Value, show_values, type_key, type_of_value, without_shape
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import (
-    OnnxType,
-    TensorType,
-)
+from onnxwright.types.kinds import OnnxType, TensorType
 
 # The first words of the errors that mean "no kernel for this", and no other failure.
 _NO_KERNEL = re.compile(

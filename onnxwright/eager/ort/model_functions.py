@@ -10,11 +10,7 @@ from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_models
 from onnxwright.eager.ort.evaluator import OrtEvaluator
-from onnxwright.eager.values import (
-    Value,
-    type_of_value,
-    without_shape,
-)
+from onnxwright.eager.values import Value, type_of_value, without_shape
 from onnxwright.errors import EagerError
 from onnxwright.opset.op import Op
 

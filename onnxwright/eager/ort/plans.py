@@ -13,10 +13,7 @@ from onnxwright.eager.ort import sessions
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import (
-    OnnxType,
-    OptionalType,
-)
+from onnxwright.types.kinds import OnnxType, OptionalType
 
 if TYPE_CHECKING:
     import onnx

@@ -13,24 +13,13 @@ from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.statements.branches import chosen_value
-from onnxwright.converter.lower.values import (
-    AttributeRef,
-    is_dynamic,
-    same_static,
-)
+from onnxwright.converter.lower.values import AttributeRef, is_dynamic, same_static
 from onnxwright.diagnostics.catalogue import control_flow, types
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    as_value,
-    cast,
-    emit1,
-    int_constant,
-    rank_of,
-    shape_of,
-)
+from onnxwright.semantics.literals import as_value, cast, emit1, int_constant, rank_of, shape_of
 from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, SequenceType

@@ -42,9 +42,7 @@ from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    describe,
-)
+from onnxwright.semantics.literals import describe
 from onnxwright.types.dims import names_in
 from onnxwright.types.kinds import TensorType
 

@@ -12,9 +12,7 @@ from onnxwright.converter.frontend import hir
 from onnxwright.converter.lower.expressions.items import items_of, map_index, what_it_is
 from onnxwright.converter.lower.memory import check_not_written, forget_others, memory_of
 from onnxwright.converter.lower.state import Lowering
-from onnxwright.converter.lower.values import (
-    is_dynamic,
-)
+from onnxwright.converter.lower.values import is_dynamic
 from onnxwright.diagnostics.catalogue import ops, syntax
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span

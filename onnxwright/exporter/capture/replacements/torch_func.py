@@ -16,10 +16,7 @@ from typing import Any
 import torch
 from torch._functorch import apis, eager_transforms
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
-from torch.overrides import (
-    _get_current_function_mode,
-    _pop_mode_temporarily,
-)
+from torch.overrides import _get_current_function_mode, _pop_mode_temporarily
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.fakes import without_fakes

@@ -13,13 +13,7 @@ import torch
 
 from onnxwright.exporter.capture.source.conditional import Outputs
 from onnxwright.exporter.capture.source.emitting import emit
-from onnxwright.exporter.capture.source.regions import (
-    Part,
-    Region,
-    empty,
-    operand_values,
-    tracer,
-)
+from onnxwright.exporter.capture.source.regions import Part, Region, empty, operand_values, tracer
 
 
 def is_traced() -> bool:
