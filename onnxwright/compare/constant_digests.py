@@ -43,7 +43,6 @@ def contents(graph: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, C
     """What every constant of a graph and of its subgraphs holds.
 
     Args:
-        graph: the graph.
         folder: where its external data is; None if unknown: external tensors are then
             identified by the location they name.
 

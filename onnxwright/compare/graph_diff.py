@@ -42,9 +42,6 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     Args:
         left, right: protos of one kind.
         folders: where the external data of each is; None where that is not known.
-
-    Returns:
-        The differences.
     """
     comparison = Diff()
     if not isinstance(left, onnx.ModelProto) or not isinstance(right, onnx.ModelProto):

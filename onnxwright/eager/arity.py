@@ -44,7 +44,6 @@ def check_later(op: Op, result: Any, count: int | None) -> None:
     """Refuse a single output that is about to be unpacked into more names than it has rows.
 
     Args:
-        op: the operator.
         result: what the call gives.
         count: how many names the result is unpacked into after the statement of the call.
 

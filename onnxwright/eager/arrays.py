@@ -20,9 +20,6 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     Args:
         dtype: the element type in any spelling.
 
-    Returns:
-        The numpy dtype.
-
     Example:
         >>> numpy_dtype(DType.BFLOAT16), numpy_dtype("float32")
         (dtype(bfloat16), dtype('float32'))

@@ -172,9 +172,6 @@ def run(
 def as_values(values: Sequence[Any]) -> list[Any]:
     """Several plain values as scripts see them.
 
-    Args:
-        values: the values.
-
     Returns:
         Tensors and sequences.
     """
@@ -189,20 +186,13 @@ def backend_for(opset: Opset) -> EagerBackend:
 
     Args:
         opset: a version of the standard opset.
-
-    Returns:
-        The backend.
     """
     backend = _backends.get(opset)
     return backend if backend is not None else _backends.setdefault(opset, EagerBackend(opset))
 
 
 def backend_now() -> EagerBackend:
-    """The backend of the script that is running, else of the default opset.
-
-    Returns:
-        The backend.
-    """
+    """The backend of the script that is running, else of the default opset."""
     frame = select.running()
     return frame.backend or backend_for(frame.opset)
 

@@ -42,7 +42,6 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an operator.
 
     Args:
-        op: the operator.
         args: positional arguments as written.
         kwargs: keyword arguments as written; `_evaluator=` chooses who runs this call.
 
@@ -225,9 +224,6 @@ def own_list(items: Sequence[Any]) -> SequenceValue:
 
     Args:
         items: tensors, arrays and numbers.
-
-    Returns:
-        The sequence.
     """
     raw = [raw_value(_argument(None, 0, v)) for v in items]
     strong = next((DType.from_numpy(v.dtype) for v in raw if isinstance(v, np.ndarray)), None)

@@ -51,11 +51,7 @@ chosen_now = _chosen.get
 
 
 def default_now() -> Evaluator:
-    """The default evaluator, for the short paths.
-
-    Returns:
-        The evaluator.
-    """
+    """The default evaluator, for the short paths."""
     return _default
 
 
@@ -177,7 +173,6 @@ def frame(opset: Opset, name: str, backend: Any = None) -> Iterator[Frame]:
 
     Args:
         opset: the script's default opset.
-        name: its name.
         backend: what `+` asks, where it is not the usual backend of `opset`.
 
     Yields:

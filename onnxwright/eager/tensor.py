@@ -320,9 +320,6 @@ def wrap(array: Array) -> Tensor:
 
     Args:
         array: the array; it is not copied.
-
-    Returns:
-        The tensor.
     """
     tensor = _new(Tensor)
     tensor.value = array
@@ -352,9 +349,6 @@ def constant(array: Array) -> ConstantTensor:
 
     Args:
         array: its value; it is not copied.
-
-    Returns:
-        The tensor.
     """
     tensor = _new(ConstantTensor)
     tensor.value = array
@@ -367,9 +361,6 @@ def weak(array: Array, kind: str) -> WeakTensor:
     Args:
         array: its value.
         kind: `bool`, `int` or `float`.
-
-    Returns:
-        The tensor.
     """
     tensor = _new(WeakTensor)
     tensor.value = array

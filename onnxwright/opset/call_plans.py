@@ -80,7 +80,6 @@ def normal_form(
         op: the name of the operator.
         signature: its schema.
         attribute: the attribute, and what converts a value to its kind.
-        value: the value.
 
     Raises:
         ScriptTypeError: the value does not fit the attribute.

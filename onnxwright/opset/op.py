@@ -354,7 +354,6 @@ def require_attributes(op: Op, attributes: Mapping[str, Any]) -> None:
     """Refuse attributes that lack one the operator needs.
 
     Args:
-        op: the operator.
         attributes: the attributes by name.
 
     Raises:

@@ -188,7 +188,6 @@ def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[
     """The results of recorded calls, each of our functions run at once.
 
     Args:
-        calls: the calls.
         result: what the recorded function returned.
         opset_version: the version of the standard opset to use.
 
@@ -275,7 +274,6 @@ def run_as_graph(calls: Sequence[Call], result: Any, opset_version: int) -> list
     """The results of recorded calls, built as one graph and run in ONNX Runtime.
 
     Args:
-        calls: the calls.
         result: what the recorded function returned.
         opset_version: the version of the standard opset to use.
 

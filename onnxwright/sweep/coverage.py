@@ -175,9 +175,6 @@ def coverage(
         report: the JSON of a sweep; without it no cell says more than that torch has samples.
         names: operators to look for, such as those of another library.
         ops: only these operators or functions.
-
-    Returns:
-        The coverage.
     """
     table = functions()
     opinfos = infos()

@@ -107,11 +107,7 @@ class Unit:
 
 @functools.cache
 def infos() -> dict[str, Any]:
-    """Torch's OpInfos by name, `name:variant` for those with a variant.
-
-    Returns:
-        The OpInfos.
-    """
+    """Torch's OpInfos by name, `name:variant` for those with a variant."""
     by_name: dict[str, Any] = {}
     for info in op_db:
         variant = info.variant_test_name
@@ -171,7 +167,6 @@ def run_unit(
     """Run the samples of a unit.
 
     Args:
-        unit: the unit.
         modes: some of `MODES` and `DYNAMIC`.
         limit: at most so many samples.
         opset_version: the version of the standard opset.

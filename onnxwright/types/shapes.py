@@ -179,9 +179,6 @@ def compatible(a: MaybeShape, b: MaybeShape) -> bool:
 def size_of(shape: MaybeShape) -> int | None:
     """The number of elements where every dimension is a number, else None.
 
-    Args:
-        shape: the shape.
-
     Returns:
         The product of the dimensions, 1 for a scalar.
 

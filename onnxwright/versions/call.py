@@ -66,7 +66,6 @@ def up(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapt
     Args:
         version: the version that changed the operators.
         names: the operators.
-        domain: their domain.
     """
 
     def register(adapter: Adapter) -> Adapter:
@@ -84,7 +83,6 @@ def down(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Ada
     Args:
         version: the version that changed the operators.
         names: the operators.
-        domain: their domain.
     """
 
     def register(adapter: Adapter) -> Adapter:

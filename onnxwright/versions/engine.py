@@ -395,11 +395,7 @@ def place_of(node: ir.Node, where: str = "") -> str:
     """A node as text: its name or first output, where it is, and the line that made it.
 
     Args:
-        node: the node.
         where: the function it is in.
-
-    Returns:
-        The text.
     """
     if node.name:
         text = f"node `{node.name}`"

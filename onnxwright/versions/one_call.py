@@ -27,7 +27,6 @@ def converted_call(
     Args:
         name: the operator.
         inputs: for each input its type and the array it is known to hold; None for an absent one.
-        attributes: the attributes.
         outputs: how many outputs there are.
         source: the version that the call is written for.
         target: the version that is wanted.

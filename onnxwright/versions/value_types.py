@@ -72,7 +72,6 @@ def constant_of(value: ir.Value | None, ir_version: int = 4) -> Array | None:
     """The array a value always holds: of a Constant node, or an initializer that is not an input.
 
     Args:
-        value: the value.
         ir_version: the model's; before IR 4 every initializer is also an input, and constant.
     """
     if value is None:

@@ -215,9 +215,6 @@ def view(model: Any) -> View:
 def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the types ONNX infers; large weights are left out of the copy.
 
-    Args:
-        proto: the model.
-
     Returns:
         A copy with types; the model itself where nothing can be inferred.
     """
@@ -368,9 +365,6 @@ def _dtype(number: int) -> DType | None:
 
 def attribute_text(attribute: onnx.AttributeProto) -> str:
     """The value of an attribute that is not a graph, in short.
-
-    Args:
-        attribute: the attribute.
 
     Returns:
         Text such as `1`, `[1, 2]`, `'linear'`, `FLOAT[2] [0.5, 1]`, or `@axis` for a reference

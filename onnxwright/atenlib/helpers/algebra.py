@@ -110,7 +110,6 @@ def scale(op: Op, x: T, factor: Number) -> T:
     """A tensor times a Python number.
 
     Args:
-        op: the operators.
         x: a value or a complex tensor.
         factor: a number; complex only if `x` is.
 

@@ -33,7 +33,6 @@ def convolve(
     """A convolution of any type that multiplies and adds.
 
     Args:
-        op: the operators.
         x: `[N, C, *spatial]`.
         weight: `[O, C / group, *kernel]` of known kernel.
         strides, dilations: one for each axis.
@@ -66,7 +65,6 @@ def convolve_transposed(
     """A transposed convolution: one of the input with zeros between, with the kernel turned.
 
     Args:
-        op: the operators.
         x: `[N, C, *spatial]`.
         weight: `[C, O / group, *kernel]` of known kernel.
         strides, dilations, output_padding: one for each axis.
@@ -99,8 +97,6 @@ def pad(op: Op, x: Value, pads: Sequence[Size], value: Value | None = None) -> V
     """The last axes with numbers around them; negative ones cut.
 
     Args:
-        op: the operators.
-        x: a value.
         pads: begins, then ends, of the last axes: sizes.
         value: what to fill in; zero by default.
 

@@ -134,12 +134,8 @@ def lu(op: Op, a: Value, *, pivot: bool = True) -> LU:
     """The LU factorization with exchange of rows.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
         pivot: whether rows are exchanged.
-
-    Returns:
-        The factorization.
 
     Source: Golub and Van Loan, Matrix Computations, algorithm 3.4.1.
     """
@@ -214,7 +210,6 @@ def solve_triangular(
     """`X` of `a @ X == b`, row by row.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`; only its half that counts is looked at.
         b: `[..., n, k]`.
         upper: which half.

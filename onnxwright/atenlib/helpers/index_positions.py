@@ -56,7 +56,6 @@ def positions_of(op: Op, indices: Sequence[Value | None]) -> list[tuple[int, Any
     """Index tensors with the axes they are for; masks become the positions of what is true.
 
     Args:
-        op: the operators.
         indices: index tensors, masks (for as many axes as they have), and None for whole axes.
 
     Returns:
@@ -81,8 +80,6 @@ def compress(op: Op, x: Value, marks: Value, axis: int | None = None) -> Value:
     """The slices of an axis whose mark is true; BFLOAT16, which Compress does not take, by FLOAT.
 
     Args:
-        op: the operators.
-        x: a value.
         marks: a BOOL vector.
         axis: the axis; all elements in one dimension without it.
 
@@ -141,8 +138,6 @@ def gather_at(op: Op, x: Value, indexed_axes: Sequence[tuple[int, Any]]) -> Valu
     """Elements at positions of several axes.
 
     Args:
-        op: the operators.
-        x: a value.
         indexed_axes: two or more pairs of an axis and positions that broadcast together.
 
     Returns:

@@ -63,8 +63,6 @@ def expand_to(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
     """A value broadcast to a shape of at least its rank.
 
     Args:
-        op: the operators.
-        x: a value.
         sizes: sizes; -1 keeps the value's own.
 
     Returns:
@@ -85,7 +83,6 @@ def expand_together(op: Op, values: Sequence[Value]) -> list[Value]:
     """Values broadcast against each other.
 
     Args:
-        op: the operators.
         values: values of any shapes that broadcast.
 
     Returns:
@@ -120,9 +117,6 @@ def slice_axis(
     """A range along one axis, with the limits of Python's slices.
 
     Args:
-        op: the operators.
-        x: a value.
-        axis: the axis.
         start, end, step: sizes, or None.
 
     Returns:
@@ -213,7 +207,6 @@ def iota_along(op: Op, x: Value, axis: int, dtype: DType = DType.INT64) -> Value
     """The numbers 0, 1, ... along one axis of a value, size 1 in the axes after it.
 
     Args:
-        op: the operators.
         x: a value; only its shape counts.
         axis: the axis, counted from the front.
         dtype: the element type.

@@ -152,12 +152,8 @@ def arithmetic(op: Op, name: str, a: Size, b: Size) -> Size:
     """Arithmetic of sizes, at once where both are ints.
 
     Args:
-        op: the operators.
         name: `"Add"`, `"Sub"`, `"Mul"`, `"Div"` (rounds down for sizes), `"Min"`, `"Max"`.
         a, b: sizes.
-
-    Returns:
-        A size.
     """
     if isinstance(a, int) and isinstance(b, int):
         return _ON_INTS[name](a, b)

@@ -56,7 +56,6 @@ def counted(op: Op, start: Any, end: Any, step: Any, dtype: DType | None) -> Val
     """The numbers from a start up to an end, without it.
 
     Args:
-        op: the operators.
         start, end, step: numbers, or values of rank 0.
         dtype: the element type; integers are computed as INT64, others as DOUBLE, as torch does.
 
@@ -150,7 +149,6 @@ def spaced(op: Op, start: Any, end: Any, steps: int, dtype: DType | None, of: An
     """Numbers evenly spaced, counted from the nearer end as torch does.
 
     Args:
-        op: the operators.
         start, end: numbers, values of rank 0 or `Complex`.
         steps: how many numbers.
         dtype: the element type; integers are computed as DOUBLE.

@@ -50,7 +50,6 @@ def attention(
     """`softmax(query @ key.T * scale + mask) @ value`.
 
     Args:
-        op: the operators.
         query: `[..., L, E]`.
         key: `[..., S, E]`.
         value: `[..., S, Ev]`.

@@ -18,7 +18,6 @@ def to_dtype(op: Op, x: Value, dtype: DType | None) -> Value:
     """A tensor, real or complex, in an element type, as torch casts.
 
     Args:
-        op: the operators.
         x: a value or a `Complex`.
         dtype: the wanted type; None leaves it.
 

@@ -25,13 +25,9 @@ def filled(op: Op, size: Sequence[Size], value: Value | Number, dtype: DType | N
     """A value, or a `Complex`, of a shape filled with one number.
 
     Args:
-        op: the operators.
         size: sizes.
         value: a Python number, a value of rank 0, or a `Complex`.
         dtype: the element type, maybe a complex one.
-
-    Returns:
-        The value.
     """
     assert dtype is not None  # the rule fills it in
     if dtype.is_complex:

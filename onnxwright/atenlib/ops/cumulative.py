@@ -58,7 +58,6 @@ def scan(
     In each step every element takes in the one 1, 2, 4 ... places before it.
 
     Args:
-        op: the operators.
         parts: values of one shape that are combined together.
         axis: the axis, counted from the front.
         combine: from the parts of earlier and of later elements to the parts of both together.

@@ -72,7 +72,6 @@ def on_diagonal(op: Op, x: Value, line: Any, offset: int) -> Value:
     """Matrices with a diagonal replaced.
 
     Args:
-        op: the operators.
         x: a value of rank two or more, `[..., rows, columns]`.
         line: what the diagonal shall be, `[..., length]`.
         offset: which diagonal, above the main one where it is positive.

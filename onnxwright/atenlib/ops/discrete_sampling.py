@@ -38,7 +38,6 @@ def _inverted(op: Op, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) 
     """The least count whose distribution function is above a uniform number.
 
     Args:
-        op: the operators.
         log_of_none: the logarithm of the probability of zero, DOUBLE.
         most: the greatest count of each element.
         ratio: the probability of a count divided by that of one less.

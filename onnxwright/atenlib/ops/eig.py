@@ -54,7 +54,6 @@ def schur(op: Op, a: Complex) -> tuple[Complex, Complex]:
     """`Q` and an upper triangular `T` with `a == Q @ T @ Q^H`.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`, its parts of type DOUBLE.
 
     Returns:

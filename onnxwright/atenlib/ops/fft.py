@@ -26,7 +26,6 @@ def dft(op: Op, packed: Any, axis: int, *, inverse: bool, onesided: bool = False
     """One DFT node, without scaling.
 
     Args:
-        op: the operators.
         packed: `[..., 1]` of real or `[..., 2]` of complex numbers.
         axis: the axis, counted from the front.
         inverse: the sign of the exponent; a node divides by the length then.
@@ -62,7 +61,6 @@ def c2c(op: Op, x: Complex, axes: Sequence[int], *, forward: bool, power: float)
     """Complex numbers to complex ones, times `count ** power`.
 
     Args:
-        op: the operators.
         x: a complex tensor.
         axes: the axes, counted from the front.
         forward: the sign of the exponent.

@@ -34,7 +34,6 @@ def _tally(op: Op, places: Value, weights: Any, count: Size) -> Value:
     """The sums of weights by place.
 
     Args:
-        op: the operators.
         places: INT64 `[n]`.
         weights: `[n]`.
         count: how many places there are, a size.

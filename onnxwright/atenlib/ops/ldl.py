@@ -183,7 +183,6 @@ def ldl(op: Op, a: Value, hermitian: bool) -> tuple[Any, Any]:
     """The packed factorization of symmetric (or Hermitian) matrices, and LAPACK's pivots.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`; its lower half is looked at.
         hermitian: whether the upper half is the conjugate.
 

@@ -46,9 +46,6 @@ def windows(
         kernel, stride, padding, dilation: ints or lists; an empty stride is the kernel.
         ceil: torch's `ceil_mode`.
 
-    Returns:
-        The windows.
-
     Example:
         >>> windows(2, [3], [], 1).stride
         [3, 3]
@@ -72,8 +69,6 @@ def ends(op: Op, x: Value, w: Windows) -> list[Any]:
     ONNX Runtime's own rule has differed, so that windows are always counted by explicit pads.
 
     Args:
-        op: the operators.
-        x: the tensor.
         w: the windows.
 
     Returns:
@@ -128,7 +123,6 @@ def max_pool(op: Op, x: Value, w: Windows, *, indices: bool) -> tuple[Any, ...] 
     """Maxima, and with `indices` their places in the flattened pooled axes.
 
     Args:
-        op: the operators.
         x: `[N, C, *axes]` or `[C, *axes]`.
         w: the windows.
         indices: whether the places are wanted too.
@@ -245,7 +239,6 @@ def gather_windows(op: Op, x: Value, w: Windows) -> Value:
     """The elements under each window, along a new last axis.
 
     Args:
-        op: the operators.
         x: `[N, C, *axes]`, padded.
         w: the windows.
 

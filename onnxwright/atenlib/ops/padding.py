@@ -47,8 +47,6 @@ def pad_all(op: Op, x: Value, pad: Any, mode: str, value: Value | Number | None 
     """A value with elements put around it, or cut off where numbers are negative.
 
     Args:
-        op: the operators.
-        x: a value.
         pad: sizes, a pair (before, after) for each axis from the last back.
         mode: "constant", "reflect", "replicate" or "circular".
         value: what is put there with "constant"; zero if None.

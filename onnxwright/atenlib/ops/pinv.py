@@ -63,7 +63,6 @@ def pseudoinverse(op: Op, a: Value, atol: Any, rtol: Any, hermitian: bool) -> An
     """The Moore-Penrose inverse of matrices.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
         atol, rtol: None, numbers, or values of the shape of the batch.
         hermitian: whether the matrices are Hermitian; the lower half is looked at.

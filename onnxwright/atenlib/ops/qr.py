@@ -77,7 +77,6 @@ def householder(op: Op, a: Value) -> tuple[Any, Any]:
     """R and the reflections of a QR factorization, packed as LAPACK's `geqrf` has them.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
 
     Returns:
@@ -129,7 +128,6 @@ def reflected(op: Op, packed: Any, tau: Any, c: Value, *, adjoint: bool = False)
     """`Q @ c`, or `Q^H @ c`, by the reflections that `Q` is the product of.
 
     Args:
-        op: the operators.
         packed, tau: as `householder` gives them.
         c: `[..., m, k]`.
         adjoint: whether the adjoint of Q is applied.

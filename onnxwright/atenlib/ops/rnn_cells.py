@@ -48,7 +48,6 @@ def scanned(
     """A layer as a Scan over its steps, for DOUBLE: ONNX Runtime's nodes have no kernel for it.
 
     Args:
-        op: the operators.
         name: the ONNX operator of the network.
         options: its attributes.
         layer: the weights of its directions.

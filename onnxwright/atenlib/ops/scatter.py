@@ -195,7 +195,6 @@ def combined(
     """A scatter that combines what meets in one place.
 
     Args:
-        op: the operators.
         x: the value that is written to, of rank one or more.
         axis: the axis that `index` counts along.
         index, updates: values of one shape and of the rank of `x`.

@@ -29,7 +29,6 @@ def place_in(op: Op, sequence: Any, x: Value, right: bool) -> Value:
     """How many elements of sorted sequences come before each of `x`; all of them before NaN.
 
     Args:
-        op: the operators.
         sequence: `[..., n]` or `[n]`, sorted.
         x: `[..., m]`, or of any shape where there is one sequence.
         right: whether equal elements come before.

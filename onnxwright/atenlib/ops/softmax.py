@@ -20,7 +20,6 @@ def softmax_along(op: Op, x: Value, dim: int, logarithm: bool = False) -> Value:
     """Exponentials that add up to one along an axis, or their logarithms.
 
     Args:
-        op: the operators.
         x: a value of floats.
         dim: the axis, may count from the end.
         logarithm: whether the logarithms are wanted.

@@ -36,7 +36,6 @@ def top(op: Op, x: Value, k: Size, axis: int, largest: bool) -> tuple[Any, Any]:
     ONNX has no order for NaN, and the order of ONNX Runtime is not documented.
 
     Args:
-        op: the operators.
         x: a value with dimensions.
         k: a size.
         axis: the axis, counted from the front.
@@ -58,8 +57,6 @@ def sorted_along(op: Op, x: Value, dim: int, descending: bool) -> tuple[Any, Any
     """All elements along an axis in order, and their indices.
 
     Args:
-        op: the operators.
-        x: a value.
         dim: the axis, may count from the end.
         descending: from the largest down.
 

@@ -27,7 +27,6 @@ def _polynomial(op: Op, x: Value, n: Value | Number, first: Value, step: Step) -
     """The polynomial of degree n (cut to an integer) at x; zero for a negative degree.
 
     Args:
-        op: the operators.
         x, n: DOUBLE values or numbers.
         first: the polynomial of degree one at x.
         step: its recurrence.

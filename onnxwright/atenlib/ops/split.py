@@ -39,13 +39,7 @@ def parted(op: Op, x: Value, lengths: Sequence[Size], axis: int) -> list[Any]:
     """A value split into parts of given lengths.
 
     Args:
-        op: the operators.
-        x: a value.
         lengths: a size for each part.
-        axis: the axis.
-
-    Returns:
-        The parts.
     """
     if len(lengths) == 1:
         return [x]

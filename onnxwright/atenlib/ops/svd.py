@@ -123,7 +123,6 @@ def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`.
         uplo: which half is looked at.
         vectors: whether eigenvectors are computed.
@@ -176,7 +175,6 @@ def rotated(op: Op, a: Value, *, right: bool) -> tuple[Any, Any, Any]:
     """`W`, the lengths of its columns, and `V` with `a @ V == W`; columns of `W` are orthogonal.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`, not empty.
         right: whether `V` is computed.
 
@@ -243,7 +241,6 @@ def svd_of(op: Op, a: Value, *, whole: bool) -> tuple[Any, Any, Any]:
     """`U`, `S` and `V` (not its adjoint) with `a == U @ diag(S) @ V^H`.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
         whole: whether `U` and `V` are square.
 

@@ -94,7 +94,6 @@ def resize(
     """All axes but the first two, resized.
 
     Args:
-        op: the operators.
         x: `[N, C, ...]`.
         mode: "nearest", "exact", "linear" or "cubic".
         sizes: the new sizes; from the factors if None.

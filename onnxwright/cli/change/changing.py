@@ -63,7 +63,6 @@ def verified(args: Namespace, source: Any, model: Any, *, exact: bool = False) -
     """Run a model and what was made of it, where `--verify` asks for it.
 
     Args:
-        args: the arguments.
         source: the model, or its path.
         model: what was made of it; its inputs may have other names.
         exact: compare bits.

@@ -20,7 +20,6 @@ def workflow_commands(messages: Sequence[Message], file: str, failure: str = "")
     """Messages as commands of a workflow, which GitHub shows beside the lines.
 
     Args:
-        messages: the messages.
         file: the file that was checked, for messages without a place.
         failure: why it could not be executed.
 
@@ -54,7 +53,6 @@ def sarif_log(
     """Messages as a log of SARIF 2.1.0.
 
     Args:
-        messages: the messages.
         failures: files that could not be executed, and why.
 
     Returns:

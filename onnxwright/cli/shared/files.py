@@ -186,7 +186,6 @@ def write_model(target: str, proto: Any) -> None:
 
     Args:
         target: a path (`.onnx`, `.onnxtxt`, `.textproto`, `.json`), or `-`.
-        proto: the model.
 
     Raises:
         CliError: it cannot be written.

@@ -23,9 +23,6 @@ _MOST = 1 << 30  # elements of a value that is drawn at random
 def needed(proto: Any) -> dict[str, Any]:
     """The inputs that a model has no value for, by name, with their types (None: not known).
 
-    Args:
-        proto: the model.
-
     Returns:
         Name -> type.
     """
@@ -51,7 +48,6 @@ def gather(
     """The inputs for a run.
 
     Args:
-        proto: the model.
         args: files and pairs as the user wrote them.
         random: draw what is not given.
         seed: for the drawing.
@@ -337,7 +333,6 @@ def as_text(name: str, value: Any) -> str:
     """A result as text: name, type and elements.
 
     Args:
-        name: its name.
         value: what a run gave.
 
     Returns:

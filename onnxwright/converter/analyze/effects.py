@@ -77,7 +77,6 @@ def special_methods(
 
     Args:
         function: a function of the module `operator`, or a built-in one.
-        args: its arguments.
 
     Yields:
         `__add__`, `__getitem__`, `__len__` and their like, the ones of right operands included.

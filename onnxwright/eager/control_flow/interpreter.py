@@ -256,9 +256,6 @@ class Interpreter:
             attributes: the attributes of the function around.
             path: where it is.
             number: whether its calls are numbered in the path.
-
-        Returns:
-            The callable.
         """
         calls = 0
 

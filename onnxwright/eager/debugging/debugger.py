@@ -238,12 +238,8 @@ def run_opened(
     """Run what `read_model` gave, node by node.
 
     Args:
-        proto: the model.
         load: the reader of its initializers.
         inputs, options: as for `debug`.
-
-    Returns:
-        The run.
     """
     defaults = {"keep": "none", "max_bytes": DEFAULT_BYTES, "stop_on": None, "last": None,
                 "on_value": None, "sources": None}  # fmt: skip

@@ -291,9 +291,6 @@ def from_runtime(value: Any, kind: OnnxType | None) -> Value:
     Args:
         value: what the runtime gave.
         kind: its type.
-
-    Returns:
-        The value.
     """
     if isinstance(kind, OptionalType):
         kind = kind.elem

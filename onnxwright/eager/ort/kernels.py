@@ -85,8 +85,6 @@ def fail_no_kernel(evaluator: str, op: Op, inputs: Sequence[Value], error: Excep
 
     Args:
         evaluator: the name of the evaluator.
-        op: the operator.
-        inputs: its inputs.
         error: what the runtime says.
 
     Raises:

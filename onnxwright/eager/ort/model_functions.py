@@ -152,10 +152,6 @@ def remember_function(proto: onnx.FunctionProto) -> None:
 def find_function(domain: str, name: str) -> Any | None:
     """The FunctionProto registered for an operator.
 
-    Args:
-        domain: its domain.
-        name: its name.
-
     Returns:
         The function; None without one.
     """

@@ -27,11 +27,7 @@ _CPU = "CPUExecutionProvider"
 
 @functools.cache
 def runtime() -> Any:
-    """The module `onnxruntime`, imported at the first eager call.
-
-    Returns:
-        The module.
-    """
+    """The module `onnxruntime`, imported at the first eager call."""
     import onnxruntime
 
     return onnxruntime
@@ -156,11 +152,7 @@ def check_providers(providers: Sequence[Any] | None) -> None:
 
 @functools.cache
 def newest_opset() -> int:
-    """The newest version of the standard opset that this runtime loads, found by trying.
-
-    Returns:
-        The version.
-    """
+    """The newest version of the standard opset that this runtime loads, found by trying."""
     import onnx
     from onnx import helper
 

@@ -57,9 +57,6 @@ def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Arra
         bits: the bits of one element.
         dtype: the element type.
         shape: the shape of the result.
-
-    Returns:
-        The array.
     """
     per_byte = 8 // bits
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
@@ -78,7 +75,6 @@ def to_ort(ort: Any, array: Array, dtype: DType) -> tuple[Any, object]:
 
     Args:
         ort: the module `onnxruntime`.
-        array: the array.
         dtype: its element type; not STRING.
 
     Returns:

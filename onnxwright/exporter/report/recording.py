@@ -29,7 +29,6 @@ def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
     """Run an export; its report is written at the end, and given with its error.
 
     Args:
-        report: the report.
         where: False, True, or the path of the report.
 
     Raises:
@@ -76,11 +75,7 @@ def _written(report: Report, path: Path) -> tuple[Path, Path] | None:
 
 @contextmanager
 def warnings_recorded(report: Report) -> Iterator[None]:
-    """Note our warnings inside in a report; they are shown as ever.
-
-    Args:
-        report: the report.
-    """
+    """Note our warnings inside in a report; they are shown as ever."""
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always", OnnxwrightWarning)
         yield
@@ -92,9 +87,6 @@ def warnings_recorded(report: Report) -> Iterator[None]:
 
 def operators(program: ExportedProgram) -> list[str]:
     """The operators of a program, those of its inner graphs too.
-
-    Args:
-        program: the program.
 
     Returns:
         The name of each call.
@@ -111,7 +103,6 @@ def record_model(
     """Record what a model has: its operators, inputs, outputs, and what it writes to.
 
     Args:
-        report: the report.
         model: the model after optimization.
         outputs: for each result of the program, the name of the model's output or None.
     """
@@ -144,7 +135,6 @@ def timed(report: Report, step: str) -> Iterator[None]:
     """Record the seconds of a step.
 
     Args:
-        report: the report.
         step: its name.
     """
     begun = time.perf_counter()

@@ -37,9 +37,6 @@ _SAFETENSORS_DTYPES = {
 def missing_weights(model: ir.Model) -> list[str]:
     """The names of the weights that have no numbers yet.
 
-    Args:
-        model: the model.
-
     Returns:
         The names, as the module has them, in order.
     """

@@ -229,8 +229,6 @@ def reached_arms(
     Tests run in order and, where they can fail, only if none before them was true.
 
     Args:
-        low: the lowering.
-        tests: the tests.
         before: runs what is before a test, given its number.
         after: called when a test is evaluated.
 

@@ -31,9 +31,6 @@ _QUANTIZED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized")
 def holds_packed(module: torch.nn.Module) -> bool:
     """Whether a module, or one in it, is quantized or observed by torch's eager mode.
 
-    Args:
-        module: the module.
-
     Returns:
         Whether it has packed weights, a scheme of its own, or fake quantization.
     """

@@ -131,11 +131,7 @@ _BY_NAME: dict[str, list[Replacement]] = {}
 
 
 def register(entry: Replacement) -> None:
-    """Look an entry up from now on, before those that are there.
-
-    Args:
-        entry: the entry.
-    """
+    """Look an entry up from now on, before those that are there."""
     _BY_NAME.setdefault(entry.target.rpartition(".")[2], []).insert(0, entry)
 
 

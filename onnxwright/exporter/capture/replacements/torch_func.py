@@ -31,9 +31,6 @@ _FILES = ("_functorch/eager_transforms.py", "_functorch/vmap.py", "_functorch/ap
 def comes_from_it(error: BaseException | None) -> bool:
     """Whether an error, or what it came from, was raised within a transformation of torch.func.
 
-    Args:
-        error: the error.
-
     Returns:
         Whether a frame of torch.func is in its traceback, or it says so.
     """
@@ -51,9 +48,6 @@ def comes_from_it(error: BaseException | None) -> bool:
 
 def is_used(program: torch.export.ExportedProgram) -> bool:
     """Whether a captured program has steps of transformations.
-
-    Args:
-        program: the program.
 
     Returns:
         Whether a level of torch.func begins in it.
