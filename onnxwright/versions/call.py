@@ -60,38 +60,32 @@ UP: dict[tuple[str, str, int], Adapter] = {}
 DOWN: dict[tuple[str, str, int], Adapter] = {}
 
 
+def _registering(
+    table: dict[tuple[str, str, int], Adapter], version: int, names: Collection[str], domain: str
+) -> Callable[[Adapter], Adapter]:
+    def register(adapter: Adapter) -> Adapter:
+        for name in names:
+            assert (domain, name, version) not in table, (name, version)
+            table[domain, name, version] = adapter
+        return adapter
+
+    return register
+
+
 def up(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapter]:
     """Register an adapter from the version before `version` to `version`.
 
     Args:
         version: the version that changed the operators.
         names: the operators.
+        domain: their domain.
     """
-
-    def register(adapter: Adapter) -> Adapter:
-        for name in names:
-            assert (domain, name, version) not in UP, (name, version)
-            UP[domain, name, version] = adapter
-        return adapter
-
-    return register
+    return _registering(UP, version, names, domain)
 
 
 def down(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapter]:
-    """Register an adapter from `version` to the version before it.
-
-    Args:
-        version: the version that changed the operators.
-        names: the operators.
-    """
-
-    def register(adapter: Adapter) -> Adapter:
-        for name in names:
-            assert (domain, name, version) not in DOWN, (name, version)
-            DOWN[domain, name, version] = adapter
-        return adapter
-
-    return register
+    """Register an adapter from `version` to the version before it; arguments as for `up`."""
+    return _registering(DOWN, version, names, domain)
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 from onnxwright.semantics.ops import Ops
 from onnxwright.tracing.constants import constant_array
 from onnxwright.versions.call import KEEP, Call, Refused, down
-from onnxwright.versions.rules.axes import _REDUCE
+from onnxwright.versions.rules.families import REDUCE
 
 _WITHOUT_REDUCTION = {
     "ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceSumSquare": "Mul",
@@ -17,7 +17,7 @@ _WITHOUT_REDUCTION = {
 
 
 @down(13, "ReduceSum")
-@down(18, *_REDUCE)
+@down(18, *REDUCE)
 def reduce_axes_become_an_attribute(op: Ops, call: Call) -> Any:
     """`axes` is an attribute; no axes at all may also have meant no reduction.
 
