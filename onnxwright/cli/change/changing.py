@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import check_file, check_folder, load, write_model
-from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag
+from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag, numbers, pairs
 from onnxwright.diagnostics.text import as_utf8, clean
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def write_verified(
 def _convert(args: Namespace) -> int:
     from onnxwright.versions.api import convert_version
 
-    domains = dict(map(_domain, args.domain or ()))
+    domains = numbers(args.domain, "--domain takes DOMAIN=N, such as ai.onnx.ml=3")
     if args.opset is None and not domains:
         raise CliError("say what to convert to with --opset or --domain")
     source = model_of(args.model)
@@ -179,9 +179,9 @@ def _extract(args: Namespace) -> int:
 def _compose(args: Namespace) -> int:
     from onnxwright.model_tools import compose
 
-    pairs = [_pair(text, "--connect") for text in args.connect or ()] or None
+    connected = pairs(args.connect, "--connect takes NAME=VALUE") or None
     prefix = args.prefix and as_utf8(args.prefix)
-    composed = compose(model_of(args.model), model_of(args.second), pairs, prefix=prefix)
+    composed = compose(model_of(args.model), model_of(args.second), connected, prefix=prefix)
     write_result(args, composed)
     return OK
 
@@ -206,9 +206,9 @@ def _set_shapes(args: Namespace) -> int:
         raise CliError("say what changes with --shape or --dim")
     shapes = {
         name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
-        for name, dims in (_pair(text, "--shape") for text in args.shape or ())
+        for name, dims in pairs(args.shape, "--shape takes NAME=VALUE")
     }
-    dims = {name: _number(d) for name, d in (_pair(text, "--dim") for text in args.dim or ())}
+    dims = {name: _number(d) for name, d in pairs(args.dim, "--dim takes NAME=VALUE")}
     write_result(args, set_shapes(model_of(args.model), shapes, dims=dims))
     return OK
 
@@ -229,7 +229,7 @@ def _rename(args: Namespace) -> int:
     names: dict[str, Any] = {}
     for kind in _RENAMED:
         texts = [text for text in _names(getattr(args, kind) or "") if text]
-        names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
+        names[kind] = dict(pairs(texts, f"--{kind} takes NAME=VALUE"))
     if not any(names.values()):
         raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
     source = model_of(args.model)
@@ -240,22 +240,8 @@ def _names(text: str) -> list[str]:
     return as_utf8(text).split(",")
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, sign, value = as_utf8(text).partition("=")
-    if not sign or not name:
-        raise CliError(f"{option} takes NAME=VALUE, not {text}")
-    return name, value
-
-
 def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
-
-
-def _domain(text: str) -> tuple[str, int]:
-    name, _, number = as_utf8(text).rpartition("=")
-    if not name or not number.isdecimal():
-        raise CliError(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
-    return name, int(number)
 
 
 def model_of(argument: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from onnxwright.cli.change.changing import OUTPUT, VERIFY, model_of, write_result, write_verified
 from onnxwright.cli.shared.console import OK, CliError
 from onnxwright.cli.shared.files import check_file
-from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag
+from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag, pairs
 from onnxwright.cli.shared.programs import find_program, split_target
 from onnxwright.diagnostics.text import as_utf8
 
@@ -96,11 +96,11 @@ def _replace(args: Namespace) -> int:
     from onnxwright.optimizer.parts import replace_functions
 
     replacements: dict[str, Any] = {}
-    for text in args.function:
-        name, sign, place = as_utf8(text).partition("=")
-        target = split_target(place) if sign and name else None
+    takes = "--function takes NAME=FILE.py:fn"
+    for name, place in pairs(args.function, takes):
+        target = split_target(place)
         if target is None:
-            raise CliError(f"--function takes NAME=FILE.py:fn, not {text}")
+            raise CliError(f"{takes}, not {name}={place}")
         check_file(Path(target[0]))
         replacements[name] = find_program(*target)
     replaced = replace_functions(model_of(args.model), replacements)

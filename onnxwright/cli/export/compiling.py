@@ -11,10 +11,12 @@ from typing import Any
 
 from onnxwright.cli.shared.console import OK, CliError, print_json
 from onnxwright.cli.shared.files import is_too_large, write_model
-from onnxwright.cli.shared.grammar import JSON, argument, choice, command, flag
+from onnxwright.cli.shared.grammar import JSON, argument, choice, command, flag, pairs
 from onnxwright.cli.shared.programs import MAKER, find_program, split_target
 from onnxwright.diagnostics.text import as_utf8
 from onnxwright.errors import OnnxwrightError
+
+_ATTRIBUTE = "--attribute takes NAME=VALUE, such as axis=1"
 
 
 @command(
@@ -77,7 +79,7 @@ def _compiled(args: Namespace, path: Path, name: str) -> tuple[Any, str]:
     try:
         model = program.to_model_proto(
             input_types=_types(args.type),
-            attributes=dict(map(_attribute, args.attribute or ())),
+            attributes={name: _value(text) for name, text in pairs(args.attribute, _ATTRIBUTE)},
             opset_version=args.opset,
             ir_version=args.ir_version,
             functions=args.functions,
@@ -132,14 +134,12 @@ def read_type(text: str) -> tuple[str, Any]:
     return match[1], TensorType(DType[match[2]], shape)
 
 
-def _attribute(text: str) -> tuple[str, Any]:
-    name, equals, value = as_utf8(text).partition("=")
-    if not equals:
-        raise CliError(f"--attribute takes NAME=VALUE, such as axis=1, not {text}")
+def _value(text: str) -> Any:
+    """A value written as JSON; any other text is a text."""
     try:
-        return name, json.loads(value)
+        return json.loads(text)
     except json.JSONDecodeError:
-        return name, value
+        return text
 
 
 __all__ = ["read_type"]

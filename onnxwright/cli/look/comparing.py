@@ -18,7 +18,7 @@ from onnxwright.cli.shared.grammar import (
     at_least,
     command,
     flag,
-    sizes,
+    numbers,
 )
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.text import clean
@@ -105,7 +105,7 @@ def _compare(args: Namespace) -> int:
     for number in progress(range(runs), runs, "comparing"):
         inputs = values.gather(
             left.proto, args.inputs, random=args.random, seed=args.seed + number,
-            dims=sizes(args.dim),
+            dims=numbers(args.dim),
         )  # fmt: skip
         theirs = dict(zip(values.needed(right.proto), inputs.values(), strict=False))
         theirs = {**theirs, **{k: v for k, v in inputs.items() if k in theirs}}

@@ -23,7 +23,7 @@ from onnxwright.cli.shared.grammar import (
     argument,
     command,
     flag,
-    sizes,
+    numbers,
 )
 
 
@@ -49,7 +49,7 @@ def _show(args: Namespace) -> int:
     from onnxwright.viz import show
     from onnxwright.viz.summary import decimal
 
-    dims = sizes(args.dim)
+    dims = numbers(args.dim)
     if [args.svg, args.html].count("-") + args.json > 1 and "-" in (args.svg, args.html):
         raise CliError("only one of --svg, --html and --json can go through the pipe")
     shown = show(load(args.model, function=True).proto, dims=dims, sources=args.sources)

@@ -21,7 +21,7 @@ from onnxwright.cli.shared.grammar import (
     choice,
     command,
     flag,
-    sizes,
+    numbers,
 )
 from onnxwright.ir.text import clean
 
@@ -46,7 +46,7 @@ def check_provider(args: Namespace) -> None:
 def gather(loaded: Loaded, args: Namespace) -> dict[str, Any]:
     """The inputs that the options ask for."""
     return values.gather(
-        loaded.proto, args.inputs, random=args.random, seed=args.seed, dims=sizes(args.dim)
+        loaded.proto, args.inputs, random=args.random, seed=args.seed, dims=numbers(args.dim)
     )
 
 

@@ -224,28 +224,48 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
-    """`N=4` for symbolic dimensions, as a dictionary.
+def pairs(texts: Sequence[str] | None, takes: str) -> list[tuple[str, str]]:
+    """The values of an option that takes `NAME=VALUE`, in order.
 
     Args:
-        pairs: what the user wrote.
-
-    Returns:
-        Name -> size.
+        texts: what the user wrote; None where the option is not given.
+        takes: what the option takes, for the error: "--connect takes NAME=VALUE".
 
     Raises:
         CliError: one is not such a pair.
 
     Example:
-        >>> sizes(["N=4", "batch=1"])
+        >>> pairs(["y=x", "z=a=b"], "--connect takes NAME=VALUE")
+        [('y', 'x'), ('z', 'a=b')]
+    """
+    parts = [as_utf8(text).partition("=") for text in texts or ()]
+    for text, (name, sign, _) in zip(texts or (), parts, strict=True):
+        if not name or not sign:
+            raise CliError(f"{takes}, not {text}")
+    return [(name, value) for name, _, value in parts]
+
+
+def numbers(
+    texts: Sequence[str] | None, takes: str = "--dim takes NAME=SIZE, such as N=4"
+) -> dict[str, int]:
+    """The values of an option that takes `NAME=NUMBER`, as a dictionary.
+
+    Args:
+        texts, takes: as for `pairs`; a name may hold a sign of equality.
+
+    Raises:
+        CliError: one is not such a pair.
+
+    Example:
+        >>> numbers(["N=4", "batch=1"])
         {'N': 4, 'batch': 1}
     """
     lengths = {}
-    for pair in pairs or ():
-        name, _, size = as_utf8(pair).rpartition("=")
-        if not name or not size.isdigit():
-            raise CliError(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
-        lengths[name] = int(size)
+    for text in texts or ():
+        name, _, number = as_utf8(text).rpartition("=")
+        if not name or not number.isdecimal():
+            raise CliError(f"{takes}, not {text}")
+        lengths[name] = int(number)
     return lengths
 
 
@@ -262,5 +282,5 @@ SOURCES = argument(
 
 __all__ = [
     "COLOR", "DIMS", "JSON", "MODEL", "SOURCES", "Argument", "Command", "Formatter", "Parser",
-    "argument", "at_least", "choice", "command", "flag", "in_words_of", "sizes",
+    "argument", "at_least", "choice", "command", "flag", "in_words_of", "numbers", "pairs",
 ]  # fmt: skip
