@@ -125,8 +125,8 @@ def _sides(kind: str, text: str) -> tuple[str, str]:
 class _Bodies:
     """Two graphs or functions with everything inside them."""
 
-    def __init__(self, found: Diff, a: ProtoGraph, b: ProtoGraph, folders: Folders) -> None:
-        self.found, self.folders = found, folders
+    def __init__(self, diff: Diff, a: ProtoGraph, b: ProtoGraph, folders: Folders) -> None:
+        self.diff, self.folders = diff, folders
         self.a, self.b = a, b
         ones, others = contents(a, folders[0]), contents(b, folders[1])
         self.contents: dict[ProtoValue, Content] = {**ones, **others}
@@ -181,10 +181,10 @@ class _Bodies:
         self._results(a, b, where)
         self._nodes(a, b, where, rows)
         self._initializers(a, b, where, rows)
-        self.found.rows[" > ".join(where)] = rows
+        self.diff.rows[" > ".join(where)] = rows
 
     def _note(self, change: Change, rows: list[Row] | None = None) -> None:
-        self.found.changes.append(change)
+        self.diff.changes.append(change)
         if rows is not None:
             word = "" if change.what == "node" else f"{change.what} "
             left, right = (f"{word}{x}" if x else "" for x in (change.left, change.right))
@@ -279,7 +279,7 @@ class _Bodies:
         facts = [*_attributes(a, b), *_described(a, b)]
         values = list(self._inputs(a, b))
         if not facts and not values:
-            self.found.same += 1
+            self.diff.same += 1
             rows.append(Row("same", show(a), show(b)))
             return
         kind: Kind = "changed" if facts else "rewired"

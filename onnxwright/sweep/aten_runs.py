@@ -94,10 +94,10 @@ class _Play(ABC):
             tensor = self.aliases[id(tensor)]
             self.bind(tensor, value)
 
-    def results(self, wanted: Any) -> list[Any]:
+    def results(self, returned: Any) -> list[Any]:
         """Our values for the leaves of a result; `UNKNOWN` for a number that no call gave."""
         values = []
-        for leaf in leaves(wanted):
+        for leaf in leaves(returned):
             if isinstance(leaf, torch.Tensor):
                 values.append(self.convert(leaf))
             else:

@@ -36,12 +36,12 @@ class Compared:
     Fields:
         sizes: what the symbols were.
         got: ours.
-        wanted: torch's.
+        expected: torch's.
     """
 
     sizes: Mapping[str, int]
     got: Sequence[Any]
-    wanted: Sequence[Any]
+    expected: Sequence[Any]
 
 
 def run_dynamic(operator: Callable[..., Any], sample: Any, opset_version: int) -> list[Compared]:

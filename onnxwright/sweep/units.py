@@ -249,12 +249,12 @@ class Recorded(NamedTuple):
     Fields:
         calls: the operators it ran.
         result: what the OpInfo returned.
-        wanted: the leaves of the result, as they were then.
+        expected: the leaves of the result, as they were then.
     """
 
     calls: list[Call]
     result: Any
-    wanted: list[Any]
+    expected: list[Any]
 
 
 def record_sample(info: Any, sample: Any) -> Recorded:
@@ -348,7 +348,7 @@ def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tup
         return "failed", _short(error)
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
         return "failed", _first_line(error)
-    return judge_results(got, recorded.wanted, unit.test, unit.dtype)
+    return judge_results(got, recorded.expected, unit.test, unit.dtype)
 
 
 def _judge_dynamic(unit: Unit, operator: Any, sample: Any, opset_version: int) -> tuple[str, str]:
@@ -364,7 +364,7 @@ def _judge_dynamic(unit: Unit, operator: Any, sample: Any, opset_version: int) -
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
         return "failed", _first_line(error)
     for run in runs:
-        status, why = judge_results(run.got, run.wanted, unit.test, unit.dtype)
+        status, why = judge_results(run.got, run.expected, unit.test, unit.dtype)
         if status != "passed":
             sizes = ", ".join(f"{n}={v}" for n, v in run.sizes.items())
             return status, f"at {sizes}: {why}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,69 +21,6 @@ VERIFY = flag("--verify", "run both models on random inputs, and compare")
 _RENAMED = ("inputs", "outputs", "values", "dims")
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What running two models on the same inputs found.
-
-    Fields:
-        found: the differences of the outputs; None where they were not asked for.
-    """
-
-    found: Verification | None
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """It as JSON."""
-        if self.found is None:
-            return {}
-        outputs = {o.name: {"largest": o.largest, "relative": o.relative, "differs": o.words}
-                   for o in self.found.outputs}  # fmt: skip
-        return {
-            "verified": self.found.difference is None, "difference": self.found.difference,
-            "runs": list(self.found.runs), "outputs": outputs,
-        }  # fmt: skip
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        return OK if self.found is None or self.found.difference is None else DIFFERS
-
-    def show(self) -> None:
-        """Print it."""
-        if self.found is None:
-            return
-        if self.found.outputs:
-            print(self.found.table())
-        different = self.found.difference
-        print("equal on random inputs" if different is None else f"differs: {clean(different)}")
-
-
-def verified(args: Namespace, source: Any, model: Any, *, exact: bool = False) -> Verified:
-    """Run a model and what was made of it, where `--verify` asks for it.
-
-    Args:
-        source: the model, or its path.
-        model: what was made of it; its inputs may have other names.
-        exact: compare bits.
-
-    Returns:
-        What was found.
-
-    Raises:
-        CliError: the first model cannot be run on random inputs.
-    """
-    if not getattr(args, "verify", False):
-        return Verified(None)
-    from onnxwright.verification.verifying import verify
-
-    try:
-        return Verified(verify(source, model, exact=exact))
-    except ValueError as error:
-        if hasattr(error, "diagnostics"):
-            raise
-        raise CliError(f"{args.model} cannot be verified: {error}") from error
-
-
 def write_verified(
     args: Namespace,
     source: Any,
@@ -99,21 +35,55 @@ def write_verified(
     Args:
         args: the arguments of the command.
         source: the model, or its path.
-        model: the result.
+        model: the result; its inputs may have other names.
         exact: compare bits.
         data: what else the JSON says.
         reports: what is printed beside, where neither JSON nor the model goes to the terminal.
 
     Returns:
         The exit status.
+
+    Raises:
+        CliError: the first model cannot be run on random inputs.
     """
-    checked = verified(args, source, model, exact=exact)
-    write_result(args, model, {**(data or {}), **checked.data})
+    comparison = _compared(args, source, model, exact) if getattr(args, "verify", False) else None
+    write_result(args, model, {**(data or {}), **_as_data(comparison)})
+    difference = None if comparison is None else comparison.difference
     if args.output != "-" and not args.json:
         for report in reports:
             print(report)
-        checked.show()
-    return checked.code
+        if comparison is not None:
+            if comparison.outputs:
+                print(comparison.table())
+            print(f"differs: {clean(difference)}" if difference else "equal on random inputs")
+    return OK if difference is None else DIFFERS
+
+
+def _compared(args: Namespace, source: Any, model: Any, exact: bool) -> Verification:
+    """Both models run on the same random inputs."""
+    from onnxwright.verification.verifying import verify
+
+    try:
+        return verify(source, model, exact=exact)
+    except ValueError as error:
+        if hasattr(error, "diagnostics"):
+            raise
+        raise CliError(f"{args.model} cannot be verified: {error}") from error
+
+
+def _as_data(comparison: Verification | None) -> dict[str, Any]:
+    """A comparison as JSON; nothing where it was not asked for."""
+    if comparison is None:
+        return {}
+    return {
+        "verified": comparison.difference is None,
+        "difference": comparison.difference,
+        "runs": list(comparison.runs),
+        "outputs": {
+            o.name: {"largest": o.largest, "relative": o.relative, "differs": o.words}
+            for o in comparison.outputs
+        },
+    }
 
 
 @command(
@@ -283,4 +253,4 @@ def write_result(args: Namespace, changed: Any, more: Mapping[str, Any] | None =
         print(f"{args.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
 
 
-__all__ = ["OUTPUT", "VERIFY", "Verified", "model_of", "verified", "write_result", "write_verified"]
+__all__ = ["OUTPUT", "VERIFY", "model_of", "write_result", "write_verified"]

@@ -98,7 +98,7 @@ def apply_function(
     args: list[Any],
     kwargs: dict[str, Any],
     span: Span,
-    wanted: int | None = None,
+    outputs: int | None = None,
 ) -> Any:
     """Call an evaluated function with evaluated arguments."""
     low.b.span = span
@@ -107,7 +107,7 @@ def apply_function(
         kwargs = {**function.keywords, **kwargs}
         function = function.func
     if isinstance(function, Op):
-        return low.handlers.call_op(low, function, args, kwargs, span, wanted)
+        return low.handlers.call_op(low, function, args, kwargs, span, outputs)
     if is_script(function):
         return low.handlers.call_script(low, function, args, kwargs, span)
     if isinstance(function, Closure):
@@ -167,7 +167,7 @@ def _makes_ops(function: Any) -> bool:
 
 
 def call_op(
-    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
+    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, outputs: int | None
 ) -> Any:
     """An operator call: subgraphs from callables, then the semantics of calls."""
     if op.name == "OptionalHasElement" and not op.domain:
@@ -190,11 +190,11 @@ def call_op(
         for name, body in pending.items():
             kwargs[name] = body_graph(low, op, name, body, inputs, kwargs, span)
         args = inputs
-        wanted = _graph_outputs(op, kwargs, inputs) or wanted
+        outputs = _graph_outputs(op, kwargs, inputs) or outputs
     b = low.at(span)
-    if wanted is not None and signature is not None:
-        wanted = _check_wanted(op, wanted, span)
-    result = calls.call(b, op, args, kwargs, wanted)
+    if outputs is not None and signature is not None:
+        outputs = _check_wanted(op, outputs, span)
+    result = calls.call(b, op, args, kwargs, outputs)
     _remember_constant(low, op, kwargs, result)
     return result
 
@@ -234,20 +234,20 @@ def _remember_constant(low: Lowering, op: Op, kwargs: dict[str, Any], result: An
             low.b.recorder.info(result.value).const_value = np.array(value, dtype=dtype)
 
 
-def _check_wanted(op: Op, wanted: int, span: Span) -> int:
+def _check_wanted(op: Op, outputs: int, span: Span) -> int:
     """The number of outputs a target takes, if the operator can give so many."""
     signature = op.signature
     assert signature is not None
     least = sum(1 for p in signature.outputs if p.option == "single")
-    if wanted > signature.max_output or wanted < min(least, signature.max_output):
+    if outputs > signature.max_output or outputs < min(least, signature.max_output):
         if least == 1 and signature.max_output == 1:
             return 1  # one tensor, taken apart along its first axis
         least = max(1, least)
         most = signature.max_output
         got = f"{least} outputs" if least == most else f"{least} to {most} outputs"
-        names = f"{wanted} name{'' if wanted == 1 else 's'}"
+        names = f"{outputs} name{'' if outputs == 1 else 's'}"
         fail(ops.WrongOutputCount(what=f"`op.{op.name}`", got=got, wanted=names, span=span))
-    return wanted
+    return outputs
 
 
 def _graph_outputs(op: Op, kwargs: dict[str, Any], inputs: Sequence[Any]) -> int | None:

@@ -94,7 +94,7 @@ def scan(
     targets = values[: len(written)]
     begun = [*start, *map(_copy, targets)]
     length = rows[0].shape[0]
-    found = emit(
+    emitted = emit(
         torch.ops.higher_order.scan,
         {"scan_combine_graph": body},
         (body, begun, [x.contiguous() for x in rows], tuple(values[len(written) :])),
@@ -103,8 +103,8 @@ def scan(
             *(empty([length, *x.shape], x.dtype) for x in outputs[count:]),
         ],
     )
-    carried = _given_back(found, count, targets)
-    return carried, list(found[len(begun) :])
+    carried = _given_back(emitted, count, targets)
+    return carried, list(emitted[len(begun) :])
 
 
 def _part(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> tuple[Part, list[Any]]:
