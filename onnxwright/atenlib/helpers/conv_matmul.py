@@ -13,7 +13,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import is_small, scalar, vector
-from onnxwright.atenlib.helpers.sizes import arithmetic, known_sizes, size, sizes
+from onnxwright.atenlib.helpers.sizes import arithmetic, is_known_one, known_sizes, size, sizes
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
@@ -126,15 +126,11 @@ def _table(op: Op, length: Size, k: int, stride: int, dilation: int, turned: boo
 
 def _grouped(op: Op, x: Value, axis: int, group: Any) -> Value:
     """An axis cut into `[group, rest]`."""
-    if _is_one(group):
+    if is_known_one(group):
         return op.Unsqueeze(x, [axis])
     shape = sizes(op, x)
     rest = arithmetic(op, "Div", shape[axis], group)
     return op.Reshape(x, vector(op, [*shape[:axis], group, rest, *shape[axis + 1 :]]), allowzero=1)
-
-
-def _is_one(group: Any) -> bool:
-    return isinstance(group, int) and group == 1
 
 
 def _multiply(op: Op, windows: Any, weight: Value, channels: str, rank: int, group: Any) -> Value:
@@ -143,7 +139,7 @@ def _multiply(op: Op, windows: Any, weight: Value, channels: str, rank: int, gro
     spread = "".join(k + o for k, o in zip(kernel, out, strict=True))
     equation = f"ngc{spread},g{channels}{kernel}->ngo{out}"
     result = algebra.einsum(op, equation, windows, weight)
-    if _is_one(group):
+    if is_known_one(group):
         return op.Squeeze(result, [1])
     n, _, o, *spatial = sizes(op, result)
     many = arithmetic(op, "Mul", group, o)

@@ -117,6 +117,11 @@ def is_known_zero(n: Size) -> bool:
     return isinstance(n, int) and n == 0
 
 
+def is_known_one(n: Size | str | None) -> bool:
+    """Whether a size is surely one."""
+    return isinstance(n, int) and n == 1
+
+
 def product(op: Op, numbers: Sequence[Size]) -> Size:
     """The product of sizes: an int where all are ints, else a value."""
     number = math.prod(n for n in numbers if isinstance(n, int))

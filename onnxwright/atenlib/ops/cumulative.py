@@ -9,12 +9,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import complex_math
+from onnxwright.atenlib.helpers.complex_math import multiply
 from onnxwright.atenlib.helpers.constants import cast, full, full_like, scalar, vector
 from onnxwright.atenlib.helpers.reduce import in_working_type
 from onnxwright.atenlib.helpers.shape import iota_along, slice_axis
 from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise, like, reduction

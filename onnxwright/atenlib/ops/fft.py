@@ -10,7 +10,7 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex, pack, unpack
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import cast, scalar, vector
-from onnxwright.atenlib.helpers.sizes import axis_of, product, size
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, product, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Op, Size, Value
@@ -105,7 +105,7 @@ def _mirrored(op: Op, x: Complex, axis: int, length: Size) -> Complex:
     half = _plus(op, _half(op, length), 1)
     x = Complex(*(_resized(op, v, axis, half) for v in (x.real, x.imag)))
     # The imaginary parts of the first and of a middle element have no meaning; they drop out.
-    many = _minus(op, length, half)
+    many = arithmetic(op, "Sub", length, half)
 
     def back(v: Value) -> Value:
         tail = op.Slice(v, [1], op.Unsqueeze(_plus(op, many, 1, value=True), [0]), [axis])
@@ -127,12 +127,6 @@ def _plus(op: Op, n: Size, more: int, *, value: bool = False) -> Value | int:
     return op.Add(n, more)
 
 
-def _minus(op: Op, a: Size, b: Size) -> Size:
-    if isinstance(a, int) and isinstance(b, int):
-        return a - b
-    return op.Sub(scalar(op, a, DType.INT64), scalar(op, b, DType.INT64))
-
-
 def _resized(op: Op, x: Value, axis: int, length: Size) -> Value:
     """An axis cut or filled up with zeros at its end."""
     have = size(op, x, axis)
@@ -142,7 +136,7 @@ def _resized(op: Op, x: Value, axis: int, length: Size) -> Value:
         if length < have:
             return op.Slice(x, [0], [length], [axis])
     x = op.Slice(x, [0], vector(op, [length]), [axis])
-    more = _minus(op, length, size(op, x, axis))
+    more = arithmetic(op, "Sub", length, size(op, x, axis))
     before = op.constant(np.zeros(x.rank + axis, np.int64))
     after = op.constant(np.zeros(x.rank - axis - 1, np.int64))
     return op.Pad(x, op.Concat(before, vector(op, [more]), after, axis=0))
@@ -305,7 +299,7 @@ def _shifted(op: Op, x: Value, dim: int | Sequence[int] | None, *, up: bool) -> 
     for axis in axes:
         length = size(op, x, axis)
         # How many elements go from the front to the back.
-        cut = _minus(op, length, _half(op, length)) if up else _half(op, length)
+        cut = arithmetic(op, "Sub", length, _half(op, length)) if up else _half(op, length)
         where = vector(op, [cut])
         front = op.Slice(x, [0], where, [axis])
         back = op.Slice(x, where, [np.iinfo(np.int64).max], [axis])

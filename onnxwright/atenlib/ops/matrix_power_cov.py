@@ -13,6 +13,7 @@ from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.fft import floating
 from onnxwright.atenlib.ops.solve import inverse_of
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Op, Size, Value
@@ -62,15 +63,9 @@ def linalg_matrix_power(op: Op, self: Value, n: int) -> Any:
     return _power(op, self, n)
 
 
-def _floating(op: Op, x: Value) -> Value:
-    if isinstance(x, Complex) or x.onnx_dtype.is_float:
-        return x
-    return cast(op, x, DType.FLOAT)
-
-
 def _covariance(op: Op, x: Value, correction: int, fweights: Any, aweights: Any) -> Value:
     """As torch computes it, step by step; observations are along the last axis."""
-    x = _floating(op, x)
+    x = floating(op, x)
     if aweights is not None:
         wider = promote_types(real(x).onnx_dtype, aweights.onnx_dtype)
         x = algebra.each(lambda v: cast(op, v, wider), x)

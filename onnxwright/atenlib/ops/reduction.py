@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.complex_math import multiply
 from onnxwright.atenlib.helpers.constants import cast, full, scalar
+from onnxwright.atenlib.helpers.index_positions import truth
 from onnxwright.atenlib.helpers.reduce import extreme, in_working_type, reduce, reduced_axes
 from onnxwright.atenlib.helpers.shape import slice_axis
-from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero, size, sizes, sizes_with
+from onnxwright.atenlib.helpers.sizes import (
+    count_along,
+    is_known_one,
+    is_known_zero,
+    size,
+    sizes,
+    sizes_with,
+)
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Arguments, Number, Op, Size, Value, is_value
@@ -149,21 +158,6 @@ def _complex_product_unknown(op: Op, x: Complex, axis: int) -> Complex:
     return Complex(*op.Loop(length, op.constant(np.array(True)), *start, body=step))
 
 
-def multiply(op: Op, x: Complex, y: Complex) -> Complex:
-    """The product of two complex tensors."""
-    return Complex(
-        op.Sub(op.Mul(x.real, y.real), op.Mul(x.imag, y.imag)),
-        op.Add(op.Mul(x.real, y.imag), op.Mul(x.imag, y.real)),
-    )
-
-
-def truth(op: Op, x: Value) -> Value:
-    """Whether each element is not zero, as BOOL; NaN is not zero."""
-    if isinstance(x, Complex):
-        return op.Or(truth(op, x.real), truth(op, x.imag))
-    return cast(op, x, DType.BOOL)
-
-
 def _type_of_truth(arguments: Arguments) -> DType:
     """Torch keeps UINT8, which held truth values before BOOL."""
     dtype = arguments["self"].onnx_dtype
@@ -264,16 +258,14 @@ def sum_to_size(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The sum over the axes along which a tensor of another shape would be broadcast."""
     new = self.rank - len(size)
     over = [
-        n for n, length in enumerate(size, new) if _is_one(length) and not _is_one(self.shape[n])
+        n
+        for n, length in enumerate(size, new)
+        if is_known_one(length) and not is_known_one(self.shape[n])
     ]
     if (over or new or not size) and not self.onnx_dtype.is_float:
         self = cast(op, self, DType.INT64)
     summed = reduce(op, "ReduceSum", self, over, keepdim=True)
     return reduce(op, "ReduceSum", summed, list(range(new)), False)
-
-
-def _is_one(n: Size | str | None) -> bool:
-    return isinstance(n, int) and n == 1
 
 
 def norm_of(op: Op, x: Value, order: float, axes: list[int], keepdim: bool) -> Value:

@@ -7,8 +7,9 @@ from typing import Any
 from onnxwright.atenlib.helpers.constants import cast, full, vector
 from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.argmax import long_type
 from onnxwright.atenlib.optest import OpTest, XFail
-from onnxwright.atenlib.protocols import Arguments, Op, Size, Value
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -24,10 +25,6 @@ _UNSTABLE = XFail(
     matcher=lambda s: s.input.numel() > 1000,
     sometimes=True,
 )
-
-
-def _long(arguments: Arguments) -> DType:
-    return DType.INT64
 
 
 def top(op: Op, x: Value, k: Size, axis: int, largest: bool) -> tuple[Any, Any]:
@@ -84,7 +81,7 @@ def msort(op: Op, self: Value) -> Any:
 @aten(
     "aten::argsort",
     "aten::argsort.stable",
-    rule=custom(_long),
+    rule=custom(long_type),
     tests=[OpTest("argsort", xfail=[_UNSTABLE])],
 )
 def argsort(op: Op, self: Value, dim: int = -1, descending: bool = False) -> Any:

@@ -55,17 +55,12 @@ def stft(
         self,
         n_fft,
         hop_length or n_fft // 4,
-        _window(op, window, win_length or n_fft, n_fft, _part(self)),
+        _window(op, window, win_length or n_fft, n_fft, algebra.part_type(self)),
         normalized,
         onesided,
         return_complex,
         align_to_window,
     )
-
-
-def _part(x: Value) -> DType:
-    dtype: DType = x.real.onnx_dtype if isinstance(x, Complex) else x.onnx_dtype
-    return dtype
 
 
 def _stft(

@@ -16,7 +16,7 @@ from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota, scalar, vector
 from onnxwright.atenlib.helpers.factorizations import real
-from onnxwright.atenlib.helpers.sizes import size, sizes
+from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.qr import eye_of, first, like_kind, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
@@ -280,18 +280,11 @@ def _with_phases(op: Op, q: Value, upper: Value, columns: Size) -> Value:
     phases = factors.choose(op, none, like_kind(op, upper, op.Where(none, one, one)), phases)
     count = size(op, x, -1)
     if count is not columns and count != columns:
-        shape = [*sizes(op, x)[:-2], 1, _difference(op, columns, count)]
+        shape = [*sizes(op, x)[:-2], 1, arithmetic(op, "Sub", columns, count)]
         more = full(op, shape, 1, x.onnx_dtype)
         rest = like_kind(op, upper, more)
         phases = algebra.each(lambda v, w: op.Concat(v, w, axis=v.rank - 1), phases, rest)
     return algebra.mul(op, q, phases)
-
-
-def _difference(op: Op, a: Size, b: Size) -> Size:
-    """The difference of two sizes."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a - b
-    return op.Sub(scalar(op, a, DType.INT64), scalar(op, b, DType.INT64))
 
 
 @aten("aten::linalg_eigvalsh", rule=custom(), tests=[OpTest("linalg.eigvalsh", tol=_TOL)])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.converter.analyze.effects import is_iterator
+from onnxwright.converter.analyze.effects import is_hashable, is_iterator
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.capture import CACHES
 from onnxwright.converter.frontend.outer_names import OuterNames
@@ -123,7 +123,7 @@ def apply_function(
         b = low.at(span)
         value = call_method(b, function.name, function.of, args, kwargs)
         return as_view(value, function.of) if ARRAY_METHODS[function.name].is_view else value
-    handler = BUILTINS.get(function) if _hashable(function) else None
+    handler = BUILTINS.get(function) if is_hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
     if handler is not None and (dynamic or _holds_functions([*args, *kwargs.values()])):
         value = handler(low, args, kwargs, span)
@@ -367,14 +367,6 @@ _OP_FOR = {
     "stack": "Concat", "sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax",
     "einsum": "Einsum", "cumsum": "CumSum", "sign": "Sign", "isnan": "IsNaN", "isinf": "IsInf",
 }  # fmt: skip
-
-
-def _hashable(x: Any) -> bool:
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True
 
 
 def _holds_functions(items: Sequence[Any]) -> bool:
