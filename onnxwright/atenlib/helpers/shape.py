@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onnxwright.atenlib.helpers.constants import INT64_MAX, INT64_MIN, full, iota, vector
-from onnxwright.atenlib.helpers.sizes import same_size, size, static
+from onnxwright.atenlib.helpers.sizes import is_known_zero, same_size, size, static
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.shapes import Dim
@@ -124,17 +124,12 @@ def slice_axis(
     """
     start = 0 if start is None else start
     end = INT64_MAX if end is None else end
-    if start_is_zero(start) and isinstance(step, int) and step == 1 and reaches(end, x.shape[axis]):
+    if is_known_zero(start) and isinstance(step, int) and step == 1 and reaches(end, x.shape[axis]):
         return x
     parts = [vector(op, [start]), vector(op, [end]), op.constant(np.array([axis], np.int64))]
     if not (isinstance(step, int) and step == 1):
         parts.append(vector(op, [step]))
     return op.Slice(x, *parts)
-
-
-def start_is_zero(start: Size | None) -> bool:
-    """Whether a start is the number zero."""
-    return isinstance(start, int) and start == 0
 
 
 def reaches(end: Size, dim: Dim) -> bool:

@@ -112,7 +112,7 @@ def same_shape(x: Value, y: Value) -> bool:
     return all(a is not None and a == b for a, b in zip(x.shape, y.shape, strict=True))
 
 
-def is_known_zero(n: Size) -> bool:
+def is_known_zero(n: Size | None) -> bool:
     """Whether a size is known to be zero."""
     return isinstance(n, int) and n == 0
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
 from onnxwright.atenlib.helpers import algebra, complex_math
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota, scalar
-from onnxwright.atenlib.helpers.factorizations import choose, magnitude, only, real
+from onnxwright.atenlib.helpers.factorizations import choose, magnitude, only
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.qr import eye_of, qr_of, squared
@@ -30,7 +30,7 @@ _EPSILON = 2.0**-52
 def _picked(op: Op, x: Complex, rows: Size, columns: Size) -> Complex:
     """The element that two masks `[..., n]` pick in each matrix, `[..., 1, 1]`."""
     mask = op.And(op.Unsqueeze(rows, [-1]), op.Unsqueeze(columns, [-2]))
-    rank = real(x).rank
+    rank = real_part(x).rank
     return algebra.reduce_sum(op, only(op, mask, x), [rank - 2, rank - 1], keepdims=True)
 
 
@@ -139,7 +139,7 @@ def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
 
 def eig(op: Op, a: Value, *, vectors: bool) -> tuple[Value, Value | None]:
     """Eigenvalues `[..., n]`, and eigenvectors as columns, if they are asked for."""
-    dtype = real(a).onnx_dtype
+    dtype = real_part(a).onnx_dtype
     z = a if isinstance(a, Complex) else as_complex(op, a, dtype)
     if 0 in z.real.shape:
         shape = sizes(op, z.real)[:-1]

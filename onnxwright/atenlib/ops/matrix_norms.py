@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import cast, full, iota
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import axis_of, size, sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.solve import solve_by_lu
@@ -36,7 +35,7 @@ def _length(op: Op, x: Value) -> Value:
 
 def _singular_norm(op: Op, x: Value, ord: Any, dim: Sequence[int], keepdim: bool) -> Value:
     """The sum, the largest or the smallest of the singular values."""
-    rank = real(x).rank
+    rank = real_part(x).rank
     pair = [axis_of(d, rank) for d in dim]
     perm = [*(n for n in range(rank) if n not in pair), *pair]
     values = singular_values(op, algebra.transpose(op, x, perm))
@@ -111,7 +110,7 @@ def linalg_norm(
 ) -> Any:
     """A norm of vectors or of matrices, by the number of axes."""
     axes = [dim] if isinstance(dim, int) else dim
-    rank = real(self).rank
+    rank = real_part(self).rank
     count = rank if axes is None else len(axes)
     if ord is not None and count == 2 and (axes is not None or rank == 2):
         pair = [0, 1] if axes is None else axes
@@ -122,7 +121,7 @@ def linalg_norm(
 
 def _order(op: Op, packed: Any, pivots: Any) -> Any:
     """Where each row came from, by LAPACK's exchanges."""
-    x = real(packed)
+    x = real_part(packed)
     front, n = sizes(op, x)[:-2], size(op, x, -2)
     rows = iota(op, n)
     start = op.Add(full(op, [*front, n], 0, DType.INT64), rows)
@@ -145,13 +144,13 @@ def _adjoint_solve(op: Op, lu: factors.LU, b: Value) -> Value:
     rows = op.Unsqueeze(iota(op, size(op, order, -1)), [1])
     where = op.Equal(op.Unsqueeze(order, [order.rank - 1]), rows)
     back = op.ArgMax(op.Cast(where, to=DType.INT32), axis=order.rank, keepdims=0)
-    if real(z).rank - 1 > back.rank or back.rank > 1:
-        back = op.Expand(back, op.Shape(real(z), end=real(z).rank - 1))
+    if real_part(z).rank - 1 > back.rank or back.rank > 1:
+        back = op.Expand(back, op.Shape(real_part(z), end=real_part(z).rank - 1))
     return factors.reordered(op, z, back)
 
 
 def _lu_solve(op: Op, packed: Any, pivots: Any, b: Value, left: bool, adjoint: bool) -> Value:
-    if 0 in real(packed).shape or 0 in real(b).shape:
+    if 0 in real_part(packed).shape or 0 in real_part(b).shape:
         return b
     lu = factors.LU(packed, pivots, _order(op, packed, pivots), None)
     if not left:

@@ -6,8 +6,8 @@ from typing import Any
 
 from onnxwright.atenlib.helpers.constants import cast, iota, scalar, vector
 from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
-from onnxwright.atenlib.helpers.shape import reaches, slice_axis, start_is_zero
-from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size
+from onnxwright.atenlib.helpers.shape import reaches, slice_axis
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, is_known_zero, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Op, Size, Value, is_value
@@ -90,14 +90,14 @@ def slice_scatter(
 def _ordered(start: Any, end: Any) -> bool:
     """Whether a slice is known not to end before it starts, whatever the size is."""
     if not (isinstance(start, int) and isinstance(end, int)):
-        return start_is_zero(start)
+        return is_known_zero(start)
     return start <= end and (start >= 0) == (end >= 0)
 
 
 def _replaced(op: Op, x: Value, src: Value, axis: int, start: Any, end: Any) -> Value:
     whole = x.shape[axis]
     parts = [src]
-    if not start_is_zero(start):
+    if not is_known_zero(start):
         parts.insert(0, slice_axis(op, x, axis, 0, start))
     if not reaches(end, whole):
         parts.append(slice_axis(op, x, axis, end, None))

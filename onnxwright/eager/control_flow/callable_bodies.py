@@ -20,6 +20,7 @@ from onnxwright.eager.values import MapValue, SequenceValue, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
+from onnxwright.tracing.control_flow import is_callable
 
 _BODIES = ("then_branch", "else_branch", "body")
 
@@ -55,18 +56,6 @@ def run(
     if op.name == "Scan":
         return _scan(op, inputs, attributes)
     return _sequence_map(op, inputs, attributes)
-
-
-def is_callable(body: object) -> bool:
-    """Whether a body is run by Python (protos are not callable).
-
-    Args:
-        body: the value of a graph attribute.
-
-    Returns:
-        True for functions, lambdas, scripts.
-    """
-    return callable(body) and not hasattr(body, "SerializeToString")
 
 
 def _call(op: Op, attribute: str, body: Any, arguments: Sequence[Any], names: str) -> list[Any]:

@@ -11,6 +11,7 @@ import functools
 import onnx
 
 from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.opset.history import normalize_domain
 
 
 def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -41,7 +42,7 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
     for function in copied.functions:
         if function.name not in operators:
             continue
-        key = (_domain(function.domain), function.name)
+        key = (normalize_domain(function.domain), function.name)
         if key not in renamed:
             name = f"{function.name}_function"
             while name in taken:
@@ -51,12 +52,8 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
         function.name = renamed[key]
     for nodes in (copied.graph.node, *(f.node for f in copied.functions)):
         for node in nodes_of(nodes):
-            node.op_type = renamed.get((_domain(node.domain), node.op_type), node.op_type)
+            node.op_type = renamed.get((normalize_domain(node.domain), node.op_type), node.op_type)
     return copied
-
-
-def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
 
 
 @functools.cache
