@@ -87,9 +87,6 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"
     ),
-    ("onnxwright.dsl.function", "onnxwright.types.signature"): (
-        "decorating only registers; the first use of its annotations loads what reads them"
-    ),
     ("onnxwright.exporter.program.onnx_program", "onnxwright.viz"): (
         "an export does not draw; the first program that is shown loads what draws"
     ),

@@ -47,7 +47,6 @@ def pack(op: Op, x: Complex) -> Any:
     """A real tensor with a last axis of two: real and imaginary parts.
 
     Args:
-        op: the operators.
         x: a complex tensor of any shape.
 
     Returns:
@@ -60,7 +59,6 @@ def unpack(op: Op, x: Any) -> Complex:
     """The complex tensor of a real one whose last axis holds real and imaginary parts.
 
     Args:
-        op: the operators.
         x: a value of shape `[..., 2]`.
 
     Returns:
@@ -78,7 +76,6 @@ def as_complex(op: Op, x: Value | Number, part: DType) -> Complex:
     """A value or number as a complex tensor with parts of a type.
 
     Args:
-        op: the operators.
         x: a `Complex`, a real value, or a Python number.
         part: the element type of the parts.
 

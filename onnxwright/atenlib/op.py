@@ -230,26 +230,26 @@ class AtenFunction:
             AtenArgumentError: one is missing, unknown or given twice.
         """
         parameters = self.parameters
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         positional = [p for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
         if len(args) > len(positional):
             self._refuse(f"takes {len(positional)} arguments by position, got {len(args)}")
         for p, value in zip(positional, args, strict=False):
-            given[p.name] = value
+            arguments[p.name] = value
         for called, value in kwargs.items():
             name = python_name(called)
-            if name in given:
+            if name in arguments:
                 self._refuse(f"`{name}` is given twice")
             if name in parameters:
-                given[name] = value
+                arguments[name] = value
             elif name not in IGNORED:
                 self._refuse(f"there is no parameter `{name}`")
         for p in parameters.values():
-            if p.name not in given:
+            if p.name not in arguments:
                 if p.default is p.empty:
                     self._refuse(f"`{p.name}` is missing")
-                given[p.name] = p.default
-        return {name: given[name] for name in parameters}
+                arguments[p.name] = p.default
+        return {name: arguments[name] for name in parameters}
 
     def _prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments by the rule, and make values of numbers where the body wants them."""
@@ -356,10 +356,10 @@ def aten(
     Args:
         names: full names, `aten::clamp` for the default overload, `aten::clamp.Tensor`.
         rule: promotion and type of the result (`onnxwright.atenlib.rules`).
-        tests: the OpInfos it must pass.
+        tests: the OpInfos it must pass; in this library that of the first name if none is given.
         complex: the body for complex arguments; `"parts"` where the real and imaginary parts are
             computed apart by the same body, `"same"` where the body takes complex values itself.
-        untested: why no OpInfo covers it; a test asks that this or `tests` is there.
+        untested: why no OpInfo covers it.
         doc: what it computes, for a body without a docstring that another function made.
         replace: allow another function of the name to be replaced.
         table: where it goes; the library's own table by default.
@@ -386,11 +386,14 @@ def aten(
         code = body.__code__
         body.__doc__ = doc or body.__doc__
         place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
+        held = tuple(tests)
+        if not held and not untested and table is None and is_internal(code.co_filename, {}):
+            held = (OpTest(names[0].partition("::")[2].partition(".")[0]),)
         function = AtenFunction(
             names,
             body,
             rule,
-            tuple(tests),
+            held,
             complex_body=body if complex == "same" else complex,
             untested=untested,
             place=place,

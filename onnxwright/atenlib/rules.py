@@ -35,7 +35,6 @@ def operand_of(op: Op, x: Any) -> Operand:
     """The element type and the strength of an argument, for type promotion.
 
     Args:
-        op: the operators.
         x: a tensor value, a `Complex`, a Python number, or a value that represents one.
 
     Returns:
@@ -64,9 +63,6 @@ def computed_type(promoted: Sequence[Any]) -> DType:
 
     Args:
         promoted: arguments after `Rule.prepare`.
-
-    Returns:
-        The type.
     """
     for x in promoted:
         if isinstance(x, Complex) or is_value(x):
@@ -80,7 +76,6 @@ def wrap_number(op: Op, arguments: dict[str, Any], name: str, dtype: DType) -> N
     """Make a value without dimensions of an argument that is a Python number.
 
     Args:
-        op: the operators.
         arguments: the arguments by name, changed in place.
         name: the argument.
         dtype: the element type of the value.

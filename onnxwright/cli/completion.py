@@ -1,100 +1,50 @@
-"""`onnxwright completion bash`: a shell's completion, written from the parser itself."""
+"""`onnxwright completion bash`: a shell's completion, written from the declared commands."""
 
 from __future__ import annotations
 
-import argparse
 from argparse import Namespace
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from onnxwright.cli.shared.console import OK
-from onnxwright.cli.shared.grammar import command
-
-if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
-
+from onnxwright.cli.shared.grammar import Argument, Command, choice, command
 
 SHELLS = ("bash", "zsh", "fish")
+_HELP = Argument(("-h", "--help"), "show this help message and exit", {"action": "help"})
 
 
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "completion",
-        "print what makes a shell complete this command",
-        [
-            'eval "$(onnxwright completion bash)"    # in ~/.bashrc',
-            'eval "$(onnxwright completion zsh)"     # in ~/.zshrc, after compinit',
-            "onnxwright completion fish > ~/.config/fish/completions/onnxwright.fish",
-        ],
-        _run,
-    )
-    parser.add_argument("shell", choices=SHELLS)
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option of a command: its spellings, its help, what it takes."""
-
-    names: tuple[str, ...]
-    words: str
-    choices: tuple[str, ...]
-    takes: bool
-
-
-@dataclass(frozen=True)
-class Command:
-    """One command: its help, its options, the choices of its first argument."""
-
-    name: str
-    words: str
-    options: tuple[Option, ...]
-    choices: tuple[str, ...]
-
-
-def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
-    """What can be completed, as data.
-
-    Args:
-        parser: the whole grammar.
-
-    Returns:
-        The commands in order.
-    """
-    listed = []
-    for action in parser._actions:
-        if not isinstance(action, argparse._SubParsersAction):
-            continue
-        words = {c.dest: c.help or "" for c in action._choices_actions}
-        for name, sub in action.choices.items():
-            options: list[Option] = []
-            choices: tuple[str, ...] = ()
-            for inner in sub._actions:
-                picks = tuple(map(str, inner.choices or ()))
-                if inner.option_strings:
-                    spelled = tuple(inner.option_strings)
-                    options.append(Option(spelled, inner.help or "", picks, inner.nargs != 0))
-                elif picks:
-                    choices = picks
-            listed.append(Command(name, words.get(name, ""), tuple(options), choices))
-    return listed
-
-
-def _run(given: Namespace) -> int:
-    listed = commands_of(given.grammar)
+@command(
+    "completion",
+    "print what makes a shell complete this command",
+    [
+        'eval "$(onnxwright completion bash)"    # in ~/.bashrc',
+        'eval "$(onnxwright completion zsh)"     # in ~/.zshrc, after compinit',
+        "onnxwright completion fish > ~/.config/fish/completions/onnxwright.fish",
+    ],
+    choice("shell", SHELLS),
+)
+def _run(args: Namespace) -> int:
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
-    print(writers[given.shell](listed), end="")
+    print(writers[args.shell](args.commands), end="")
     return OK
 
 
-def bash(commands: list[Command]) -> str:
+def _options(command: Command) -> list[Argument]:
+    """The options of a command, `--help` before them."""
+    return [_HELP, *(one for one in command.arguments if one.is_option)]
+
+
+def _words(command: Command) -> str:
+    """The words that the arguments of a command take, with spaces."""
+    return " ".join(w for one in command.arguments if not one.is_option for w in one.choices)
+
+
+def bash(commands: Sequence[Command]) -> str:
     """The script for bash."""
     cases, values = [], []
     for c in commands:
-        words = " ".join([*(n for o in c.options for n in o.names), *c.choices])
+        words = " ".join([*(n for o in _options(c) for n in o.names), *_words(c).split()])
         cases.append(f"        {c.name}) words='{words}' ;;")
-        for option in c.options:
+        for option in _options(c):
             if option.choices:
                 names = "|".join(f"{c.name}:{n}" for n in option.names)
                 values.append(f"        {names}) words='{' '.join(option.choices)}' ;;")
@@ -130,18 +80,18 @@ complete -F _onnxwright onnxwright
 """
 
 
-def zsh(commands: list[Command]) -> str:
+def zsh(commands: Sequence[Command]) -> str:
     """The script for zsh."""
     described = "\n".join(f"        {_quoted(f'{c.name}:{c.words}')}" for c in commands)
     cases = []
     for c in commands:
         specs = []
-        for o in c.options:
+        for o in _options(c):
             value = ""
-            if o.takes:
+            if o.takes_value:
                 value = f":value:({' '.join(o.choices)})" if o.choices else ":value:_files"
-            specs += [_quoted(f"{name}[{_plain(o.words)}]{value}") for name in o.names]
-        specs.append(f"'*:argument:({' '.join(c.choices)})'" if c.choices else "'*:file:_files'")
+            specs += [_quoted(f"{name}[{_plain(o.words or '')}]{value}") for name in o.names]
+        specs.append(f"'*:argument:({_words(c)})'" if _words(c) else "'*:file:_files'")
         cases.append(f"        {c.name}) _arguments {' '.join(specs)} ;;")
     newline = "\n"
     return f"""\
@@ -167,7 +117,7 @@ compdef _onnxwright onnxwright
 """
 
 
-def fish(commands: list[Command]) -> str:
+def fish(commands: Sequence[Command]) -> str:
     """The script for fish."""
     lines = ["# Completion of onnxwright for fish."]
     start = "complete -c onnxwright -n"
@@ -176,14 +126,16 @@ def fish(commands: list[Command]) -> str:
         lines.append(f"{start} __fish_use_subcommand -f -a {c.name} -d {words}")
     for c in commands:
         seen = f"{start} '__fish_seen_subcommand_from {c.name}'"
-        for o in c.options:
+        for o in _options(c):
             spelled = " ".join(
                 f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in o.names
             )
-            takes = f" -x -a '{' '.join(o.choices)}'" if o.choices else " -r" if o.takes else ""
-            lines.append(f"{seen} {spelled}{takes} -d {_quoted(o.words)}")
-        if c.choices:
-            lines.append(f"{seen} -f -a '{' '.join(c.choices)}'")
+            takes = (
+                f" -x -a '{' '.join(o.choices)}'" if o.choices else " -r" if o.takes_value else ""
+            )
+            lines.append(f"{seen} {spelled}{takes} -d {_quoted(o.words or '')}")
+        if _words(c):
+            lines.append(f"{seen} -f -a '{_words(c)}'")
     return "\n".join(lines) + "\n"
 
 
@@ -196,4 +148,4 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-__all__ = ["SHELLS", "Command", "Option", "add", "bash", "commands_of", "fish", "zsh"]
+__all__ = ["SHELLS", "bash", "fish", "zsh"]

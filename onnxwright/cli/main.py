@@ -30,7 +30,7 @@ from onnxwright.cli.shared.console import (
     print_json,
     wants_color,
 )
-from onnxwright.cli.shared.grammar import Formatter, Parser, in_words_of
+from onnxwright.cli.shared.grammar import Command, Formatter, Parser, in_words_of
 from onnxwright.errors import (
     ConversionValueError,
     Message,
@@ -44,7 +44,7 @@ from onnxwright.version import __version__
 _BUG = "\nThis is a bug in onnxwright; please report it with the text above."
 # A broken model or a wrong option: the command did not run.
 _CANNOT_RUN = (ModelError, ModelToolError, ConversionValueError)
-# The groups of commands, in the order `--help` shows them.
+# The modules of commands, in the order `--help` shows them.
 GROUPS = (
     small,
     compiling,
@@ -63,6 +63,7 @@ GROUPS = (
     coverage,
     completion,
 )
+COMMANDS = tuple(c for group in GROUPS for c in vars(group).values() if isinstance(c, Command))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -86,9 +87,9 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"onnxwright {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for group in GROUPS:
-        group.add(commands)
-    top.set_defaults(grammar=top)  # what completion writes down
+    for command in COMMANDS:
+        command.add_to(commands)
+    top.set_defaults(commands=COMMANDS)  # what completion writes down
     return top
 
 
@@ -113,11 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             # A terminal that cannot show a letter gets its number instead of an error.
             stream.reconfigure(errors="backslashreplace")
-    given, unknown = parser().parse_known_args(arguments)
+    args, unknown = parser().parse_known_args(arguments)
     if unknown:
-        given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
-        status = _carried_out(given)
+        status = _carried_out(args)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -125,53 +126,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        print(f"\nonnxwright {given.command}: stopped", file=sys.stderr)
+        print(f"\nonnxwright {args.command}: stopped", file=sys.stderr)
         return 130
 
 
-def _carried_out(given: Namespace) -> int:
+def _carried_out(args: Namespace) -> int:
     """Run the command; say what went wrong without a traceback."""
-    color = wants_color(getattr(given, "color", "auto"), sys.stderr)
+    color = wants_color(getattr(args, "color", "auto"), sys.stderr)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            status: int = given.run(given)
+            status: int = args.run(args)
             sys.stdout.flush()
             return status
     except CliError as error:
-        return _report_error(given, str(error), error.status)
+        return _report_error(args, str(error), error.status)
     except OnnxwrightError as error:
         status = USAGE if isinstance(error, _CANNOT_RUN) else DIFFERS
-        options = getattr(given, "options", {})
+        options = getattr(args, "options", {})
         messages = [in_words_of(options, _without_us(d)) for d in error.diagnostics]
-        return _diagnosed(given, messages, status, color=color)
+        return _diagnosed(args, messages, status, color=color)
     except BrokenPipeError:
         raise
     except (OSError, MemoryError) as error:
         words = getattr(error, "strerror", None) or str(error) or "out of memory"
         named = getattr(error, "filename", None)
-        return _report_error(given, f"{named}: {words}" if named else words, USAGE)
+        return _report_error(args, f"{named}: {words}" if named else words, USAGE)
     except Exception:  # noqa: BLE001 - anything else is a bug of this program, and 1 means something
         traceback.print_exc()
         print(_BUG, file=sys.stderr)
         return BUG
 
 
-def _report_error(given: Namespace, words: str, status: int) -> int:
+def _report_error(args: Namespace, words: str, status: int) -> int:
     """What the user has to know: on standard error, and as JSON where that was asked for."""
-    print(escape_control_chars(f"onnxwright {given.command}: {words}"), file=sys.stderr)
-    if getattr(given, "json", False):
+    print(escape_control_chars(f"onnxwright {args.command}: {words}"), file=sys.stderr)
+    if getattr(args, "json", False):
         print_json({"error": words})
     return status
 
 
-def _diagnosed(given: Namespace, found: list[Message], status: int, *, color: bool) -> int:
+def _diagnosed(args: Namespace, messages: list[Message], status: int, *, color: bool) -> int:
     """Messages with their places, likewise."""
     from onnxwright.diagnostics.render import render_all, render_json
 
-    print(escape_control_chars(render_all(found, color=color), color=color), file=sys.stderr)
-    if getattr(given, "json", False):
-        data = [json.loads(render_json(d)) for d in found]
+    print(escape_control_chars(render_all(messages, color=color), color=color), file=sys.stderr)
+    if getattr(args, "json", False):
+        data = [json.loads(render_json(d)) for d in messages]
         title = data[0]["title"] if data else "unknown"
         print_json({"error": title, "diagnostics": data})
     return status
@@ -202,4 +203,4 @@ def _show_warning(
     print(text, file=file or sys.stderr)
 
 
-__all__ = ["GROUPS", "main", "parser"]
+__all__ = ["COMMANDS", "main", "parser"]

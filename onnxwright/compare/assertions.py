@@ -158,7 +158,7 @@ def load_pair(a: Any, b: Any) -> tuple[tuple[Proto, str], tuple[Proto, str]]:
     one, other = (_load(x, "first") for x in (a, b))
     if type(one[0]) is not type(other[0]):
         one, other = (
-            _load(x, "refused") if _can_be_both(x) else found for x, found in ((a, one), (b, other))
+            _load(x, "refused") if _can_be_both(x) else model for x, model in ((a, one), (b, other))
         )
     return one, other
 

@@ -106,9 +106,9 @@ class _Refiner:
             if self._unordered(node):
                 read.sort()
             color[node] = self._id(("f", color[node], tuple(read), tuple(inner)))
-            for n, made in enumerate(node.outputs):
-                if made is not None:
-                    color[made] = self._id(("o", color[node], n, color[made]))
+            for n, output in enumerate(node.outputs):
+                if output is not None:
+                    color[output] = self._id(("o", color[node], n, color[output]))
 
     def backward(self, graph: ProtoGraph) -> None:
         """Values take in who reads them, and give it to the node that makes them."""

@@ -43,7 +43,6 @@ def contents(graph: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, C
     """What every constant of a graph and of its subgraphs holds.
 
     Args:
-        graph: the graph.
         folder: where its external data is; None if unknown: external tensors are then
             identified by the location they name.
 
@@ -78,23 +77,23 @@ def constant_of(node: ProtoNode) -> onnx.TensorProto | None:
     """The value of a Constant node as a tensor; None for other nodes, and for a reference."""
     if node.key[:2] != ("", "Constant") or len(node.proto.attribute) != 1:
         return None
-    (given,) = node.proto.attribute
-    kind = attribute_kind(given)
-    if given.ref_attr_name:
+    (attribute,) = node.proto.attribute
+    kind = attribute_kind(attribute)
+    if attribute.ref_attr_name:
         return None
     if kind == _A.TENSOR:
-        held: onnx.TensorProto = given.t
+        held: onnx.TensorProto = attribute.t
         return held
     if kind in (_A.STRING, _A.STRINGS):
         one = kind == _A.STRING
-        strings = [given.s] if one else list(given.strings)
+        strings = [attribute.s] if one else list(attribute.strings)
         dims = [] if one else [len(strings)]
         return onnx.TensorProto(data_type=onnx.TensorProto.STRING, dims=dims, string_data=strings)
     arrays: dict[int, Callable[[], Any]] = {
-        _A.INT: lambda: np.array(given.i, np.int64),
-        _A.INTS: lambda: np.array(given.ints, np.int64),
-        _A.FLOAT: lambda: np.array(given.f, np.float32),
-        _A.FLOATS: lambda: np.array(given.floats, np.float32),
+        _A.INT: lambda: np.array(attribute.i, np.int64),
+        _A.INTS: lambda: np.array(attribute.ints, np.int64),
+        _A.FLOAT: lambda: np.array(attribute.f, np.float32),
+        _A.FLOATS: lambda: np.array(attribute.floats, np.float32),
     }
     tensor = arrays.get(kind)
     return numpy_helper.from_array(tensor()) if tensor is not None else None

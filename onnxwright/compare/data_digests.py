@@ -40,9 +40,6 @@ def digest_of_file(tensor: onnx.TensorProto, folder: str | None) -> str:
     Args:
         tensor: a tensor whose numbers are in a file.
         folder: the folder of the model; None where it is not known.
-
-    Returns:
-        The digest.
     """
     entries = {e.key: e.value for e in tensor.external_data}
     place = sorted((k, v) for k, v in entries.items() if k in ("location", "offset", "length"))

@@ -60,9 +60,9 @@ def _quantization(
     pairs = search.matched_values().items()
     names = {x.name: y.name for x, y in pairs if x.graph is search.a}
 
-    def entry(t: onnx.TensorAnnotation, known: dict[str, str]) -> Any:
-        named = {p.key: known.get(p.value, p.value) for p in t.quant_parameter_tensor_names}
-        return (known.get(t.tensor_name, t.tensor_name), tuple(sorted(named.items())))
+    def entry(t: onnx.TensorAnnotation, names: dict[str, str]) -> Any:
+        named = {p.key: names.get(p.value, p.value) for p in t.quant_parameter_tensor_names}
+        return (names.get(t.tensor_name, t.tensor_name), tuple(sorted(named.items())))
 
     left = sorted(entry(t, names) for t in a.quantization_annotation)
     right = sorted(entry(t, {}) for t in b.quantization_annotation)

@@ -42,9 +42,6 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     Args:
         left, right: protos of one kind.
         folders: where the external data of each is; None where that is not known.
-
-    Returns:
-        The differences.
     """
     comparison = Diff()
     if not isinstance(left, onnx.ModelProto) or not isinstance(right, onnx.ModelProto):
@@ -73,21 +70,21 @@ def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode
     return work.matching.nodes
 
 
-def _facts(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto) -> None:
+def _facts(diff: Diff, a: onnx.ModelProto, b: onnx.ModelProto) -> None:
     for name in ("ir_version", "producer_name", "producer_version", "domain", "model_version",
                  "doc_string"):  # fmt: skip
-        _fact(found, name, getattr(a, name), getattr(b, name))
+        _fact(diff, name, getattr(a, name), getattr(b, name))
     imports = [{e.domain or "ai.onnx": e.version for e in m.opset_import} for m in (a, b)]
-    _entries(found, "opset", *imports)
-    _entries(found, "metadata", properties(a.metadata_props), properties(b.metadata_props))
+    _entries(diff, "opset", *imports)
+    _entries(diff, "metadata", properties(a.metadata_props), properties(b.metadata_props))
 
 
-def _fact(found: Diff, name: str, left: object, right: object) -> None:
+def _fact(diff: Diff, name: str, left: object, right: object) -> None:
     if left != right:
         shown = [_brief("nothing" if x is None else x) for x in (left, right)]
         detail = " -> ".join(shown)
         one, other = ("" if x is None else str(x) for x in (left, right))
-        found.changes.append(Change("changed", "fact", name, (), one, other, (detail,)))
+        diff.changes.append(Change("changed", "fact", name, (), one, other, (detail,)))
 
 
 def _brief(value: object) -> str:
@@ -97,13 +94,13 @@ def _brief(value: object) -> str:
 
 
 def _entries(
-    found: Diff, what: str, left: Mapping[str, object], right: Mapping[str, object]
+    diff: Diff, what: str, left: Mapping[str, object], right: Mapping[str, object]
 ) -> None:
     for key in [*left, *(k for k in right if k not in left)]:
-        _fact(found, f"{what} {key}", left.get(key), right.get(key))
+        _fact(diff, f"{what} {key}", left.get(key), right.get(key))
 
 
-def _functions(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto, folders: Folders) -> None:
+def _functions(diff: Diff, a: onnx.ModelProto, b: onnx.ModelProto, folders: Folders) -> None:
     ones, others = (
         {(normal_domain(f.domain), f.name, f.overload): f for f in m.functions} for m in (a, b)
     )
@@ -115,10 +112,10 @@ def _functions(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto, folders: Fol
             held = other if one is None else one
             assert held is not None
             shown = f"{name} of {counted(len(held.node), 'node')}"
-            found.changes.append(Change(kind, "function", name, (), *_sides(kind, shown)))
+            diff.changes.append(Change(kind, "function", name, (), *_sides(kind, shown)))
             continue
         label = f"function `{name}`"
-        _Bodies(found, link_graph(one, label=label), link_graph(other, label=label), folders).run()
+        _Bodies(diff, link_graph(one, label=label), link_graph(other, label=label), folders).run()
 
 
 def _sides(kind: str, text: str) -> tuple[str, str]:
@@ -128,8 +125,8 @@ def _sides(kind: str, text: str) -> tuple[str, str]:
 class _Bodies:
     """Two graphs or functions with everything inside them."""
 
-    def __init__(self, found: Diff, a: ProtoGraph, b: ProtoGraph, folders: Folders) -> None:
-        self.found, self.folders = found, folders
+    def __init__(self, diff: Diff, a: ProtoGraph, b: ProtoGraph, folders: Folders) -> None:
+        self.diff, self.folders = diff, folders
         self.a, self.b = a, b
         ones, others = contents(a, folders[0]), contents(b, folders[1])
         self.contents: dict[ProtoValue, Content] = {**ones, **others}
@@ -184,10 +181,10 @@ class _Bodies:
         self._results(a, b, where)
         self._nodes(a, b, where, rows)
         self._initializers(a, b, where, rows)
-        self.found.rows[" > ".join(where)] = rows
+        self.diff.rows[" > ".join(where)] = rows
 
     def _note(self, change: Change, rows: list[Row] | None = None) -> None:
-        self.found.changes.append(change)
+        self.diff.changes.append(change)
         if rows is not None:
             word = "" if change.what == "node" else f"{change.what} "
             left, right = (f"{word}{x}" if x else "" for x in (change.left, change.right))
@@ -282,7 +279,7 @@ class _Bodies:
         facts = [*_attributes(a, b), *_described(a, b)]
         values = list(self._inputs(a, b))
         if not facts and not values:
-            self.found.same += 1
+            self.diff.same += 1
             rows.append(Row("same", show(a), show(b)))
             return
         kind: Kind = "changed" if facts else "rewired"
@@ -405,16 +402,16 @@ def _attributes(a: ProtoNode, b: ProtoNode) -> Iterable[str]:
             yield f"attribute {name}: {value_of(x)} -> {value_of(y)}{note}"
 
 
-def _is_default(node: ProtoNode, given: onnx.AttributeProto) -> bool:
+def _is_default(node: ProtoNode, attribute: onnx.AttributeProto) -> bool:
     """Whether an attribute has the value that it has where it is not given."""
     try:
         schema = onnx.defs.get_schema(node.proto.op_type, node.key[0])
     except onnx.defs.SchemaError:
         return False
-    schema_attribute = schema.attributes.get(given.name)
+    schema_attribute = schema.attributes.get(attribute.name)
     if schema_attribute is None or not schema_attribute.default_value.type:
         return False
-    return same_attribute(schema_attribute.default_value, given, ("", ""))
+    return same_attribute(schema_attribute.default_value, attribute, ("", ""))
 
 
 def _described(a: ProtoNode, b: ProtoNode) -> list[str]:

@@ -126,8 +126,8 @@ class _Work:
             unequal: match as many as there are, by the names of their results first.
         """
         left, right = _held(ones, key), _held(others, key)
-        for made, nodes in left.items():
-            partners = right.get(made, [])
+        for group_key, nodes in left.items():
+            partners = right.get(group_key, [])
             if len(nodes) != len(partners) and not unequal:
                 continue
             if len(nodes) > 1 or len(partners) > 1:

@@ -113,13 +113,13 @@ class Fingerprinter:
         return labels
 
     def _user(
-        self, graph: ProtoGraph, found: Mapping[ProtoNode, int], node: ProtoNode, place: int
+        self, graph: ProtoGraph, fingerprints: Mapping[ProtoNode, int], node: ProtoNode, place: int
     ) -> int:
         inside = False
         while node.graph is not graph and node.graph.owner is not None:
             node, inside = node.graph.owner, True
         mark = self.matching.marks.get(node)
-        user: Hashable = ("pair", mark) if mark is not None else found.get(node, -1)
+        user: Hashable = ("pair", mark) if mark is not None else fingerprints.get(node, -1)
         return self._id(("u", user, -1 if inside else place))
 
     def itself(self, node: ProtoNode) -> tuple[Hashable, ...]:
@@ -172,22 +172,22 @@ class Fingerprinter:
         return shape if self.level is Level.NAMED else (content.dtype, len(content.dims))
 
 
-def _plain(given: onnx.AttributeProto) -> Hashable:
+def _plain(attribute: onnx.AttributeProto) -> Hashable:
     """An attribute's value; graphs are compared by what is in them."""
-    kind = attribute_kind(given)
-    if given.ref_attr_name:
-        return ("ref", kind, given.ref_attr_name)
+    kind = attribute_kind(attribute)
+    if attribute.ref_attr_name:
+        return ("ref", kind, attribute.ref_attr_name)
     if kind == _A.TENSOR:
-        return of_tensor(given.t)
+        return of_tensor(attribute.t)
     if kind in (_A.GRAPH, _A.GRAPHS):
         return ("graphs",)
     if kind in (_A.FLOAT, _A.INT, _A.STRING):
-        return (kind, repr(given.f), given.i, given.s)
-    lists = (tuple(map(repr, given.floats)), tuple(given.ints), tuple(given.strings))
+        return (kind, repr(attribute.f), attribute.i, attribute.s)
+    lists = (tuple(map(repr, attribute.floats)), tuple(attribute.ints), tuple(attribute.strings))
     if any(lists):
         return (kind, *lists)
     copy = onnx.AttributeProto()
-    copy.CopyFrom(given)
+    copy.CopyFrom(attribute)
     copy.ClearField("doc_string")
     return (kind, copy.SerializeToString(deterministic=True))
 

@@ -48,9 +48,6 @@ def _scope(text: str) -> str:
 def place_of(node: onnx.NodeProto) -> str:
     """Where a node was written, in short: `model.py:12`, or the module.
 
-    Args:
-        node: the node.
-
     Returns:
         The place; empty if none is recorded.
     """
@@ -63,9 +60,6 @@ def place_of(node: onnx.NodeProto) -> str:
 
 def rules_of(node: onnx.NodeProto) -> tuple[str, ...]:
     """The rules of the optimizer that made a node, in the order of their use.
-
-    Args:
-        node: the node.
 
     Returns:
         Their names; none where nothing is recorded.

@@ -114,8 +114,8 @@ def _unordered(
             yield f"{inner}: only in the expected proto"
         else:
             yield from _differences(left[name], right[name], inner, lenient)
-    for entries, known, which in ((a, left, "actual"), (b, right, "expected")):
-        if len(entries) != len(known):
+    for entries, names, which in ((a, left, "actual"), (b, right, "expected")):
+        if len(entries) != len(names):
             yield f"{path}: an entry is twice in the {which} proto"
 
 

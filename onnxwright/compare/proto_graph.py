@@ -107,10 +107,10 @@ def normal_domain(domain: str) -> str:
 
 def trimmed(names: Sequence[str]) -> list[str]:
     """Names without absent ones at the end, which say nothing."""
-    made = list(names)
-    while made and not made[-1]:
-        made.pop()
-    return made
+    kept = list(names)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept
 
 
 def link_graph(
@@ -153,9 +153,9 @@ def link_graph(
     else:
         names = list(proto.output)
     for info in infos:
-        found = graph.values.get(info.name)
-        if found is not None and (found.info is None or found.input_index is None):
-            found.info = info
+        value = graph.values.get(info.name)
+        if value is not None and (value.info is None or value.input_index is None):
+            value.info = info
     for name in names:
         out = _resolve(graph, name)
         out.is_output = True
@@ -203,13 +203,13 @@ def _add_node(graph: ProtoGraph, proto: onnx.NodeProto, number: int) -> None:
 
 
 def _resolve(graph: ProtoGraph, name: str) -> ProtoValue:
-    found = graph.find(name)
-    if found is None:
+    value = graph.find(name)
+    if value is None:
         root = graph
         while root.outer is not None:
             root = root.outer
-        found = root.values[name] = ProtoValue(name)
-    return found
+        value = root.values[name] = ProtoValue(name)
+    return value
 
 
 __all__ = [

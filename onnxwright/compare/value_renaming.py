@@ -38,14 +38,14 @@ def with_names_of(
             if one is not None and other is not None and not kept & {one.name, other.name}:
                 names[other.name] = one.name
     used = set(names.values()) | kept
-    others = [made for node in right.nodes for made in node.outputs]
-    for made in (*others, *right.initializers):
-        if made is not None and made.name not in names and made.name not in kept:
-            name = made.name
+    others = [value for node in right.nodes for value in node.outputs]
+    for value in (*others, *right.initializers):
+        if value is not None and value.name not in names and value.name not in kept:
+            name = value.name
             while name in taken or name in used:
                 name = f"{name}'"
             used.add(name)
-            names[made.name] = name
+            names[value.name] = name
     copy = onnx.ModelProto()
     copy.CopyFrom(b)
     if any(t.data_location == onnx.TensorProto.EXTERNAL for t in copy.graph.initializer):

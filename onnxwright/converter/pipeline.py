@@ -190,6 +190,6 @@ def _chains(node: Any, local: frozenset[str]) -> Iterator[hir.Name | hir.Attribu
         yield from _chains(child, local)
 
 
-def _rebound(found: Front, function: FunctionType) -> Any:
+def _rebound(front: Front, function: FunctionType) -> Any:
     """The same source for another function object of the same code (closures, reloads)."""
-    return replace(found.parsed.unit, function=function)
+    return replace(front.parsed.unit, function=function)

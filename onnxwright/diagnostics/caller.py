@@ -96,10 +96,10 @@ def _positions(code: CodeType, lasti: int) -> Span | None:
     table = getattr(code, "co_positions", None)
     if table is None or lasti < 0:
         return None
-    found = next(itertools.islice(table(), lasti // 2, None), None)
-    if found is None:
+    position = next(itertools.islice(table(), lasti // 2, None), None)
+    if position is None:
         return None
-    line, end_line, col, end_col = found
+    line, end_line, col, end_col = position
     if line is None or end_line is None or col is None or end_col is None:
         return None
     file = code.co_filename

@@ -86,9 +86,6 @@ def line_of(span: Span | None) -> str:
 
     Args:
         span: the place.
-
-    Returns:
-        The line.
     """
     if span is None or isinstance(span, UnreadSpan):
         return ""

@@ -263,12 +263,12 @@ def _marks(span: Span, sign: str, text: str) -> Iterator[_Mark]:
         source = _line(_file(span), line)
         if source is None and line != shown[-1]:
             continue
-        known = source if source is not None else ""
-        indent = len(known) - len(known.lstrip())
-        if not known.strip() and line not in (lines[0], lines[-1]):
+        source_text = source if source is not None else ""
+        indent = len(source_text) - len(source_text.lstrip())
+        if not source_text.strip() and line not in (lines[0], lines[-1]):
             continue
         start = span.col if line == lines[0] else indent
-        stop = span.end_col if line == lines[-1] else len(known)
+        stop = span.end_col if line == lines[-1] else len(source_text)
         yield _Mark(line, start, max(stop, start + 1), sign, text if line == shown[-1] else "")
 
 

@@ -20,13 +20,13 @@ from onnxwright.ir.model_kinds import ModelKind, register
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.roles import BackendValue, SymbolicValue
+from onnxwright.types.signature import FunctionSignature, signature_of
 
 if TYPE_CHECKING:
     import onnx
     from onnx_ir.schemas import OpSignature
 
     from onnxwright.dsl.options import CompileOptionTypes
-    from onnxwright.types.signature import FunctionSignature
     from onnxwright.types.tensors import Tensor
 
 
@@ -245,8 +245,6 @@ class ScriptFunction(Conversions, Generic[P, R]):
     def signature(self) -> FunctionSignature:
         """Its parameters and results, as annotations and defaults say."""
         if self._signature is None:
-            from onnxwright.types.signature import signature_of
-
             with located(self._definition):
                 self._signature = signature_of(self.function, localns=self._local_types)
         return self._signature

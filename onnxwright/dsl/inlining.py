@@ -29,7 +29,6 @@ def lower_call(
     """The body of a script for the arguments of one call, with every called script inlined.
 
     Args:
-        script: the script.
         args: positional arguments: values that have a `kind`, or what becomes one.
         kwargs: arguments by name.
         to_value: makes a value of a number or array, of an element type if one is given.
@@ -63,7 +62,6 @@ def lower_functions(script: Script, version: int) -> list[ir.Function]:
     """A script and every script it calls as ONNX functions.
 
     Args:
-        script: the script.
         version: the version of the default opset.
 
     Returns:

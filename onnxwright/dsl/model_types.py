@@ -53,22 +53,22 @@ def type_of(annotation: Any) -> OnnxType | None:
 
 
 def given_types(
-    given: Any, names: list[str], parameter: str, script: Script, what: str
+    types: Any, names: list[str], parameter: str, script: Script, what: str
 ) -> dict[str, OnnxType]:
     """Types by name from a list in order or a dict."""
-    if given is None:
+    if types is None:
         return {}
-    if isinstance(given, Mapping):
-        for name in given:
+    if isinstance(types, Mapping):
+        for name in types:
             if name not in names:
                 fail(
                     messages.UnknownArgument(
                         function=script.name, what=what, name=name, known=", ".join(names) or "none"
                     )
                 )
-        pairs = list(given.items())
+        pairs = list(types.items())
     else:
-        items = list(given) if isinstance(given, (list, tuple)) else [given]
+        items = list(types) if isinstance(types, (list, tuple)) else [types]
         if len(items) != len(names):
             fail(
                 messages.WrongTypeCount(

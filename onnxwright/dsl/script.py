@@ -99,9 +99,11 @@ def script(
     if op_type is not None and name not in (None, op_type):
         raise ValueError(f"the name is given twice: name={name!r} and op_type={op_type!r}")
     name = name if op_type is None else op_type
-    given: object = name
-    if given is not None and not (isinstance(given, str) and given.strip()):
-        raise ValueError(f"the name of an ONNX function is a text that is not empty, got {given!r}")
+    argument: object = name
+    if argument is not None and not (isinstance(argument, str) and argument.strip()):
+        raise ValueError(
+            f"the name of an ONNX function is a text that is not empty, got {argument!r}"
+        )
 
     @function_marker
     def decorate(function: Callable[P, R]) -> ScriptFunction[P, R]:

@@ -117,30 +117,30 @@ def verbatim_model(
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
-    made = onnx.ModelProto()
-    made.graph.CopyFrom(_Writer(main, details).graph())
+    proto = onnx.ModelProto()
+    proto.graph.CopyFrom(_Writer(main, details).graph())
     for callee, its in functions.items():
         key = ("generic", callee.function, callee.domain, callee.name)
         lowered = context.results.get(key)
         if not isinstance(lowered, Lowered):
             lowered = lower_function(callee, context)
-        made.functions.append(_Writer(lowered, its).function())
+        proto.functions.append(_Writer(lowered, its).function())
     imports = details.opset_imports
     if imports is None:
         imports = dict(main.imports)
         for callee in functions:
             imports.setdefault(callee.domain, callee.version)
     for domain, version in imports.items():
-        made.opset_import.add(domain=domain, version=version)
+        proto.opset_import.add(domain=domain, version=version)
     if facts.ir_version is not None:
-        made.ir_version = facts.ir_version
+        proto.ir_version = facts.ir_version
     for name in ("producer_name", "producer_version", "model_version", "domain", "doc_string"):
         value = getattr(facts, name)
         if value:
-            setattr(made, name, value)
-    _entries(made, facts.metadata)
-    made.MergeFromString(facts.extra)
-    return made
+            setattr(proto, name, value)
+    _entries(proto, facts.metadata)
+    proto.MergeFromString(facts.extra)
+    return proto
 
 
 def _annotated(annotation: Any) -> onnx.TypeProto:
@@ -168,7 +168,7 @@ class _Writer:
     def graph(self) -> onnx.GraphProto:
         """As the main graph of a model."""
         low, details = self.lowered, self.details
-        made = self._body(details.name if details.name is not None else low.script.name)
+        proto = self._body(details.name if details.name is not None else low.script.name)
         returns = low.script.signature.returns or ()
         types: dict[str, OnnxType | None] = {}
         for spec, value in zip(returns, low.outputs, strict=False):
@@ -177,12 +177,12 @@ class _Writer:
         for p in low.script.signature.params:
             if not p.is_attribute:
                 types[self.final.get(p.name, p.name)] = input_type(p, exact=True)
-        for info in (*made.input, *made.output):
+        for info in (*proto.input, *proto.output):
             kind = types.get(info.name)
             if kind is not None and not info.HasField("type"):
                 info.type.CopyFrom(adapters.type_proto(kind))
-        made.MergeFromString(details.extra)
-        return made
+        proto.MergeFromString(details.extra)
+        return proto
 
     def function(self) -> onnx.FunctionProto:
         """As a function."""
@@ -295,23 +295,23 @@ class _Writer:
 
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details
-        found: dict[str, onnx.ValueInfoProto] = {}
+        infos: dict[str, onnx.ValueInfoProto] = {}
         protos: dict[int, onnx.TypeProto] = {}  # by annotation; `details` keeps these alive
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
-            info = found[name] = onnx.ValueInfoProto(name=name)
-            given = details.types.get(python)
-            if isinstance(given, bytes):
-                info.type.ParseFromString(given)
-            elif given is not None:
-                if id(given) not in protos:
-                    protos[id(given)] = _annotated(given)
-                info.type.CopyFrom(protos[id(given)])
+            info = infos[name] = onnx.ValueInfoProto(name=name)
+            declared = details.types.get(python)
+            if isinstance(declared, bytes):
+                info.type.ParseFromString(declared)
+            elif declared is not None:
+                if id(declared) not in protos:
+                    protos[id(declared)] = _annotated(declared)
+                info.type.CopyFrom(protos[id(declared)])
             facts = details.values.get(python, {})
             if facts.get("doc_string"):
                 info.doc_string = facts["doc_string"]
             _entries(info, facts.get("metadata", {}))
-        return found
+        return infos
 
     def _finish(self, graph: onnx.GraphProto) -> None:
         """Put the details on a graph and on those inside it."""
@@ -319,9 +319,9 @@ class _Writer:
         seen: set[str] = set()
         for info in (*graph.input, *graph.output):
             info.ClearField("type")
-            known = self._infos.get(info.name)
-            if known is not None:
-                info.CopyFrom(known)
+            declared = self._infos.get(info.name)
+            if declared is not None:
+                info.CopyFrom(declared)
             seen.add(info.name)
         for name in (t.name for t in graph.initializer):
             self._note(graph, name, seen)

@@ -40,24 +40,23 @@ def output_count(bound: BoundCall, unpacked: int | None) -> int:
     return required
 
 
-def check_later(op: Op, result: Any, wanted: int | None) -> None:
+def check_later(op: Op, result: Any, count: int | None) -> None:
     """Refuse a single output that is about to be unpacked into more names than it has rows.
 
     Args:
-        op: the operator.
         result: what the call gives.
-        wanted: how many names the result is unpacked into after the statement of the call.
+        count: how many names the result is unpacked into after the statement of the call.
 
     Raises:
         EagerError: the unpacking would fail, and the operator has that many outputs (OW626).
     """
-    if wanted is None or wanted < 2 or isinstance(result, (tuple, list)):
+    if count is None or count < 2 or isinstance(result, (tuple, list)):
         return
-    most = op.signature.max_output if op.signature is not None else wanted
+    most = op.signature.max_output if op.signature is not None else count
     shape = getattr(result, "shape", None)
-    if shape is None or wanted > most or (len(shape) > 0 and shape[0] == wanted):
+    if shape is None or count > most or (len(shape) > 0 and shape[0] == count):
         return
-    fail(messages.UnpackedLater(operation=op.name, wanted=wanted))
+    fail(messages.UnpackedLater(operation=op.name, wanted=count))
 
 
 def _said(bound: BoundCall) -> int | None:

@@ -20,9 +20,6 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     Args:
         dtype: the element type in any spelling.
 
-    Returns:
-        The numpy dtype.
-
     Example:
         >>> numpy_dtype(DType.BFLOAT16), numpy_dtype("float32")
         (dtype(bfloat16), dtype('float32'))
@@ -72,15 +69,15 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     return array
 
 
-def _converted(value: Any, wanted: np.dtype[Any] | None) -> Array:
+def _converted(value: Any, dtype: np.dtype[Any] | None) -> Array:
     own = not isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, range))
     try:
-        if wanted is not None and not own and wanted.kind != "O":
-            return np.asarray(value).astype(wanted)
+        if dtype is not None and not own and dtype.kind != "O":
+            return np.asarray(value).astype(dtype)
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
         _refuse(value)
-    if not own and wanted is None:
+    if not own and dtype is None:
         array = array.astype(_PYTHON_DTYPES.get(array.dtype.name, array.dtype))
     return array
 

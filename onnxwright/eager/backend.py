@@ -15,12 +15,7 @@ from onnxwright.eager.evaluators import evaluator_name
 from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
-from onnxwright.eager.values import (
-    Array,
-    onnx_dtype,
-    raw_value,
-    type_of_value,
-)
+from onnxwright.eager.values import Array, onnx_dtype, raw_value, type_of_value
 from onnxwright.eager.where import user_span
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
@@ -64,13 +59,14 @@ class EagerBackend:
         if type(evaluator) is OrtEvaluator:
             key = _fast_key(op, inputs, attributes, outputs)
             fast = evaluator.fast.get(key) if key is not None else None
-            outputs_of_call = None if fast is None else _run_fast(fast, inputs)
-            if outputs_of_call is not None:
-                return outputs_of_call
+            if fast is not None:
+                arrays = fast.run([None if x is None else x.value for x in inputs])
+                if arrays is not None:
+                    return tuple([wrap(a) for a in arrays])
         if facts(op.name, op.domain).has_bodies:
-            made = callable_bodies.run(op, inputs, attributes, outputs)
-            if made is not None:
-                return made
+            from_bodies = callable_bodies.run(op, inputs, attributes, outputs)
+            if from_bodies is not None:
+                return from_bodies
         raw = [raw_value(x) for x in inputs]
         results = run(op, raw, attributes, outputs)
         if type(evaluator) is OrtEvaluator and key is not None and op.domain == "":
@@ -143,21 +139,6 @@ def _fast_key(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outp
 _KEY_TYPES = frozenset({int, float, str})
 
 
-def _run_fast(fast: FastCall, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The outputs by the short path; None where it fails: the long path raises the error."""
-    prepared = fast.prepared
-    try:
-        if prepared.plain:
-            feed = {n: x.value for n, x in zip(prepared.names, inputs) if n is not None}
-            results = prepared.run(prepared.outputs, feed, None)
-        else:
-            results = prepared([None if x is None else x.value for x in inputs])
-    except Exception:  # noqa: BLE001 - the runtime raises many kinds
-        return None
-    prepared.used = True
-    return tuple([wrap(r) for r in results])
-
-
 def run(
     op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
 ) -> Sequence[Any]:
@@ -191,9 +172,6 @@ def run(
 def as_values(values: Sequence[Any]) -> list[Any]:
     """Several plain values as scripts see them.
 
-    Args:
-        values: the values.
-
     Returns:
         Tensors and sequences.
     """
@@ -208,20 +186,13 @@ def backend_for(opset: Opset) -> EagerBackend:
 
     Args:
         opset: a version of the standard opset.
-
-    Returns:
-        The backend.
     """
     backend = _backends.get(opset)
     return backend if backend is not None else _backends.setdefault(opset, EagerBackend(opset))
 
 
 def backend_now() -> EagerBackend:
-    """The backend of the script that is running, else of the default opset.
-
-    Returns:
-        The backend.
-    """
+    """The backend of the script that is running, else of the default opset."""
     frame = select.running()
     return frame.backend or backend_for(frame.opset)
 

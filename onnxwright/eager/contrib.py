@@ -55,14 +55,14 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Any], tuple[float, ...]]] = {
 }
 
 
-def _activated(x: Array, activation: str, given: Sequence[float | None]) -> Array:
+def _activated(x: Array, activation: str, numbers: Sequence[float | None]) -> Array:
     """A value after the activation that a fused operator names; "" is none."""
     if not activation:
         return x
     if activation not in _ACTIVATIONS:
         raise NotImplementedError(f"the activation {activation!r} is not known here")
     function, defaults = _ACTIVATIONS[activation]
-    padded = [*given, *([None] * len(defaults))]
+    padded = [*numbers, *([None] * len(defaults))]
     parameters = [d if g is None else g for g, d in zip(padded, defaults, strict=False)]
     return np.asarray(function(x, *parameters), x.dtype)
 

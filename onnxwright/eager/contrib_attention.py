@@ -66,7 +66,7 @@ def multi_head_attention(
     Keys and values may be rows, heads (B, N, T, H), packed with the keys (B, T, N, 2, H) or with
     the query (B, S, N, 3, H).
     """
-    if any(given is not None for given in others):
+    if any(operand is not None for operand in others):
         raise NotImplementedError("shared buffers and beams of a cache are not known here")
     q, k, v = _three(query, key, value, num_heads)
     if bias is not None:
@@ -109,7 +109,7 @@ def group_query_attention(
     `seqlens_k` has for each row of the batch the number of keys, less one; a first call has as many
     rows as `total_sequence_length`.
     """
-    if any(given is not None for given in others) or any(more.values()):
+    if any(operand is not None for operand in others) or any(more.values()):
         raise NotImplementedError("quantized caches and the products as an output are unknown here")
     assert seqlens_k is not None
     assert total_sequence_length is not None

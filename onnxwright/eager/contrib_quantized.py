@@ -159,11 +159,11 @@ def _of_channels(
     (x, *others) = inputs
     assert x is not None
     channels_last = np.moveaxis(x, -1, 1) if last else x
-    (made,) = reference_results(
+    (result,) = reference_results(
         getattr(Opset("", 18), name), [channels_last, *others], attributes, 1
     )
-    assert isinstance(made, np.ndarray)
-    return np.moveaxis(made, 1, -1) if last else made
+    assert isinstance(result, np.ndarray)
+    return np.moveaxis(result, 1, -1) if last else result
 
 
 def qlinear_concat(y_scale: Array, y_zero: Array, *parts: Array, axis: int) -> tuple[Array]:

@@ -164,19 +164,22 @@ def implement_function(
     _add(Implementation(proto.domain, proto.name, version, place, proto=proto), replace)
 
 
-def _add(made: Implementation, replace: bool) -> None:
+def _add(implementation: Implementation, replace: bool) -> None:
     with _lock:
-        versions = _registry.setdefault((made.domain, made.name), {})
-        entry = versions.get(made.version)
-        if entry is not None and not replace and entry.place != made.place:
+        versions = _registry.setdefault((implementation.domain, implementation.name), {})
+        entry = versions.get(implementation.version)
+        if entry is not None and not replace and entry.place != implementation.place:
             fail(
                 messages.ImplementedTwice(
-                    op=made.name, domain=made.domain, place=entry.place, span=user_span()
+                    op=implementation.name,
+                    domain=implementation.domain,
+                    place=entry.place,
+                    span=user_span(),
                 )
             )
-        versions[made.version] = made
-        if made.proto is not None:
-            model_functions.remember_function(made.proto)
+        versions[implementation.version] = implementation
+        if implementation.proto is not None:
+            model_functions.remember_function(implementation.proto)
 
 
 def forget(domain: str, name: str | None = None) -> None:

@@ -42,7 +42,6 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an operator.
 
     Args:
-        op: the operator.
         args: positional arguments as written.
         kwargs: keyword arguments as written; `_evaluator=` chooses who runs this call.
 
@@ -98,8 +97,9 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if several:
                 fast = fast.get(arity.unpacked_into(2))
             if fast is not None:
-                results = _run_fast(fast, arrays, wrapped=wrapped or numbers)
+                results = fast.run(arrays)
                 if results is not None:
+                    results = _given_back(results, wrapped=wrapped or numbers)
                     if several:
                         arity.check_later(op, results, arity.unpacked_later(2))
                     return results
@@ -128,33 +128,15 @@ def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def _run_fast(fast: FastCall, arrays: list[Any], *, wrapped: bool) -> Any:
-    """The outputs by the short path; None where it fails: the long path raises the error."""
-    prepared = fast.prepared
-    if fast.convert is not None:
-        for n, dtype in fast.convert:
-            arrays[n] = np.array(arrays[n], dtype)
-    try:
-        if fast.two:
-            feed = {"i0": arrays[0], "i1": arrays[1]}
-            results = prepared.run(prepared.outputs, feed, None)
-        elif prepared.plain:
-            feed = {n: x for n, x in zip(prepared.names, arrays) if n is not None}
-            results = prepared.run(prepared.outputs, feed, None)
-        else:
-            results = prepared(arrays)
-    except Exception:  # noqa: BLE001 - the runtime raises many kinds
-        return None
-    prepared.used = True
-    if len(results) == 1:
-        if wrapped:
-            tensor = _new(Tensor)
-            tensor.value = results[0]
-            return tensor
+def _given_back(results: Any, *, wrapped: bool) -> Any:
+    """The outputs of a short path, as tensors or as arrays: one value, or a tuple."""
+    if len(results) > 1:
+        return tuple([wrap(r) for r in results] if wrapped else results)
+    if not wrapped:
         return results[0]
-    if wrapped:
-        return tuple([wrap(r) for r in results])
-    return tuple(results)
+    tensor = _new(Tensor)
+    tensor.value = results[0]
+    return tensor
 
 
 def _lookup(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -242,18 +224,15 @@ def own_list(items: Sequence[Any]) -> SequenceValue:
 
     Args:
         items: tensors, arrays and numbers.
-
-    Returns:
-        The sequence.
     """
     raw = [raw_value(_argument(None, 0, v)) for v in items]
     strong = next((DType.from_numpy(v.dtype) for v in raw if isinstance(v, np.ndarray)), None)
-    made = []
+    values = []
     for v in raw:
         own = isinstance(v, np.generic)
         is_number = own or isinstance(v, (bool, int, float, str))
-        made.append(as_value(as_array(v, None if own else strong) if is_number else v))
-    return SequenceValue(made)
+        values.append(as_value(as_array(v, None if own else strong) if is_number else v))
+    return SequenceValue(values)
 
 
 def _graph_value(values: Sequence[Any]) -> Any | None:
@@ -287,14 +266,14 @@ def _remember(
     if not all(type(v) in _KEY_TYPES or isinstance(v, type) for v in kwargs.values()):
         return
     convert = []
-    for n, (given, made) in enumerate(zip(args, inputs, strict=True)):
-        if given is None:
+    for n, (argument, value) in enumerate(zip(args, inputs, strict=True)):
+        if argument is None:
             continue
-        if not isinstance(made, Tensor) or type(made) is WeakTensor:
+        if not isinstance(value, Tensor) or type(value) is WeakTensor:
             return
-        if not isinstance(given, (np.ndarray, Tensor)):
-            dtype = made.value.dtype
-            if not _follows_from_kind(given, dtype):
+        if not isinstance(argument, (np.ndarray, Tensor)):
+            dtype = value.value.dtype
+            if not _follows_from_kind(argument, dtype):
                 return
             convert.append((n, dtype))
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
@@ -312,13 +291,13 @@ def _remember(
         evaluator.remember(key, fast)
 
 
-def _follows_from_kind(given: Any, dtype: np.dtype[Any]) -> bool:
+def _follows_from_kind(number: Any, dtype: np.dtype[Any]) -> bool:
     """Whether every number of this Python kind becomes `dtype` here, by a plain conversion."""
-    if type(given) is bool:
+    if type(number) is bool:
         return dtype == _BOOL
-    if type(given) is int or (type(given) is list and type(given[0]) is int):
+    if type(number) is int or (type(number) is list and type(number[0]) is int):
         return dtype == _INT64 or dtype in _FLOATS
-    if type(given) is float or (type(given) is list and type(given[0]) is float):
+    if type(number) is float or (type(number) is list and type(number[0]) is float):
         return dtype in _FLOATS
     return False
 

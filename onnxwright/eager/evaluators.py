@@ -48,9 +48,6 @@ class Evaluator(Protocol):
 def evaluator_name(evaluator: Any) -> str:
     """What messages call an evaluator.
 
-    Args:
-        evaluator: the evaluator.
-
     Returns:
         Its `name`, or the name of its class.
     """

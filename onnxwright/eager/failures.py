@@ -32,9 +32,6 @@ def fail_op(
 
     Args:
         name: who failed.
-        op: the operator.
-        inputs: its inputs.
-        attributes: its attributes.
         error: what happened; it becomes the cause.
 
     Raises:

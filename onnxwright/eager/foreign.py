@@ -145,7 +145,6 @@ def to_torch(array: Array, device: Any = None) -> Any:
     """An array as a torch tensor, on the same memory where the device is the CPU.
 
     Args:
-        array: the array.
         device: the device the tensor is wanted on.
 
     Returns:

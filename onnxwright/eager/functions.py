@@ -21,12 +21,7 @@ from onnxwright.eager.dispatch import own_list
 from onnxwright.eager.tensor import ConstantTensor, Tensor, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
 from onnxwright.eager.where import user_span
-from onnxwright.opset.attributes import (
-    OutOfRangeError,
-    WrongTypeError,
-    is_tensor_value,
-    normalizer,
-)
+from onnxwright.opset.attributes import OutOfRangeError, WrongTypeError, is_tensor_value, normalizer
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_kind
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
@@ -158,11 +153,11 @@ class _Call:
                 positional.append(bound[param.name])
         return positional, named
 
-    def _skipped_before(self, param: Param, made: Mapping[str, Any]) -> bool:
+    def _skipped_before(self, param: Param, bound: Mapping[str, Any]) -> bool:
         for other in self.signature.params:
             if other is param:
                 return False
-            if not other.is_variadic and other.name not in made:
+            if not other.is_variadic and other.name not in bound:
                 return True
         return False
 
@@ -179,19 +174,19 @@ class _Call:
             self._no_fit(f"it takes {most}, {len(args)} were given")
         pairs = list(zip(slots, args, strict=False))
         paired = {param.name for param, _ in pairs}
-        known = {
+        numbers = {
             p.name: p
             for p in self.signature.params
             if p.kind is not _POSITIONAL_ONLY and not p.is_variadic
         }
         for key, value in kwargs.items():
-            if key not in known:
+            if key not in numbers:
                 if getattr(select.current(), "ignore_unknown_function_kwargs", False):
                     continue
                 self._no_fit(f"it has no parameter `{key}`")
             if key in paired:
                 self._no_fit(f"`{key}` is given twice")
-            pairs.append((known[key], value))
+            pairs.append((numbers[key], value))
             paired.add(key)
         for param in self.signature.params:
             if param.name in paired or param.is_variadic:
@@ -219,12 +214,12 @@ class _Call:
             self._wrong(param.name, str(spec), "None", "give a tensor; the parameter is required")
         if _stays_number(spec, value):
             return value
-        made = self._tensor(param.name, spec, value)
+        tensor = self._tensor(param.name, spec, value)
         if spec is not None:
-            self._check(param.name, spec, made)
-        if self.writes and type(made) in (Tensor, ConstantTensor):
-            return wrap(made.value)  # what the function writes into is its own
-        return made
+            self._check(param.name, spec, tensor)
+        if self.writes and type(tensor) in (Tensor, ConstantTensor):
+            return wrap(tensor.value)  # what the function writes into is its own
+        return tensor
 
     def _attribute(self, param: Param, spec: AttributeSpec, value: Any) -> Any:
         """An attribute stays a plain Python value."""
@@ -234,10 +229,10 @@ class _Call:
             self._wrong(param.name, str(spec), "None", "give a value; the attribute is required")
         convert = normalizer(spec.kind)
         try:
-            made: Any = convert(value)
+            attribute: Any = convert(value)
             if spec.kind is AttrKind.BOOL:
-                return bool(made)
-            return [bool(one) for one in made] if spec.kind is AttrKind.BOOLS else made
+                return bool(attribute)
+            return [bool(one) for one in attribute] if spec.kind is AttrKind.BOOLS else attribute
         except (WrongTypeError, OutOfRangeError):
             pass
         advice = f"give a Python {spec.kind.python}"
@@ -263,12 +258,12 @@ class _Call:
         dtype = self._dtype_for(spec, value) if is_number_like(value) else None
         try:
             # A number in the program text of the caller: as weak as a literal, until it is typed.
-            made = constant(as_array(value, dtype))
+            tensor = constant(as_array(value, dtype))
         except TypeError:
             expected = "a tensor" if spec is None else str(spec)
             advice = "give a numpy array, a number, a nested list of numbers, or a Tensor"
             self._wrong(name, expected, _show(value), advice)
-        return wrap(made.value)
+        return wrap(tensor.value)
 
     def _dtype_for(self, spec: ValueSpec | None, value: Any) -> DType | None:
         """The element type that a Python number takes for a parameter."""
@@ -294,7 +289,7 @@ class _Call:
 
     def _check(self, name: str, spec: ValueSpec, value: Any) -> None:
         kind = type_of_value(value)
-        if spec.types and not any(self._fits(kind, wanted) for wanted in spec.types):
+        if spec.types and not any(self._fits(kind, allowed) for allowed in spec.types):
             self._wrong(name, str(spec), _show(value), _advice(spec, kind))
         if spec.typevar is None or not isinstance(kind, TensorType) or kind.dtype is None:
             return
@@ -307,24 +302,24 @@ class _Call:
                 f"cast one of them: `{name}.astype({_numpy_name(bound_type[0])})`",
             )
 
-    def _fits(self, kind: OnnxType | None, wanted: OnnxType) -> bool:
-        if fits(kind, wanted):
+    def _fits(self, kind: OnnxType | None, allowed: OnnxType) -> bool:
+        if fits(kind, allowed):
             return True
         return (
             self.inside
             and isinstance(kind, TensorType)
-            and isinstance(wanted, TensorType)
+            and isinstance(allowed, TensorType)
             and kind.shape in _ONE_ELEMENT
-            and wanted.shape in _ONE_ELEMENT
-            and wanted.dtype in (None, kind.dtype)
+            and allowed.shape in _ONE_ELEMENT
+            and allowed.dtype in (None, kind.dtype)
         )
 
-    def _wrong(self, name: str, wanted: str, got: str, advice: str) -> NoReturn:
+    def _wrong(self, name: str, expected: str, got: str, advice: str) -> NoReturn:
         fail(
             messages.WrongArgumentType(
                 function=self.name,
                 parameter=name,
-                wanted=wanted,
+                wanted=expected,
                 got=got,
                 advice=advice,
                 span=user_span(),
@@ -333,35 +328,35 @@ class _Call:
 
     # -- results ---------------------------------------------------------------------------------
 
-    def results(self, found: Any) -> Any:
+    def results(self, returned: Any) -> Any:
         """What the function returned, as tensors."""
         returns = self.signature.returns
-        if isinstance(found, list) and returns is not None and len(returns) == 1:
-            if _only_sequences(returns[0]) and not isinstance(found, SequenceValue):
-                found = own_list(found)
-        many = isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue)
-        values = list(found) if many else [] if found is None and not returns else [found]
+        if isinstance(returned, list) and returns is not None and len(returns) == 1:
+            if _only_sequences(returns[0]) and not isinstance(returned, SequenceValue):
+                returned = own_list(returned)
+        many = isinstance(returned, (tuple, list)) and not isinstance(returned, SequenceValue)
+        values = list(returned) if many else [] if returned is None and not returns else [returned]
         if returns is not None and len(returns) != len(values):
             expected = f"{len(returns)} value{'s' * (len(returns) != 1)}"
             self._wrong_result(f"{len(values)} value{'s' * (len(values) != 1)}", expected)
         specs: Sequence[ValueSpec | None] = returns or [None] * len(values)
-        made = [self._result(v, s) for v, s in zip(values, specs, strict=True)]
+        results = [self._result(v, s) for v, s in zip(values, specs, strict=True)]
         if many:
-            return tuple(made)
-        return made[0] if made else None
+            return tuple(results)
+        return results[0] if results else None
 
     def _result(self, value: Any, spec: ValueSpec | None) -> Any:
         if value is None:
             if spec is not None and not spec.optional:
                 self._wrong_result("None", str(spec))
             return None
-        made = self._returned(value, spec)
+        result = self._returned(value, spec)
         if spec is None:
-            return made
-        kind = type_of_value(made)
-        if spec.types and not any(fits(kind, wanted) for wanted in spec.types):
-            self._wrong_result(_show(made), str(spec))
-        return made
+            return result
+        kind = type_of_value(result)
+        if spec.types and not any(fits(kind, allowed) for allowed in spec.types):
+            self._wrong_result(_show(result), str(spec))
+        return result
 
     def _returned(self, value: Any, spec: ValueSpec | None) -> Any:
         if isinstance(value, BackendValue):
@@ -380,10 +375,10 @@ class _Call:
         except TypeError:
             self._wrong_result(_show(value), expected)
 
-    def _wrong_result(self, got: str, wanted: str, advice: str = _RETURN_ADVICE) -> NoReturn:
+    def _wrong_result(self, got: str, expected: str, advice: str = _RETURN_ADVICE) -> NoReturn:
         fail(
             messages.WrongResult(
-                function=self.name, got=got, wanted=wanted, advice=advice, span=user_span()
+                function=self.name, got=got, wanted=expected, advice=advice, span=user_span()
             )
         )
 
@@ -429,5 +424,5 @@ def _advice(spec: ValueSpec, kind: OnnxType | None) -> str:
     same = [t for t in tensors if t.dtype in (None, kind.dtype)]
     if same:
         return f"the element type is right, the shape is not: {same[0]} is wanted; reshape it first"
-    wanted = next(t.dtype for t in tensors if t.dtype is not None)
-    return f"convert it: `x.astype({_numpy_name(wanted)})`, or `op.Cast(x, to={wanted})`"
+    dtype = next(t.dtype for t in tensors if t.dtype is not None)
+    return f"convert it: `x.astype({_numpy_name(dtype)})`, or `op.Cast(x, to={dtype})`"

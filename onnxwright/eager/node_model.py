@@ -39,9 +39,6 @@ def type_proto(kind: OnnxType | None) -> Any:
 
     Args:
         kind: the type; what is unknown in it is left out.
-
-    Returns:
-        The proto.
     """
     import onnx
 
@@ -81,9 +78,6 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
         name: the name of the attribute.
         value: the value, in the form that `Op.bind` gives it.
         kind: the kind that the schema says; it settles what an empty list is.
-
-    Returns:
-        The proto.
 
     Raises:
         TypeError: the value is not an attribute.
@@ -130,11 +124,7 @@ def tensor_proto(array: np.ndarray[Any, Any], name: str = "") -> Any:
     """An array as an `onnx.TensorProto`.
 
     Args:
-        array: the array.
         name: the tensor's name.
-
-    Returns:
-        The proto.
     """
     from onnx import numpy_helper
 
@@ -176,9 +166,6 @@ def freeze(value: Any) -> Any:
 def freeze_attributes(attributes: Mapping[str, Any]) -> Any:
     """All attributes of a call as one hashable stand-in.
 
-    Args:
-        attributes: the attributes.
-
     Returns:
         The stand-in.
     """
@@ -199,10 +186,8 @@ def node_proto(
 
     Args:
         op_type: the operator.
-        domain: its domain.
         signature: its schema, which says the kinds of attributes.
         present: for each input whether it is given.
-        attributes: the attributes.
         outputs: the number of outputs.
 
     Returns:
@@ -211,7 +196,7 @@ def node_proto(
     import onnx
 
     node = onnx.NodeProto(op_type=op_type, domain=domain)
-    node.input.extend(f"i{n}" if given else "" for n, given in enumerate(present))
+    node.input.extend(f"i{n}" if is_present else "" for n, is_present in enumerate(present))
     node.output.extend(f"o{n}" for n in range(outputs))
     params = {} if signature is None else signature.attributes
     for name, value in attributes.items():
@@ -309,7 +294,6 @@ def body_model(
     """A model whose one node calls the function that defines its operator.
 
     Args:
-        function: the function.
         node: the call.
         types: the types of its inputs.
         versions: domain -> opset version for the body.
@@ -334,9 +318,6 @@ def body_model(
 
 def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
     """The value of a Constant node.
-
-    Args:
-        attributes: its attributes.
 
     Returns:
         The array; None where the attributes are not those of a constant.
@@ -377,9 +358,6 @@ def _dense(sparse: Any) -> np.ndarray[Any, Any]:
 
 def op_text(op: Op) -> str:
     """The operator in a message: its signature, or its name for a custom one.
-
-    Args:
-        op: the operator.
 
     Returns:
         The text.

@@ -78,9 +78,9 @@ def _binary(
         except Exception:  # noqa: BLE001 - the semantics say better what is wrong
             return slow(self, other)
         prepared.used = True
-        made = _new(Tensor)
-        made.value = results[0]
-        return made
+        tensor = _new(Tensor)
+        tensor.value = results[0]
+        return tensor
 
     apply.__name__ = slow.__name__
     apply.__doc__ = slow.__doc__
@@ -107,9 +107,9 @@ def _unary(name: str, slow: Callable[[Any], Any]) -> Callable[[Any], Any]:
         prepared = fast.prepared
         results = prepared.run(prepared.outputs, {"i0": x}, None)
         prepared.used = True
-        made = _new(Tensor)
-        made.value = results[0]
-        return made
+        tensor = _new(Tensor)
+        tensor.value = results[0]
+        return tensor
 
     apply.__name__ = slow.__name__
     apply.__doc__ = slow.__doc__

@@ -61,9 +61,6 @@ def as_reference_value(value: Any) -> Value:
 
     Args:
         value: an array, a numpy or Python number, a list, a dict or None.
-
-    Returns:
-        The value.
     """
     if value is None:
         return None

@@ -51,11 +51,7 @@ chosen_now = _chosen.get
 
 
 def default_now() -> Evaluator:
-    """The default evaluator, for the short paths.
-
-    Returns:
-        The evaluator.
-    """
+    """The default evaluator, for the short paths."""
     return _default
 
 
@@ -98,8 +94,8 @@ def find_evaluator(which: Any) -> Evaluator:
             return name
         fail(messages.UnknownEvaluator(what=repr(which), span=user_span()))
     if not isinstance(which, type) and callable(getattr(which, "run_op", None)):
-        found: Evaluator = which
-        return found
+        chosen: Evaluator = which
+        return chosen
     what = (
         f"the class `{which.__name__}` (make one of it)"
         if isinstance(which, type)
@@ -177,15 +173,14 @@ def frame(opset: Opset, name: str, backend: Any = None) -> Iterator[Frame]:
 
     Args:
         opset: the script's default opset.
-        name: its name.
         backend: what `+` asks, where it is not the usual backend of `opset`.
 
     Yields:
         The frame.
     """
-    made = Frame(opset, name, opset.version, backend)
-    token = _frame.set(made)
+    new = Frame(opset, name, opset.version, backend)
+    token = _frame.set(new)
     try:
-        yield made
+        yield new
     finally:
         _frame.reset(token)

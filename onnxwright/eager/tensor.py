@@ -80,8 +80,8 @@ class Tensor(ValueOperators, EagerTensorBase):
     def _backend(self) -> Backend[Any]:
         return _backend_now()
 
-    def _become(self, made: Tensor) -> None:
-        self.value = made.value
+    def _become(self, other: Tensor) -> None:
+        self.value = other.value
 
     def _forget(self, written: Any) -> None:
         own, other = user_names(self, written)
@@ -167,11 +167,11 @@ class Tensor(ValueOperators, EagerTensorBase):
     def _only(self) -> Any:
         return self.value.reshape(-1)[0]
 
-    def _not_one(self, wanted: str, advice: str) -> NoReturn:
+    def _not_one(self, expected: str, advice: str) -> NoReturn:
         fail(
             messages.NotOneNumber(
                 kind=f"a tensor {show_value(self.value)}",
-                wanted=wanted,
+                wanted=expected,
                 advice=advice,
                 span=user_span(),
             )
@@ -202,9 +202,9 @@ class Tensor(ValueOperators, EagerTensorBase):
     def __complex__(self) -> complex:
         return complex(self._number("a complex number"))
 
-    def _number(self, wanted: str) -> Any:
+    def _number(self, expected: str) -> Any:
         if self.value.size != 1:
-            self._not_one(wanted, "index the tensor, or reduce it first")
+            self._not_one(expected, "index the tensor, or reduce it first")
         return self._only()
 
     def __len__(self) -> int:
@@ -320,9 +320,6 @@ def wrap(array: Array) -> Tensor:
 
     Args:
         array: the array; it is not copied.
-
-    Returns:
-        The tensor.
     """
     tensor = _new(Tensor)
     tensor.value = array
@@ -352,9 +349,6 @@ def constant(array: Array) -> ConstantTensor:
 
     Args:
         array: its value; it is not copied.
-
-    Returns:
-        The tensor.
     """
     tensor = _new(ConstantTensor)
     tensor.value = array
@@ -367,9 +361,6 @@ def weak(array: Array, kind: str) -> WeakTensor:
     Args:
         array: its value.
         kind: `bool`, `int` or `float`.
-
-    Returns:
-        The tensor.
     """
     tensor = _new(WeakTensor)
     tensor.value = array

@@ -193,9 +193,6 @@ def show_value(value: Any) -> str:
 def show_values(values: Sequence[Any]) -> str:
     """Several values as `show_value` writes them.
 
-    Args:
-        values: the values.
-
     Returns:
         The text.
     """

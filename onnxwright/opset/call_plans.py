@@ -71,7 +71,7 @@ class CallPlan:
 def normal_form(
     op: str,
     signature: OpSignature | None,
-    known: tuple[AttrParam, Callable[[Any], object]],
+    attribute: tuple[AttrParam, Callable[[Any], object]],
     value: Any,
 ) -> Any:
     """An attribute value in its normal form.
@@ -79,14 +79,13 @@ def normal_form(
     Args:
         op: the name of the operator.
         signature: its schema.
-        known: the attribute, and what converts a value to its kind.
-        value: the value.
+        attribute: the attribute, and what converts a value to its kind.
 
     Raises:
         ScriptTypeError: the value does not fit the attribute.
         ScriptValueError: a number is too large for it.
     """
-    attr, convert = known
+    attr, convert = attribute
     shown = str(signature)
     try:
         return convert(value)
@@ -106,13 +105,13 @@ def normal_form(
 
 
 def fail_too_many(
-    op: str, signature: OpSignature | None, plan: CallPlan, given: int, *, attributes: bool = False
+    op: str, signature: OpSignature | None, plan: CallPlan, count: int, *, attributes: bool = False
 ) -> NoReturn:
     """Refuse positional arguments; `attributes`: also more than inputs and attributes together."""
     most = _plural(len(plan.fixed), "input")
     if attributes and plan.order:
         most += f" and {_plural(len(plan.order), 'attribute')}"
-    fail(TooManyInputs(op=op, most=most, given=given, signature=str(signature)))
+    fail(TooManyInputs(op=op, most=most, given=count, signature=str(signature)))
 
 
 def fail_twice(op: str, signature: OpSignature | None, name: str) -> NoReturn:

@@ -114,11 +114,7 @@ def url_of(domain: str, name: str) -> str:
     """The address of an operator's page in the onnx documentation.
 
     Args:
-        domain: the domain.
         name: the operator.
-
-    Returns:
-        The address.
 
     Source:
         The operators' pages at onnx.ai.

@@ -75,9 +75,6 @@ def domains() -> tuple[str, ...]:
 def is_known_domain(domain: str) -> bool:
     """Whether the installed onnx has operators of this domain.
 
-    Args:
-        domain: the domain.
-
     Returns:
         False for domains of the user's own.
     """
@@ -111,7 +108,6 @@ def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
     """The versions that changed an operator, oldest first.
 
     Args:
-        domain: the domain.
         name: the operator.
 
     Returns:
@@ -131,7 +127,6 @@ def first_version(domain: str, name: str) -> int | None:
     """The version of the opset that an operator came with.
 
     Args:
-        domain: the domain.
         name: the operator.
 
     Returns:
@@ -151,9 +146,6 @@ def first_version(domain: str, name: str) -> int | None:
 def all_names(domain: str) -> tuple[str, ...]:
     """Every operator a domain ever had, sorted.
 
-    Args:
-        domain: the domain.
-
     Returns:
         Their names.
     """
@@ -165,7 +157,6 @@ def op_names(domain: str, version: int) -> tuple[str, ...]:
     """The operators of an opset that are not deprecated, sorted.
 
     Args:
-        domain: the domain.
         version: the version of the opset.
 
     Returns:

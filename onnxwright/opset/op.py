@@ -10,17 +10,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from onnxwright.diagnostics.catalogue.opcalls import (
-    BadReservedKeyword,
-)
+from onnxwright.diagnostics.catalogue.opcalls import BadReservedKeyword
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.opset import registry
-from onnxwright.opset.attributes import (
-    MOST_OUTPUTS,
-    describe,
-    is_tensor_value,
-)
+from onnxwright.opset.attributes import MOST_OUTPUTS, describe, is_tensor_value
 from onnxwright.opset.call_plans import (
     CallPlan,
     fail_attribute,
@@ -279,20 +273,20 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         plan = self._plan = self._plan or CallPlan(signature)
         return normal_form(self.name, signature, plan.attributes[name], value)
 
-    def _spill(self, plan: CallPlan, given: list[Any], attributes: dict[str, Any]) -> list[Any]:
+    def _spill(self, plan: CallPlan, values: list[Any], attributes: dict[str, Any]) -> list[Any]:
         """The inputs among positional arguments; the rest goes to attributes."""
-        extra = given[plan.limit :]
+        extra = values[plan.limit :]
         if len(extra) > len(plan.order):
-            fail_too_many(self.name, self.signature, plan, len(given), attributes=True)
+            fail_too_many(self.name, self.signature, plan, len(values), attributes=True)
         for key, value in zip(plan.order, extra, strict=False):
             if value is not None:
                 if is_tensor_value(value) and plan.attributes[key][0].kind is not AttrKind.TENSOR:
                     # More tensors than inputs: the likelier mistake by far.
-                    fail_too_many(self.name, self.signature, plan, len(given))
+                    fail_too_many(self.name, self.signature, plan, len(values))
                 attributes[key] = normal_form(
                     self.name, self.signature, plan.attributes[key], value
                 )
-        return given[: plan.limit]
+        return values[: plan.limit]
 
     def _place(
         self, plan: CallPlan, inputs: list[Any], key: str, value: Any, positional: int
@@ -356,18 +350,17 @@ def set_dispatcher(dispatcher: Dispatcher | None) -> Dispatcher | None:
     return before
 
 
-def require_attributes(op: Op, given: Mapping[str, Any]) -> None:
+def require_attributes(op: Op, attributes: Mapping[str, Any]) -> None:
     """Refuse attributes that lack one the operator needs.
 
     Args:
-        op: the operator.
-        given: the attributes by name.
+        attributes: the attributes by name.
 
     Raises:
         ScriptTypeError: one is missing (OW510).
     """
     for attr in op.signature.attributes.values() if op.signature is not None else ():
-        if attr.required and attr.name not in given:
+        if attr.required and attr.name not in attributes:
             fail_attribute(op.name, op.signature, attr)
 
 

@@ -56,8 +56,8 @@ class Opset:
             number = operator.index(version)
         except TypeError:
             number = 0
-        given: object = domain
-        if not isinstance(given, str) or isinstance(version, bool) or number < 1:
+        argument: object = domain
+        if not isinstance(argument, str) or isinstance(version, bool) or number < 1:
             fail(BadOpset(domain=repr(domain), version=repr(version)))
         key = (cls, registry.normalize_domain(domain), number)
         check_text(domain, "the domain")
@@ -84,9 +84,9 @@ class Opset:
 
     def __getitem__(self, name: str) -> Op:
         # A name of a model may be that of anything: `version`, `__class__`.
-        found = self.__dict__.get(name)
-        if type(found) is Op:
-            return found
+        operator = self.__dict__.get(name)
+        if type(operator) is Op:
+            return operator
         op = self._operator(name)
         if name not in self.__dict__ and not hasattr(type(self), name):
             self.__dict__[name] = op

@@ -191,8 +191,6 @@ def changed_methods(
     """The operators that a version changed.
 
     Args:
-        domain: the domain.
-        version: the version.
         seen: the newest lines of each operator before it; those of this version are added.
         lines_of: makes the lines of one operator.
 

@@ -94,10 +94,10 @@ class _Play(ABC):
             tensor = self.aliases[id(tensor)]
             self.bind(tensor, value)
 
-    def results(self, wanted: Any) -> list[Any]:
+    def results(self, returned: Any) -> list[Any]:
         """Our values for the leaves of a result; `UNKNOWN` for a number that no call gave."""
         values = []
-        for leaf in leaves(wanted):
+        for leaf in leaves(returned):
             if isinstance(leaf, torch.Tensor):
                 values.append(self.convert(leaf))
             else:
@@ -188,7 +188,6 @@ def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[
     """The results of recorded calls, each of our functions run at once.
 
     Args:
-        calls: the calls.
         result: what the recorded function returned.
         opset_version: the version of the standard opset to use.
 
@@ -275,7 +274,6 @@ def run_as_graph(calls: Sequence[Call], result: Any, opset_version: int) -> list
     """The results of recorded calls, built as one graph and run in ONNX Runtime.
 
     Args:
-        calls: the calls.
         result: what the recorded function returned.
         opset_version: the version of the standard opset to use.
 

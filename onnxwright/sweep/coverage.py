@@ -175,9 +175,6 @@ def coverage(
         report: the JSON of a sweep; without it no cell says more than that torch has samples.
         names: operators to look for, such as those of another library.
         ops: only these operators or functions.
-
-    Returns:
-        The coverage.
     """
     table = functions()
     opinfos = infos()
@@ -185,7 +182,7 @@ def coverage(
     core = core_operators()
     operator_names = list(names)
     modes = tuple(report["settings"]["modes"]) if report else ("eager", "graph")
-    found = Coverage(
+    result = Coverage(
         rows=_rows(report, modes, ops),
         modes=modes,
         settings=report["settings"] if report else {},
@@ -196,7 +193,7 @@ def coverage(
         opinfos=[n for n in opinfos if n not in tested],
         opinfos_total=len(opinfos),
     )
-    return found
+    return result
 
 
 def _rows(report: Mapping[str, Any] | None, modes: Sequence[str], ops: Sequence[str]) -> list[Row]:
@@ -204,13 +201,13 @@ def _rows(report: Mapping[str, Any] | None, modes: Sequence[str], ops: Sequence[
     reasons: dict[tuple[str, str, str], Counter[str]] = {}
     for unit in report["units"] if report else ():
         dtype = unit["dtype"]
-        for mode, found in unit["modes"].items():
-            for name, n in found["ran"].items():
+        for mode, outcome in unit["modes"].items():
+            for name, n in outcome["ran"].items():
                 passed[name, dtype, mode] += n
             counts = reasons.setdefault((unit["function"], dtype, mode), Counter())
-            for known in unit["reasons"]:
-                if known["mode"] == mode and known["status"] not in _NOT_COUNTED:
-                    counts[known["why"]] += known["samples"]
+            for reason in unit["reasons"]:
+                if reason["mode"] == mode and reason["status"] not in _NOT_COUNTED:
+                    counts[reason["why"]] += reason["samples"]
             for wrong in unit["wrong"]:
                 if wrong["mode"] == mode:
                     counts[f"{wrong['status']}: {wrong['why']}"] += 1
@@ -269,11 +266,11 @@ thead th { position: sticky; top: 0; background: Canvas; }
 """
 
 
-def _page(found: Coverage) -> str:
+def _page(table: Coverage) -> str:
     head = "".join(f"<th>{d}</th>" for d in DTYPES)
     rows = []
-    for r in found.rows:
-        cells = "".join(_html_cell(r, d, found.modes) for d in DTYPES)
+    for r in table.rows:
+        cells = "".join(_html_cell(r, d, table.modes) for d in DTYPES)
         about = ", ".join(r.tests) or f"untested: {r.untested}"
         rows.append(
             f"<tr><td>{escape(r.module)}</td><td>{escape(r.name)}</td>{cells}"
@@ -284,8 +281,8 @@ def _page(found: Coverage) -> str:
         [
             "<!doctype html><html lang=en><meta charset=utf-8><title>ATen coverage</title>",
             f"<style>{_STYLE}</style><h1>ATen coverage</h1>",
-            f"<pre>{escape(found.text(table=False))}</pre>",
-            f"<p>A cell shows {' / '.join(found.modes)}: samples that passed.</p><ul>{why}</ul>",
+            f"<pre>{escape(table.text(table=False))}</pre>",
+            f"<p>A cell shows {' / '.join(table.modes)}: samples that passed.</p><ul>{why}</ul>",
             f"<table><thead><tr><th>module</th><th>operator</th>{head}<th>OpInfos</th></tr>",
             "</thead><tbody>",
             *rows,

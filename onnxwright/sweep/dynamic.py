@@ -36,12 +36,12 @@ class Compared:
     Fields:
         sizes: what the symbols were.
         got: ours.
-        wanted: torch's.
+        expected: torch's.
     """
 
     sizes: Mapping[str, int]
     got: Sequence[Any]
-    wanted: Sequence[Any]
+    expected: Sequence[Any]
 
 
 def run_dynamic(operator: Callable[..., Any], sample: Any, opset_version: int) -> list[Compared]:
@@ -73,11 +73,11 @@ def run_dynamic(operator: Callable[..., Any], sample: Any, opset_version: int) -
 
     tensors = [flat[n] for n in places]
     traced = _trace(call, tensors)
-    doubled, wanted = _at_other_sizes(call, traced, tensors)
+    doubled, expected = _at_other_sizes(call, traced, tensors)
     built = _build(traced, opset_version)
     runs = [
         (traced.sizes, tensors, _fresh(call, tensors)),
-        (doubled.sizes, doubled.tensors, wanted),
+        (doubled.sizes, doubled.tensors, expected),
     ]
     return [Compared(s, run_built(built, feed_of(t)), w) for s, t, w in runs]
 
@@ -126,8 +126,8 @@ def _trace(call: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> _Traced
         logging.disable(logging.ERROR)  # torch logs what it then raises
         with torch.no_grad():
             # Copies, because tracing notes in a tensor that it was traced.
-            given = [t.detach().clone() for t in tensors]
-            module = make_fx(call, tracing_mode="symbolic", pre_dispatch=True)(*given)
+            copies = [t.detach().clone() for t in tensors]
+            module = make_fx(call, tracing_mode="symbolic", pre_dispatch=True)(*copies)
     except Exception as error:
         text = str(error).strip().splitlines()
         raise RefusedError(

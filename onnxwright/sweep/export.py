@@ -32,14 +32,7 @@ from onnxwright.sweep.aten_runs import leaves
 from onnxwright.sweep.export_limits import KNOWN, Fails
 from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.unique_parts import KINDS
-from onnxwright.sweep.units import (
-    DTYPES,
-    OPSET,
-    Outcome,
-    Unit,
-    draw,
-    infos,
-)
+from onnxwright.sweep.units import DTYPES, OPSET, Outcome, Unit, draw, infos
 
 EXPORT = "export"
 """The mode of the outcomes."""
@@ -74,8 +67,8 @@ class OneOp(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, operator: Callable[..., Any], sample: Any) -> None:
         super().__init__()
         self.operator = operator
-        given = (sample.input, tuple(sample.args), dict(sample.kwargs))
-        self.flat, self.spec = pytree.tree_flatten(given)
+        arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
+        self.flat, self.spec = pytree.tree_flatten(arguments)
         self.places = [n for n, x in enumerate(self.flat) if isinstance(x, torch.Tensor)]
 
     @property
@@ -130,9 +123,9 @@ def _merged(name: str, tests: Sequence[OpTest]) -> OpTest:
     """What the table says of an OpInfo, of whichever function."""
     tol: dict[str, Tol] = {}
     for test in tests:
-        for dtype, given in (test.tol or {}).items():
-            had = tol.get(dtype, given)
-            tol[dtype] = Tol(max(had.rtol, given.rtol), max(had.atol, given.atol))
+        for dtype, tolerance in (test.tol or {}).items():
+            had = tol.get(dtype, tolerance)
+            tol[dtype] = Tol(max(had.rtol, tolerance.rtol), max(had.atol, tolerance.atol))
     random = bool(tests) and all(t.compare == "shape" for t in tests)
     shape = random or name in _UNINITIALIZED
     xfail = [x for t in tests for x in t.xfail]
@@ -212,7 +205,7 @@ def _run(unit: Unit, info: Any, sample: Any, opset_version: int) -> tuple[str, s
 
 
 def _judge(
-    module: OneOp, wanted: list[Any], test: OpTest, dtype: str, opset_version: int
+    module: OneOp, expected: list[Any], test: OpTest, dtype: str, opset_version: int
 ) -> tuple[str, str]:
     """Whether the exported model gives what torch gives."""
     step = "export"
@@ -222,9 +215,9 @@ def _judge(
         got = leaves(program(*module.inputs))
     except Exception as error:  # noqa: BLE001 - a lowering may raise anything; the report shows it
         return "failed", f"{step}: {_first_line(error)}"
-    if len(got) != len(wanted):
-        return "failed", f"{len(got)} results, torch has {len(wanted)}"
-    return judge_results(got, wanted, test, dtype) if wanted else ("passed", "")
+    if len(got) != len(expected):
+        return "failed", f"{len(got)} results, torch has {len(expected)}"
+    return judge_results(got, expected, test, dtype) if expected else ("passed", "")
 
 
 def _with_known(status: str, why: str, unit: Unit, sample: Any) -> tuple[str, str]:
@@ -240,14 +233,14 @@ def _with_known(status: str, why: str, unit: Unit, sample: Any) -> tuple[str, st
     return status, why
 
 
-def _expected(status: str, why: str, known: Fails) -> tuple[str, str]:
-    if status == "failed" and known.says in why:
-        return "xfailed", known.reason
+def _expected(status: str, why: str, limit: Fails) -> tuple[str, str]:
+    if status == "failed" and limit.says in why:
+        return "xfailed", limit.reason
     if status == "failed":
-        return "failed", f"{why} (expected: {known.says})"
-    if known.sometimes:
+        return "failed", f"{why} (expected: {limit.says})"
+    if limit.sometimes:
         return status, why
-    return "xpassed", f"expected: {known.reason}"
+    return "xpassed", f"expected: {limit.reason}"
 
 
 def _first_line(error: BaseException) -> str:
@@ -294,12 +287,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--op", action="append", metavar="NAME", help="an OpInfo")
     parser.add_argument("--limit", type=int, default=FEW, help="samples of each OpInfo; 0 for all")
     parser.add_argument("--share", default="0/1", metavar="N/OF", help="every OF-th, from N on")
-    given = parser.parse_args(arguments)
-    first, every = map(int, given.share.split("/"))
+    args = parser.parse_args(arguments)
+    first, every = map(int, args.share.split("/"))
     torch.set_num_threads(1)
     counts: Counter[str] = Counter()
-    for unit in export_units(given.op, [given.dtype])[first::every]:
-        outcomes = list(run_export(unit, given.limit or None))
+    for unit in export_units(args.op, [args.dtype])[first::every]:
+        outcomes = list(run_export(unit, args.limit or None))
         counts[verdict(outcomes)] += 1
         shown = {o.status: o for o in outcomes if o.is_wrong or o.status == "xfailed"}
         for o in shown.values():

@@ -9,20 +9,18 @@ from typing import Any
 import torch
 
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.sweep.aten_runs import (
-    UNKNOWN,
-)
+from onnxwright.sweep.aten_runs import UNKNOWN
 from onnxwright.sweep.unique_parts import KINDS
 
 
 def judge_results(
-    got: Sequence[Any], wanted: Sequence[Any], test: OpTest, dtype: str
+    got: Sequence[Any], expected: Sequence[Any], test: OpTest, dtype: str
 ) -> tuple[str, str]:
     """Whether results are torch's.
 
     Args:
         got: ours; `UNKNOWN` where no operator computes one.
-        wanted: torch's tensors and numbers.
+        expected: torch's tensors and numbers.
         test: says tolerances, and whether values are compared.
         dtype: the dtype of the samples.
 
@@ -30,7 +28,7 @@ def judge_results(
         The status and the reason.
     """
     compared = 0
-    for i, (ours, theirs) in enumerate(zip(got, wanted, strict=True)):
+    for i, (ours, theirs) in enumerate(zip(got, expected, strict=True)):
         if ours is UNKNOWN:
             continue
         compared += 1
@@ -40,7 +38,7 @@ def judge_results(
     parts = KINDS.get(test.compare)
     if parts is not None and UNKNOWN not in got:
         exact = dataclasses.replace(test, compare="values")
-        for i, (ours, theirs) in enumerate(zip(parts(got), parts(wanted), strict=True)):
+        for i, (ours, theirs) in enumerate(zip(parts(got), parts(expected), strict=True)):
             difference = compare(ours, theirs, exact, dtype)
             if difference:
                 return "failed", f"unique part {i}: {difference}"

@@ -183,8 +183,8 @@ def _cell(result: UnitResult | None, modes: Sequence[str]) -> str:
         return "<td class=none></td>"
     by_mode = {m: Counter(o.status for o in result.outcomes if o.mode == m) for m in modes}
     every = sum(by_mode.values(), Counter[str]())
-    known = every["xfailed"] + every["skipped"]
-    kind = "bad" if any(every[s] for s in WRONG) else "known" if known else "ok"
+    excused = every["xfailed"] + every["skipped"]
+    kind = "bad" if any(every[s] for s in WRONG) else "known" if excused else "ok"
     shown = " ".join(
         f"{c['passed']}/{sum(n for s, n in c.items() if s != 'refused')}" for c in by_mode.values()
     )

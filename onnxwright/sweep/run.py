@@ -22,7 +22,6 @@ def measure(unit: Unit, settings: Settings, sample: int | None = None) -> UnitRe
     """Run a unit in this process.
 
     Args:
-        unit: the unit.
         settings: how.
         sample: run this sample alone; None for all.
 

@@ -40,9 +40,6 @@ def to_value(tensor: torch.Tensor) -> Any:
 
     Args:
         tensor: a dense tensor.
-
-    Returns:
-        The value.
     """
     array = to_numpy(tensor)
     if np.iscomplexobj(array):

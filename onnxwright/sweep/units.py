@@ -26,12 +26,7 @@ from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import AtenLookupError, OnnxwrightError
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-from onnxwright.sweep.aten_runs import (
-    functional_name,
-    leaves,
-    run_as_graph,
-    run_eagerly,
-)
+from onnxwright.sweep.aten_runs import functional_name, leaves, run_as_graph, run_eagerly
 from onnxwright.sweep.dynamic import MissingError, RefusedError, run_dynamic
 from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.tape import Call, record
@@ -112,11 +107,7 @@ class Unit:
 
 @functools.cache
 def infos() -> dict[str, Any]:
-    """Torch's OpInfos by name, `name:variant` for those with a variant.
-
-    Returns:
-        The OpInfos.
-    """
+    """Torch's OpInfos by name, `name:variant` for those with a variant."""
     by_name: dict[str, Any] = {}
     for info in op_db:
         variant = info.variant_test_name
@@ -176,7 +167,6 @@ def run_unit(
     """Run the samples of a unit.
 
     Args:
-        unit: the unit.
         modes: some of `MODES` and `DYNAMIC`.
         limit: at most so many samples.
         opset_version: the version of the standard opset.
@@ -259,12 +249,12 @@ class Recorded(NamedTuple):
     Fields:
         calls: the operators it ran.
         result: what the OpInfo returned.
-        wanted: the leaves of the result, as they were then.
+        expected: the leaves of the result, as they were then.
     """
 
     calls: list[Call]
     result: Any
-    wanted: list[Any]
+    expected: list[Any]
 
 
 def record_sample(info: Any, sample: Any) -> Recorded:
@@ -303,10 +293,10 @@ def _run_sample(
             why = f"the matcher of a known failure raises {_first_line(error)}"
             yield _outcome(unit, n, mode, "failed", why)
         return
-    for mode, known in about.items():
-        if isinstance(known, Skip):
+    for mode, failure in about.items():
+        if isinstance(failure, Skip):
             modes.remove(mode)
-            yield _outcome(unit, n, mode, "skipped", known.reason)
+            yield _outcome(unit, n, mode, "skipped", failure.reason)
     if not modes:
         return
     try:
@@ -336,15 +326,15 @@ def known_about(unit: Unit, mode: str, sample: Any) -> XFail | None:
     return None
 
 
-def _with_known(status: str, why: str, known: XFail | None) -> tuple[str, str]:
+def _with_known(status: str, why: str, limit: XFail | None) -> tuple[str, str]:
     """An outcome in the light of what is known to fail."""
-    if known is None or status in ("skipped", "refused"):
+    if limit is None or status in ("skipped", "refused"):
         return status, why
     if status != "passed":
-        return "xfailed", known.reason
-    if known.sometimes:
+        return "xfailed", limit.reason
+    if limit.sometimes:
         return "passed", ""
-    return "xpassed", f"expected: {known.reason}"
+    return "xpassed", f"expected: {limit.reason}"
 
 
 def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tuple[str, str]:
@@ -358,7 +348,7 @@ def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tup
         return "failed", _short(error)
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
         return "failed", _first_line(error)
-    return judge_results(got, recorded.wanted, unit.test, unit.dtype)
+    return judge_results(got, recorded.expected, unit.test, unit.dtype)
 
 
 def _judge_dynamic(unit: Unit, operator: Any, sample: Any, opset_version: int) -> tuple[str, str]:
@@ -374,7 +364,7 @@ def _judge_dynamic(unit: Unit, operator: Any, sample: Any, opset_version: int) -
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
         return "failed", _first_line(error)
     for run in runs:
-        status, why = judge_results(run.got, run.wanted, unit.test, unit.dtype)
+        status, why = judge_results(run.got, run.expected, unit.test, unit.dtype)
         if status != "passed":
             sizes = ", ".join(f"{n}={v}" for n, v in run.sizes.items())
             return status, f"at {sizes}: {why}"

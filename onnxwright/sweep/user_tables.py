@@ -72,11 +72,7 @@ def table_of(module: ModuleType, dtypes: Sequence[str] | None = None) -> UserTab
 
 @contextmanager
 def in_use(table: UserTable) -> Iterator[None]:
-    """Let calls of ATen operators find the functions of a table first.
-
-    Args:
-        table: the table.
-    """
+    """Let calls of ATen operators find the functions of a table first."""
     library = functions()
     before = {name: library.get(name) for name in table.entries}
     library.update(table.entries)
@@ -95,10 +91,6 @@ def without_others(result: UnitResult, table: UserTable) -> UnitResult:
 
     Args:
         result: what became of a unit of the table.
-        table: the table.
-
-    Returns:
-        The result.
     """
     names = {n for n, entry in table.entries.items() if entry.name == result.function}
     return replace(

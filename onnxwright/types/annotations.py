@@ -35,11 +35,7 @@ from onnxwright.types.kinds import (
 from onnxwright.types.roles import EagerTensorBase
 from onnxwright.types.shapes import Shape as ShapeTuple
 from onnxwright.types.shapes import show_shape
-from onnxwright.types.tensors import (
-    ShapeMark,
-    TensorMeta,
-    read_shape,
-)
+from onnxwright.types.tensors import ShapeMark, TensorMeta, read_shape
 
 Resolver = Callable[[str], object]
 

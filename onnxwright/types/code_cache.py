@@ -28,14 +28,14 @@ def cached_by_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]
         >>> names((lambda a, b: a).__code__)
         ('a', 'b')
     """
-    known: dict[int, tuple[ref[CodeType], T]] = {}
+    results: dict[int, tuple[ref[CodeType], T]] = {}
 
     @functools.wraps(function)
     def cached(code: CodeType) -> T:
         key = id(code)
-        value = known.get(key)
+        value = results.get(key)
         if value is None or value[0]() is not code:
-            value = known[key] = (ref(code, lambda _: known.pop(key, None)), function(code))
+            value = results[key] = (ref(code, lambda _: results.pop(key, None)), function(code))
         return value[1]
 
     return cached

@@ -304,32 +304,6 @@ def substitute(dim: Dim, values: Mapping[str, int | str]) -> Dim:
         return None
 
 
-def solve(dim: Dim, number: int) -> dict[str, int] | None:
-    """The value of the one name in a dimension that makes it `number`.
-
-    Args:
-        dim: a dimension with one name, of the first degree.
-        number: what it is to be.
-
-    Returns:
-        The name with its value; None where there is no such whole number, or no single answer.
-
-    Example:
-        >>> solve("2*N + 1", 7), solve("2*N", 7), solve("N", 4), solve("N//2", 3)
-        ({'N': 3}, None, {'N': 4}, None)
-    """
-    if not isinstance(dim, str):
-        return None
-    rest, offset = poly.split(poly.read(dim))
-    if len(rest) != 1 or len(rest[0][0]) != 1:
-        return None
-    ((atom, power),), factor = rest[0]
-    if power != 1 or atom.kind != "name" or (number - offset) % factor:
-        return None
-    size = (number - offset) // factor
-    return {atom.args[0]: size} if size >= 0 else None
-
-
 __all__ = [
     "add",
     "at_least",
@@ -345,7 +319,6 @@ __all__ = [
     "names_in",
     "neg",
     "product",
-    "solve",
     "sub",
     "substitute",
     "total",

@@ -146,15 +146,15 @@ class DType(enum.IntEnum):
             (<DType.FLOAT16: 10>, <DType.STRING: 8>)
         """
         try:
-            wanted = np.dtype(dtype)
+            numpy_dtype = np.dtype(dtype)
         except TypeError:
             fail(NoOnnxElementType(dtype=str(dtype)))
-        found = _BY_NUMPY_NAME.get(wanted.name)
-        if found is not None:
-            return found
-        if wanted.kind in "USOT":
+        member = _BY_NUMPY_NAME.get(numpy_dtype.name)
+        if member is not None:
+            return member
+        if numpy_dtype.kind in "USOT":
             return cls.STRING
-        fail(NoOnnxElementType(dtype=str(wanted)))
+        fail(NoOnnxElementType(dtype=str(numpy_dtype)))
 
     @classmethod
     def from_onnx_name(cls, name: str) -> DType:

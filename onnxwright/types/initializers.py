@@ -95,7 +95,7 @@ class Initializer(np.ndarray[Any, Any]):
     external: External | None
     sparse: bytes | None
 
-    def __array_finalize__(self, made: Any) -> None:
+    def __array_finalize__(self, source: Any) -> None:
         self.onnx_name = None
         self.doc_string = ""
         self.external = None

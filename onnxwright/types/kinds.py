@@ -206,12 +206,12 @@ def _show_tensor(any_name: str, dtype: DType | None, shape: Shape | None) -> str
     return name if shape is None else f"{name}[{show_shape(shape)}]"
 
 
-def fits(actual: OnnxType | None, wanted: OnnxType | None) -> bool:
-    """Whether a value of type `actual` may be used where `wanted` is asked for.
+def fits(actual: OnnxType | None, expected: OnnxType | None) -> bool:
+    """Whether a value of type `actual` may be used where `expected` is asked for.
 
     Args:
         actual: what is known of the value; None is nothing at all.
-        wanted: the type asked for; None is anything.
+        expected: the type asked for; None is anything.
 
     Returns:
         False only for a contradiction.  A value is accepted as an optional one, not
@@ -225,23 +225,23 @@ def fits(actual: OnnxType | None, wanted: OnnxType | None) -> bool:
         >>> fits(TensorType(DType.FLOAT), OptionalType(TensorType(DType.FLOAT)))
         True
     """
-    if actual is None or wanted is None:
+    if actual is None or expected is None:
         return True
-    if isinstance(wanted, OptionalType):
+    if isinstance(expected, OptionalType):
         inner = actual.elem if isinstance(actual, OptionalType) else actual
-        return fits(inner, wanted.elem)
+        return fits(inner, expected.elem)
     if isinstance(actual, (TensorType, SparseTensorType)):
-        if not isinstance(wanted, type(actual)):
+        if not isinstance(expected, type(actual)):
             return False
-        same = actual.dtype is None or wanted.dtype is None or actual.dtype == wanted.dtype
-        return same and compatible(actual.shape, wanted.shape)
+        same = actual.dtype is None or expected.dtype is None or actual.dtype == expected.dtype
+        return same and compatible(actual.shape, expected.shape)
     if isinstance(actual, SequenceType):
-        return isinstance(wanted, SequenceType) and fits(actual.elem, wanted.elem)
+        return isinstance(expected, SequenceType) and fits(actual.elem, expected.elem)
     if isinstance(actual, MapType):
         return (
-            isinstance(wanted, MapType)
-            and actual.key == wanted.key
-            and fits(actual.value, wanted.value)
+            isinstance(expected, MapType)
+            and actual.key == expected.key
+            and fits(actual.value, expected.value)
         )
     return False
 

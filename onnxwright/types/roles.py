@@ -41,7 +41,6 @@ class CallRecorder:
 
         Args:
             domain: the operator's domain.
-            name: its name.
             args: the arguments by position.
             kwargs: the arguments by name, attributes too.
         """
@@ -85,14 +84,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def function_marker(decorator: F) -> F:
-    """Note that a decorator leaves what its function computes as it is (`script`, `graph`).
-
-    Args:
-        decorator: the decorator.
-
-    Returns:
-        The decorator.
-    """
+    """Note that a decorator leaves what its function computes as it is (`script`, `graph`)."""
     setattr(decorator, _MARKS, True)
     return decorator
 

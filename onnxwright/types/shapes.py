@@ -70,8 +70,7 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
         *shapes: the operands' shapes; None is an unknown rank.
 
     Returns:
-        The broadcast shape; None when a rank is unknown or the shapes contradict each other
-        (`broadcastable` distinguishes the two).
+        The broadcast shape; None when a rank is unknown or the shapes contradict each other.
 
     Source:
         Numpy's broadcasting rules, which ONNX calls multidirectional broadcasting.
@@ -87,25 +86,6 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
         return None
     result, fine = _broadcast(known_shapes)
     return result if fine else None
-
-
-def broadcastable(*shapes: MaybeShape) -> bool:
-    """Whether shapes may be broadcast together, for all that is known.
-
-    Args:
-        *shapes: the operands' shapes; None is an unknown rank.
-
-    Returns:
-        False only when two known dimensions contradict each other.
-
-    Source:
-        As `broadcast`.
-
-    Example:
-        >>> broadcastable((2, 3), ("N", 1)), broadcastable((2,), (3,)), broadcastable(None, (3,))
-        (True, False, True)
-    """
-    return _broadcast(tuple(s for s in shapes if s is not None))[1]
 
 
 def unify(a: MaybeShape, b: MaybeShape) -> MaybeShape:
@@ -179,9 +159,6 @@ def compatible(a: MaybeShape, b: MaybeShape) -> bool:
 def size_of(shape: MaybeShape) -> int | None:
     """The number of elements where every dimension is a number, else None.
 
-    Args:
-        shape: the shape.
-
     Returns:
         The product of the dimensions, 1 for a scalar.
 
@@ -223,7 +200,6 @@ __all__ = [
     "MaybeShape",
     "Shape",
     "broadcast",
-    "broadcastable",
     "compatible",
     "refine",
     "show_shape",

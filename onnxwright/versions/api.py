@@ -114,16 +114,16 @@ def convert_in_place(model: ir.Model, version: int, assume: Collection[str] = ()
 
 
 def _wanted(version: int | None, domains: Mapping[str, int] | None) -> dict[str, int]:
-    wanted: dict[str, Any] = {} if version is None else {"": version}
+    versions: dict[str, Any] = {} if version is None else {"": version}
     for domain, target in (domains or {}).items():
-        wanted[registry.normalize_domain(domain)] = target
-    if not wanted:
+        versions[registry.normalize_domain(domain)] = target
+    if not versions:
         fail(messages.ModelNotConvertible(
             reason="no version is given", advice="give `version`, or `domains`"
         ))  # fmt: skip
-    for domain, target in wanted.items():
+    for domain, target in versions.items():
         _check_version(domain, target)
-    return {domain: operator.index(target) for domain, target in wanted.items()}
+    return {domain: operator.index(target) for domain, target in versions.items()}
 
 
 def _check_imports(model: ir.Model, domain: str) -> None:
@@ -162,14 +162,14 @@ def _check_version(domain: str, target: Any) -> None:
         ))  # fmt: skip
 
 
-def _converted(model: ir.Model, wanted: Mapping[str, int], assume: Collection[str]) -> None:
+def _converted(model: ir.Model, versions: Mapping[str, int], assume: Collection[str]) -> None:
     """Convert in place; functions that need known arguments are inlined first."""
     original = model.clone() if model.functions else None
     problems: list[Any] = []
     inline: set[Any] = set()
-    for domain in wanted:
+    for domain in versions:
         _check_imports(model, domain)
-    for domain, target in wanted.items():
+    for domain, target in versions.items():
         conversion = Conversion(model, domain, target, assume)
         conversion.run()
         problems += conversion.problems
@@ -183,7 +183,7 @@ def _converted(model: ir.Model, wanted: Mapping[str, int], assume: Collection[st
     except ValueError:  # a function that imports another version of an opset than the model
         fail(*problems)
     problems = []
-    for domain, target in wanted.items():
+    for domain, target in versions.items():
         conversion = Conversion(original, domain, target, assume)
         conversion.run()
         problems += conversion.problems

@@ -60,6 +60,18 @@ UP: dict[tuple[str, str, int], Adapter] = {}
 DOWN: dict[tuple[str, str, int], Adapter] = {}
 
 
+def _registering(
+    table: dict[tuple[str, str, int], Adapter], version: int, names: Collection[str], domain: str
+) -> Callable[[Adapter], Adapter]:
+    def register(adapter: Adapter) -> Adapter:
+        for name in names:
+            assert (domain, name, version) not in table, (name, version)
+            table[domain, name, version] = adapter
+        return adapter
+
+    return register
+
+
 def up(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapter]:
     """Register an adapter from the version before `version` to `version`.
 
@@ -68,32 +80,12 @@ def up(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapt
         names: the operators.
         domain: their domain.
     """
-
-    def register(adapter: Adapter) -> Adapter:
-        for name in names:
-            assert (domain, name, version) not in UP, (name, version)
-            UP[domain, name, version] = adapter
-        return adapter
-
-    return register
+    return _registering(UP, version, names, domain)
 
 
 def down(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapter]:
-    """Register an adapter from `version` to the version before it.
-
-    Args:
-        version: the version that changed the operators.
-        names: the operators.
-        domain: their domain.
-    """
-
-    def register(adapter: Adapter) -> Adapter:
-        for name in names:
-            assert (domain, name, version) not in DOWN, (name, version)
-            DOWN[domain, name, version] = adapter
-        return adapter
-
-    return register
+    """Register an adapter from `version` to the version before it; arguments as for `up`."""
+    return _registering(DOWN, version, names, domain)
 
 
 @dataclass
@@ -162,10 +154,10 @@ class Call:
 
     def shape(self, n: int) -> Shape:
         """The shape of input `n`, whose rank must be known."""
-        found = self.input(n).shape
-        if found is None:
+        shape = self.input(n).shape
+        if shape is None:
             raise Refused(f"the rank of its input `{self._input_name(n)}` is not known", _TYPES)
-        return found
+        return shape
 
     def rank(self, n: int) -> int:
         """The rank of input `n`."""
@@ -245,11 +237,11 @@ class Call:
         Returns:
             As many outputs as the call has.
         """
-        given = list(self.inputs if inputs is None else inputs)
-        while given and given[-1] is None:
-            given.pop()
+        operands = list(self.inputs if inputs is None else inputs)
+        while operands and operands[-1] is None:
+            operands.pop()
         attrs = self.attributes if attributes is None else attributes
-        results: Any = op.backend.emit(op.opset[name or self.name], given, attrs, self.count)
+        results: Any = op.backend.emit(op.opset[name or self.name], operands, attrs, self.count)
         return list(results)
 
     def int64(self, op: Ops, values: int | Sequence[int]) -> GraphValue:

@@ -32,11 +32,7 @@ from onnxwright.versions.fits import (
     fitting_types,
 )
 from onnxwright.versions.function_bodies import expand, has_body
-from onnxwright.versions.snippet import (
-    Snippet,
-    initializers_for_constants,
-    reserved_names,
-)
+from onnxwright.versions.snippet import Snippet, initializers_for_constants, reserved_names
 from onnxwright.versions.value_types import ValueTypes, attribute_values, constant_of
 
 Holder: TypeAlias = "ir.Graph | ir.Function"
@@ -390,20 +386,16 @@ class Conversion:
         )
 
 
-def listed(found: Any) -> list[GraphValue | None]:
+def listed(result: Any) -> list[GraphValue | None]:
     """What an adapter gave, as a list."""
-    return [found] if isinstance(found, GraphValue) else list(found)
+    return [result] if isinstance(result, GraphValue) else list(result)
 
 
 def place_of(node: ir.Node, where: str = "") -> str:
     """A node as text: its name or first output, where it is, and the line that made it.
 
     Args:
-        node: the node.
         where: the function it is in.
-
-    Returns:
-        The text.
     """
     if node.name:
         text = f"node `{node.name}`"

@@ -37,11 +37,7 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
     Attributes that only the newer schema has are left out where they have their default value.
 
     Args:
-        call: the call.
         there: the other schema.
-
-    Returns:
-        The attributes.
 
     Raises:
         Refused: the call has inputs, outputs or attribute values that the other schema has not.
@@ -95,7 +91,6 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
     """For each type variable whose type the other schema does not allow, a type it does.
 
     Args:
-        call: the call.
         there: the other schema.
 
     Returns:
@@ -128,16 +123,14 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
 def _allows(kind: Any, param: InputParam) -> bool:
     """Whether a parameter takes a sequence, optional value or map."""
     prefix = {"SequenceType": "seq(", "OptionalType": "optional(", "MapType": "map("}
-    wanted = prefix.get(type(kind).__name__)
-    if wanted is None:
+    start = prefix.get(type(kind).__name__)
+    if start is None:
         return True
     inner = kind
     while hasattr(inner, "elem"):
         inner = inner.elem
     dtype = getattr(inner, "dtype", None)
-    return any(
-        t.startswith(wanted) and (dtype is None or dtype.onnx_name in t) for t in param.types
-    )
+    return any(t.startswith(start) and (dtype is None or dtype.onnx_name in t) for t in param.types)
 
 
 def _param(params: Sequence[InputParam], n: int) -> InputParam:
@@ -177,7 +170,6 @@ def cast_inputs(
 
     Args:
         op: the operators of the other version.
-        call: the call.
         there: the other schema.
         types: what `fitting_types` gave.
     """
@@ -201,7 +193,6 @@ def cast_outputs(
 
     Args:
         op: the operators of the other version.
-        outputs: the outputs.
         there: the other schema.
         types: what `fitting_types` gave.
     """

@@ -52,13 +52,13 @@ def expand(call: Call) -> list[GraphValue | None]:
         if param.default is not None
     }
     attributes.update(call.attributes)
-    given = {n: v for n, v in attributes.items() if n in _names(proto)}
-    if any(isinstance(v, AttributeReference) for v in given.values()):
-        name = next(n for n, v in given.items() if isinstance(v, AttributeReference))
+    own_attributes = {n: v for n, v in attributes.items() if n in _names(proto)}
+    if any(isinstance(v, AttributeReference) for v in own_attributes.values()):
+        name = next(n for n, v in own_attributes.items() if isinstance(v, AttributeReference))
         call.attr(name)
     missing = len(function.inputs) - len(call.inputs)
     inputs = [*call.inputs, *([None] * missing)]
-    values = {n: v.value if isinstance(v, ir.Attr) else v for n, v in given.items()}
+    values = {n: v.value if isinstance(v, ir.Attr) else v for n, v in own_attributes.items()}
     results = iter(call_function(call.backend, function, inputs, values))
     return [next(results) if name in names_inside else None for name in outputs][: call.count]
 

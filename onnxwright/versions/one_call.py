@@ -27,7 +27,6 @@ def converted_call(
     Args:
         name: the operator.
         inputs: for each input its type and the array it is known to hold; None for an absent one.
-        attributes: the attributes.
         outputs: how many outputs there are.
         source: the version that the call is written for.
         target: the version that is wanted.
@@ -42,11 +41,11 @@ def converted_call(
     assert rules.__all__  # importing them registers them
     values: list[ir.Value | None] = []
     initializers = []
-    for n, given in enumerate(inputs):
-        if given is None:
+    for n, operand in enumerate(inputs):
+        if operand is None:
             values.append(None)
             continue
-        kind, array = given
+        kind, array = operand
         value = ir.Value(name=f"i{n}")
         adapters.set_type(value, kind)
         if array is not None:

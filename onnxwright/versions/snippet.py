@@ -158,11 +158,11 @@ def _remove_unread_constants(values: Sequence[ir.Value]) -> None:
             node.graph.remove([node], safe=True)
 
 
-def _describe(made: Sequence[ir.Node], node: ir.Node, names: Namer) -> None:
+def _describe(nodes: Sequence[ir.Node], node: ir.Node, names: Namer) -> None:
     """New nodes have the name, origin and other metadata of the node they replace."""
-    plain = [n for n in made if n.op_type != "Constant"]
-    root = plain[-1] if plain else made[-1] if made else None
-    for new in all_nodes(made):
+    plain = [n for n in nodes if n.op_type != "Constant"]
+    root = plain[-1] if plain else nodes[-1] if nodes else None
+    for new in all_nodes(nodes):
         new.metadata_props.update(node.metadata_props)
         if new is root:
             new.doc_string = node.doc_string

@@ -72,7 +72,6 @@ def constant_of(value: ir.Value | None, ir_version: int = 4) -> Array | None:
     """The array a value always holds: of a Constant node, or an initializer that is not an input.
 
     Args:
-        value: the value.
         ir_version: the model's; before IR 4 every initializer is also an input, and constant.
     """
     if value is None:
@@ -142,9 +141,9 @@ class ValueTypes:
 
     def _nodes(self, nodes: Iterable[ir.Node], imports: Mapping[str, int]) -> None:
         for node in nodes:
-            made = self._outputs(node, imports)
+            types = self._outputs(node, imports)
             for n, value in enumerate(node.outputs):
-                self.set(value, made[n] if n < len(made) else None)
+                self.set(value, types[n] if n < len(types) else None)
                 self.set(value, declared_type(value))
                 if node.op_type == "Constant":
                     self._note_constant(value)
@@ -201,7 +200,7 @@ class ValueTypes:
         key = (name, str([str(k) for k in inputs]))
         if key in self._calls or name in self._active:
             return self._calls.get(key, [])
-        first = not any(known[0] == name for known in self._calls)
+        first = not any(called[0] == name for called in self._calls)
         values = _values(function)
         before = {v: self.types.pop(v, None) for v in values}
         for n, value in enumerate(function.inputs):
@@ -239,13 +238,13 @@ class ValueTypes:
         if node.domain not in ("", "ai.onnx"):
             return
         if node.op_type == "Loop":
-            for value, given in zip(graph.inputs[2:], node.inputs[2:], strict=False):
-                kind = self.kind(given)
+            for value, outer in zip(graph.inputs[2:], node.inputs[2:], strict=False):
+                kind = self.kind(outer)
                 # The shape of a carried value may change from one iteration to the next.
                 self.set(value, TensorType(kind.dtype) if isinstance(kind, TensorType) else kind)
         elif node.op_type == "Scan" and "scan_input_directions" not in node.attributes:
-            for value, given in zip(graph.inputs, node.inputs, strict=False):
-                kind = self.kind(given)
+            for value, outer in zip(graph.inputs, node.inputs, strict=False):
+                kind = self.kind(outer)
                 if isinstance(kind, TensorType):
                     self.set(value, TensorType(kind.dtype))
 

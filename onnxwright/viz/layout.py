@@ -145,7 +145,7 @@ def _apart(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
 
 
 def _banded(
-    group: Group, lines: Sequence[tuple[int, int]], found: Placed, left: float
+    group: Group, lines: Sequence[tuple[int, int]], layout: Placed, left: float
 ) -> tuple[float, float]:
     """Lay out one group from a left edge on; its width and height."""
     bands: list[Group] = [Group(0, 0, 0)]
@@ -172,17 +172,17 @@ def _banded(
     top = group.height + _GAP / 2
     for part_, numbers in zip(placed, inner, strict=True):
         dx, dy = left + (wide - part_.width) / 2, top
-        for mine, theirs in ((part_.boxes, found.boxes), (part_.groups, found.groups)):
+        for mine, theirs in ((part_.boxes, layout.boxes), (part_.groups, layout.groups)):
             theirs.update({k: (x + dx, y + dy, w, h) for k, (x, y, w, h) in mine.items()})
         for number, points in zip(numbers, part_.lines, strict=True):
-            found.lines[number] = [(x + dx, y + dy) for x, y in points]
+            layout.lines[number] = [(x + dx, y + dy) for x, y in points]
         top += part_.height + 2 * _GAP
     if group.key:
-        found.groups[group.key] = (left, 0.0, wide, top)
+        layout.groups[group.key] = (left, 0.0, wide, top)
     # A box around boxes is drawn before what is in it.
-    ordered = dict(sorted(found.groups.items()))
-    found.groups.clear()
-    found.groups.update(ordered)
+    ordered = dict(sorted(layout.groups.items()))
+    layout.groups.clear()
+    layout.groups.update(ordered)
     return wide, top
 
 
@@ -209,8 +209,8 @@ def _fill(graph: Any, group: Group) -> None:
         # A title of a fixed size, drawn by us: an empty table holds its place.
         size = f'WIDTH="{max(inner.width, 1):.0f}" HEIGHT="{max(inner.height, 1):.0f}"'
         label = f'<<TABLE BORDER="0" FIXEDSIZE="TRUE" {size}><TR><TD></TD></TR></TABLE>>'
-        made = graph.add_subgraph(name=f"cluster_{inner.key}", label=label, labeljust="l")
-        _fill(made, inner)
+        subgraph = graph.add_subgraph(name=f"cluster_{inner.key}", label=label, labeljust="l")
+        _fill(subgraph, inner)
 
 
 def _read(data: dict[str, Any], count: int) -> Placed:

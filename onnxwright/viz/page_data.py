@@ -226,9 +226,9 @@ class _Graph:
             for start in range(0, len(items), _SHARE):
                 share = items[start : start + _SHARE]
                 title = f"nodes {start} to {start + len(share) - 1}"
-                made = self._group(group, title, "", "module", [])
+                divided = self._group(group, title, "", "module", [])
                 for item in share:
-                    item["p"] = made
+                    item["p"] = divided
 
 
 def _stored(weight: Weight) -> str:

@@ -98,8 +98,8 @@ class Shown:
         Args:
             path: where to.
         """
-        made = {".svg": self.svg, ".html": self.html}.get(Path(path).suffix, self.text)
-        write_file(path, made())
+        writer = {".svg": self.svg, ".html": self.html}.get(Path(path).suffix, self.text)
+        write_file(path, writer())
 
     def print(self, file: IO[str] | None = None) -> None:
         """Print the listing, in colour where it goes to a terminal.

@@ -174,9 +174,6 @@ def summarize(model: Any, *, dims: Mapping[str, int] | None = None) -> Summary:
         model: a `View`, or what `show` takes.
         dims: sizes of symbolic dimensions for the estimates, such as `{"N": 1}`.
 
-    Returns:
-        The figures.
-
     Raises:
         TypeError: `model` cannot be shown.
 

@@ -215,9 +215,6 @@ def view(model: Any) -> View:
 def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the types ONNX infers; large weights are left out of the copy.
 
-    Args:
-        proto: the model.
-
     Returns:
         A copy with types; the model itself where nothing can be inferred.
     """
@@ -270,9 +267,9 @@ def _graph(
         types[inner.name] = TensorType(inner.type.dtype, tuple(sparse.dims))
     for source in (infos, graph):
         for info in (*source.value_info, *source.output, *source.input):
-            found = from_type(info.type)
-            if found is not None:
-                types[clean(info.name)] = found
+            info_type = from_type(info.type)
+            if info_type is not None:
+                types[clean(info.name)] = info_type
     # Inference keeps the order and number of nodes.
     nodes = infos.node if len(infos.node) == len(graph.node) else graph.node
     held = {w.name for w in weights}
@@ -368,9 +365,6 @@ def _dtype(number: int) -> DType | None:
 
 def attribute_text(attribute: onnx.AttributeProto) -> str:
     """The value of an attribute that is not a graph, in short.
-
-    Args:
-        attribute: the attribute.
 
     Returns:
         Text such as `1`, `[1, 2]`, `'linear'`, `FLOAT[2] [0.5, 1]`, or `@axis` for a reference

@@ -169,7 +169,7 @@ def test_a_sample_that_is_written_into_is_put_back() -> None:
     sample = SampleInput(torch.tensor([1.0, float("nan")]))
     recorded = sweep.record_sample(Info, sample)
     assert sample.input[0] == 1
-    assert recorded.wanted[0][0] == 2
+    assert recorded.expected[0][0] == 2
     assert [c.name for c in recorded.calls] == ["aten::mul_.Tensor"]
 
 

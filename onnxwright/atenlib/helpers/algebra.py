@@ -41,13 +41,13 @@ def each(function: Callable[..., Value], *xs: T) -> T:
     pairs = [x for x in xs if isinstance(x, Complex)]
     if not pairs:
         return _kind_of(xs[0], function(*xs))
-    made = Complex(function(*(x.real for x in pairs)), function(*(x.imag for x in pairs)))
-    return _kind_of(xs[0], made)
+    result = Complex(function(*(x.real for x in pairs)), function(*(x.imag for x in pairs)))
+    return _kind_of(xs[0], result)
 
 
-def _kind_of(_: T, made: Value) -> T:
+def _kind_of(_: T, result: Value) -> T:
     """What was made of `x`: real or complex, as `x` is."""
-    return cast_type("T", made)
+    return cast_type("T", result)
 
 
 def part_type(x: Value) -> DType:
@@ -110,7 +110,6 @@ def scale(op: Op, x: T, factor: Number) -> T:
     """A tensor times a Python number.
 
     Args:
-        op: the operators.
         x: a value or a complex tensor.
         factor: a number; complex only if `x` is.
 
@@ -123,11 +122,11 @@ def scale(op: Op, x: T, factor: Number) -> T:
         real, imag = complex(factor).real, complex(factor).imag
         if imag == 0:
             return _kind_of(x, Complex(op.Mul(x.real, real), op.Mul(x.imag, real)))
-        made = Complex(
+        product = Complex(
             op.Sub(op.Mul(x.real, real), op.Mul(x.imag, imag)),
             op.Add(op.Mul(x.real, imag), op.Mul(x.imag, real)),
         )
-        return _kind_of(x, made)
+        return _kind_of(x, product)
     return _kind_of(x, op.Mul(x, number(factor, x.onnx_dtype)))
 
 
@@ -205,8 +204,8 @@ def _turned(op: Op, x: Value) -> tuple[GraphBackend, list[int]] | None:
 def _bilinear(op: Op, product: Callable[[Value, Value], Value], a: T, b: T) -> T:
     if not (isinstance(a, Complex) and isinstance(b, Complex)):
         return _kind_of(a, product(a, b))
-    made = Complex(
+    result = Complex(
         op.Sub(product(a.real, b.real), product(a.imag, b.imag)),
         op.Add(product(a.real, b.imag), product(a.imag, b.real)),
     )
-    return _kind_of(a, made)
+    return _kind_of(a, result)

@@ -19,11 +19,7 @@ def hypot(op: Op, a: Value, b: Value) -> Value:
     """`sqrt(a^2 + b^2)` of two float values; the squares do not overflow.
 
     Args:
-        op: the operators.
         a, b: values of one float type.
-
-    Returns:
-        A value.
     """
     a, b = op.Abs(a), op.Abs(b)
     large = op.Max(a, b)
@@ -76,12 +72,8 @@ def times(op: Op, z: Complex, factor: Number) -> Complex:
     """A complex tensor times a Python number.
 
     Args:
-        op: the operators.
         z: a complex tensor.
         factor: a number, complex or not.
-
-    Returns:
-        A complex tensor.
     """
     number = complex(factor)
     if number.imag == 0:
@@ -269,14 +261,14 @@ def _above(op: Op, x: Value) -> Value:
 
 def integer_power(op: Op, z: Complex, n: int) -> Complex:
     """`z ** n` for a small whole number above zero, by squaring."""
-    found: Complex | None = None
+    power: Complex | None = None
     while True:
         if n & 1:
-            found = z if found is None else multiply(op, found, z)
+            power = z if power is None else multiply(op, power, z)
         n >>= 1
         if not n:
-            assert found is not None
-            return found
+            assert power is not None
+            return power
         z = multiply(op, z, z)
 
 

@@ -27,12 +27,7 @@ def cast(op: Op, x: Value, dtype: DType) -> Value:
     """A value in an element type; itself where it has it.
 
     Args:
-        op: the operators.
-        x: a value.
         dtype: the wanted type.
-
-    Returns:
-        The value.
     """
     return x if x.onnx_dtype is dtype else op.Cast(x, to=dtype)
 
@@ -56,7 +51,6 @@ def scalar(op: Op, x: Number | Value, dtype: DType) -> Value:
     """A number, or a value without dimensions, as a value of an element type.
 
     Args:
-        op: the operators.
         x: a Python number, or a value.
         dtype: the wanted type.
 
@@ -71,10 +65,6 @@ def scalar(op: Op, x: Number | Value, dtype: DType) -> Value:
 def known_array(op: Op, x: Value) -> Array | None:
     """The array a value is known to hold while building; never what an eager run computed.
 
-    Args:
-        op: the operators.
-        x: a value.
-
     Returns:
         The array or None.
     """
@@ -85,7 +75,6 @@ def vector(op: Op, numbers: Sequence[Size]) -> Value:
     """A list of sizes as one INT64 value of rank 1; a constant where all are ints.
 
     Args:
-        op: the operators.
         numbers: ints and INT64 values of rank 0.
 
     Returns:
@@ -112,13 +101,9 @@ def full(op: Op, shape: Sequence[Size], filling: Number | Value, dtype: DType) -
     """A value of a shape filled with one number.
 
     Args:
-        op: the operators.
         shape: sizes.
         filling: a Python number or a value of rank 0.
         dtype: the element type.
-
-    Returns:
-        The value.
     """
     return _filled(op, vector(op, shape), filling, dtype)
 
@@ -156,7 +141,6 @@ def iota(op: Op, n: Size, dtype: DType = DType.INT64) -> Value:
     """The numbers 0, 1, ... n - 1: a constant if there are few, else a Range.
 
     Args:
-        op: the operators.
         n: a size.
         dtype: the element type.
 

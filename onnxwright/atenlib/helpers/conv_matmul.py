@@ -13,7 +13,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import is_small, scalar, vector
-from onnxwright.atenlib.helpers.sizes import arithmetic, known_sizes, size, sizes
+from onnxwright.atenlib.helpers.sizes import arithmetic, is_known_one, known_sizes, size, sizes
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
@@ -33,7 +33,6 @@ def convolve(
     """A convolution of any type that multiplies and adds.
 
     Args:
-        op: the operators.
         x: `[N, C, *spatial]`.
         weight: `[O, C / group, *kernel]` of known kernel.
         strides, dilations: one for each axis.
@@ -66,7 +65,6 @@ def convolve_transposed(
     """A transposed convolution: one of the input with zeros between, with the kernel turned.
 
     Args:
-        op: the operators.
         x: `[N, C, *spatial]`.
         weight: `[C, O / group, *kernel]` of known kernel.
         strides, dilations, output_padding: one for each axis.
@@ -99,8 +97,6 @@ def pad(op: Op, x: Value, pads: Sequence[Size], value: Value | None = None) -> V
     """The last axes with numbers around them; negative ones cut.
 
     Args:
-        op: the operators.
-        x: a value.
         pads: begins, then ends, of the last axes: sizes.
         value: what to fill in; zero by default.
 
@@ -130,15 +126,11 @@ def _table(op: Op, length: Size, k: int, stride: int, dilation: int, turned: boo
 
 def _grouped(op: Op, x: Value, axis: int, group: Any) -> Value:
     """An axis cut into `[group, rest]`."""
-    if _is_one(group):
+    if is_known_one(group):
         return op.Unsqueeze(x, [axis])
     shape = sizes(op, x)
     rest = arithmetic(op, "Div", shape[axis], group)
     return op.Reshape(x, vector(op, [*shape[:axis], group, rest, *shape[axis + 1 :]]), allowzero=1)
-
-
-def _is_one(group: Any) -> bool:
-    return isinstance(group, int) and group == 1
 
 
 def _multiply(op: Op, windows: Any, weight: Value, channels: str, rank: int, group: Any) -> Value:
@@ -147,7 +139,7 @@ def _multiply(op: Op, windows: Any, weight: Value, channels: str, rank: int, gro
     spread = "".join(k + o for k, o in zip(kernel, out, strict=True))
     equation = f"ngc{spread},g{channels}{kernel}->ngo{out}"
     result = algebra.einsum(op, equation, windows, weight)
-    if _is_one(group):
+    if is_known_one(group):
         return op.Squeeze(result, [1])
     n, _, o, *spatial = sizes(op, result)
     many = arithmetic(op, "Mul", group, o)

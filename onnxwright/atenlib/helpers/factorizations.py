@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import full, iota, is_small, scalar, vector
 from onnxwright.atenlib.helpers.sizes import size, sizes
@@ -19,11 +19,6 @@ from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 Step = Callable[[Any, Sequence[Any]], tuple[list[Any], list[Any]]]
-
-
-def real(x: Value) -> Value:
-    """The real part; a real value is its own."""
-    return x.real if isinstance(x, Complex) else x
 
 
 def repeat(
@@ -49,8 +44,8 @@ def repeat(
     kinds = [isinstance(s, Complex) for s in states]
     flat = [p for s in states for p in _parts(s)]
 
-    def body(i: Any, condition: Value, *given: Any) -> tuple[Any, ...]:
-        rest = iter(given)
+    def body(i: Any, condition: Value, *states_now: Any) -> tuple[Any, ...]:
+        rest = iter(states_now)
         carried_states = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
         new, stacked = step(i, carried_states)
         again = op.And(condition, True) if going_on is None else going_on(new)
@@ -109,7 +104,7 @@ def unit(op: Op, n: Size, dtype: DType, *, columns: Size | None = None) -> Value
 
 def like_batch(op: Op, x: Value, matrix: Value) -> Value:
     """A matrix repeated for the batch of another."""
-    front = sizes(op, real(x))[:-2]
+    front = sizes(op, real_part(x))[:-2]
     shape = [*front, *([1] * 2)]
     return algebra.each(lambda v: op.Expand(v, vector(op, shape)), matrix) if front else matrix
 
@@ -134,16 +129,12 @@ def lu(op: Op, a: Value, *, pivot: bool = True) -> LU:
     """The LU factorization with exchange of rows.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
         pivot: whether rows are exchanged.
 
-    Returns:
-        The factorization.
-
     Source: Golub and Van Loan, Matrix Computations, algorithm 3.4.1.
     """
-    x = real(a)
+    x = real_part(a)
     rows, columns = iota(op, size(op, x, -2)), iota(op, size(op, x, -1))
     column_of_rows = op.Unsqueeze(rows, [1])
     front = sizes(op, x)[:-2]
@@ -200,7 +191,7 @@ reordered = _reordered
 def guarded(op: Op, a: Value, b: Value) -> Value:
     """A quotient, zero where the divisor is."""
     zero = op.Equal(magnitude(op, b), 0.0)
-    one = op.constant(np.ones((), real(b).onnx_dtype.numpy))
+    one = op.constant(np.ones((), real_part(b).onnx_dtype.numpy))
     if isinstance(b, Complex):
         safe: Value = Complex(op.Where(zero, one, b.real), b.imag)
     else:
@@ -214,7 +205,6 @@ def solve_triangular(
     """`X` of `a @ X == b`, row by row.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`; only its half that counts is looked at.
         b: `[..., n, k]`.
         upper: which half.
@@ -223,9 +213,9 @@ def solve_triangular(
     Returns:
         `[..., n, k]`.
     """
-    if 0 in real(a).shape or 0 in real(b).shape:
+    if 0 in real_part(a).shape or 0 in real_part(b).shape:
         return b
-    n = size(op, real(a), -1)
+    n = size(op, real_part(a), -1)
     rows = iota(op, n)
     column_of_rows = op.Unsqueeze(rows, [1])
     inside = op.Greater(rows, column_of_rows) if upper else op.Less(rows, column_of_rows)
@@ -234,7 +224,7 @@ def solve_triangular(
     diagonal = only(op, op.Equal(rows, column_of_rows), a)
     diagonal = algebra.reduce_sum(op, diagonal, [-1], keepdims=True)
     start = algebra.sub(op, b, b)
-    if real(a).rank > 2 or real(b).rank > 2:
+    if real_part(a).rank > 2 or real_part(b).rank > 2:
         start = algebra.add(op, start, algebra.scale(op, algebra.matmul(op, strict, start), 0))
 
     def step(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
@@ -257,23 +247,26 @@ def cholesky(op: Op, a: Value) -> Any:
 
     Source: Golub and Van Loan, Matrix Computations, algorithm 4.2.2 (outer products).
     """
-    if 0 in real(a).shape:
+    if 0 in real_part(a).shape:
         return a
-    n = size(op, real(a), -1)
+    n = size(op, real_part(a), -1)
     rows = iota(op, n)
     column_of_rows = op.Unsqueeze(rows, [1])
 
     def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
-        rest, made = states
-        column = algebra.unsqueeze(op, take(op, rest, k, -1), [real(rest).rank - 1])
-        head = op.Gather(real(column), op.Unsqueeze(k, [0]), axis=-2)
+        rest, column_done = states
+        column = algebra.unsqueeze(op, take(op, rest, k, -1), [real_part(rest).rank - 1])
+        head = op.Gather(real_part(column), op.Unsqueeze(k, [0]), axis=-2)
         root = op.Sqrt(head)
         column = algebra.each(lambda v: op.Div(v, root), column)
         column = only(op, op.GreaterOrEqual(column_of_rows, k), column)
         product = algebra.mul(op, column, algebra.adjoint(op, column))
-        made = choose(
-            op, op.Equal(rows, k), algebra.add(op, column, algebra.scale(op, made, 0)), made
+        column_done = choose(
+            op,
+            op.Equal(rows, k),
+            algebra.add(op, column, algebra.scale(op, column_done, 0)),
+            column_done,
         )
-        return [algebra.sub(op, rest, product), made], []
+        return [algebra.sub(op, rest, product), column_done], []
 
     return repeat(op, n, [a, algebra.sub(op, a, a)], step)[0][1]

@@ -38,8 +38,8 @@ def nonzero_rows(op: Op, x: Value) -> list[Any]:
     marks = truth(op, x)
     if marks.rank == 0:
         marks = op.Unsqueeze(marks, [0])
-    found = op.NonZero(marks)
-    return [op.Gather(found, i, axis=0) for i in range(marks.rank)]
+    coordinates = op.NonZero(marks)
+    return [op.Gather(coordinates, i, axis=0) for i in range(marks.rank)]
 
 
 def nonzero_matrix(op: Op, x: Value) -> Value:
@@ -56,7 +56,6 @@ def positions_of(op: Op, indices: Sequence[Value | None]) -> list[tuple[int, Any
     """Index tensors with the axes they are for; masks become the positions of what is true.
 
     Args:
-        op: the operators.
         indices: index tensors, masks (for as many axes as they have), and None for whole axes.
 
     Returns:
@@ -81,8 +80,6 @@ def compress(op: Op, x: Value, marks: Value, axis: int | None = None) -> Value:
     """The slices of an axis whose mark is true; BFLOAT16, which Compress does not take, by FLOAT.
 
     Args:
-        op: the operators.
-        x: a value.
         marks: a BOOL vector.
         axis: the axis; all elements in one dimension without it.
 
@@ -137,19 +134,17 @@ def stacked(op: Op, positions: Sequence[Any]) -> Value:
     return columns[0] if len(columns) == 1 else op.Concat(*columns, axis=-1)
 
 
-def gather_at(op: Op, x: Value, found: Sequence[tuple[int, Any]]) -> Value:
+def gather_at(op: Op, x: Value, indexed_axes: Sequence[tuple[int, Any]]) -> Value:
     """Elements at positions of several axes.
 
     Args:
-        op: the operators.
-        x: a value.
-        found: two or more pairs of an axis and positions that broadcast together.
+        indexed_axes: two or more pairs of an axis and positions that broadcast together.
 
     Returns:
         The elements, in torch's layout.
     """
-    axes = [axis for axis, _ in found]
-    positions = [position for _, position in found]
+    axes = [axis for axis, _ in indexed_axes]
+    positions = [position for _, position in indexed_axes]
     layout = layout_of(axes, x.rank)
     adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
     outer = _outer(positions) if adjacent else None

@@ -31,7 +31,6 @@ def weighted(op: Op, rows: Value, weights: Weights) -> Value:
     """The sums of rows with weights.
 
     Args:
-        op: the operators.
         rows: a value `[..., n]`.
         weights: n numbers.
 

@@ -26,7 +26,6 @@ def dropout_mask(op: Op, like: Any, p: float) -> Any:
     """Which elements of a tensor stay in dropout, each with a probability of `1 - p`.
 
     Args:
-        op: the operators.
         like: a floating-point value, for its shape.
         p: the probability to be dropped, 0 to 1.
 
@@ -44,7 +43,6 @@ def uniform(op: Op, shape: Sequence[Size], dtype: DType = DType.FLOAT) -> Value:
     """Numbers in [0, 1), all alike.
 
     Args:
-        op: the operators.
         shape: sizes, ints or values.
         dtype: FLOAT or DOUBLE.
 
@@ -67,7 +65,6 @@ def normal(op: Op, shape: Sequence[Size], dtype: DType = DType.FLOAT) -> Value:
     """Numbers of mean 0 and variance 1, normally distributed.
 
     Args:
-        op: the operators.
         shape: sizes, ints or values.
         dtype: FLOAT or DOUBLE.
 

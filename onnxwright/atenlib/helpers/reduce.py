@@ -20,10 +20,6 @@ _COMPARED = (*_SUMMED, DType.INT8, DType.UINT8)
 def in_working_type(op: Op, x: Value) -> Value:
     """A value in the type torch computes several steps in: FLOAT for the half types.
 
-    Args:
-        op: the operators.
-        x: a value.
-
     Returns:
         The value, cast if it is FLOAT16 or BFLOAT16.
     """
@@ -44,7 +40,6 @@ def reduce(op: Op, name: str, x: Value, axes: Sequence[int], keepdim: bool = Fal
     """A reduction by an ONNX operator, in a type that it takes, over axes counted from the front.
 
     Args:
-        op: the operators.
         name: `"ReduceSum"`, `"ReduceMax"` ...
         x: a value of known rank.
         axes: the axes; none reduces nothing.
@@ -88,8 +83,6 @@ def extreme(op: Op, x: Value, axes: Sequence[int], keepdim: bool, largest: bool)
     """The largest or smallest element along axes; NaN where there is one.
 
     Args:
-        op: the operators.
-        x: a value.
         axes: the axes, counted from the front.
         keepdim: whether they stay, with size 1.
         largest: the largest, else the smallest.

@@ -24,7 +24,6 @@ def ratio_of(op: Op, n: Size, out: Size, scale: float | None, align: bool, dtype
     """How many elements of the source one element of the result covers.
 
     Args:
-        op: the operators.
         n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.
@@ -50,7 +49,6 @@ def nearest_places(op: Op, n: Size, out: Size, scale: float | None, exact: bool)
     """Which element of the source each of the result is.
 
     Args:
-        op: the operators.
         n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         exact: whether the nearest to the centre is meant, and not to the lower edge.
@@ -83,7 +81,6 @@ def resize_smooth(
     """One axis resized by sums of two (linear) or four (cubic) neighbours.
 
     Args:
-        op: the operators.
         x: a value of floats.
         axis: the axis, counted from the front.
         n, out: the sizes of the source and of the result.
@@ -127,7 +124,6 @@ def cubic_weights(op: Op, share: Any, a: float) -> list[Any]:
     """The weights of the four neighbours of a place between the second and the third.
 
     Args:
-        op: the operators.
         share: how far the place is from the second, 0 to 1.
         a: the parameter of the cubic convolution.
 
@@ -185,7 +181,6 @@ def antialias_weights(
     """The matrix that resizes one axis with antialiasing.
 
     Args:
-        op: the operators.
         n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.

@@ -10,9 +10,6 @@ def is_for_onnxruntime(op: Op) -> bool:
 
     It is not where a model is exported with `target="any"`.
 
-    Args:
-        op: the operators.
-
     Returns:
         True for eager runs and for graphs that ONNX Runtime runs.
     """

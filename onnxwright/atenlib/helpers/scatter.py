@@ -67,7 +67,6 @@ def scatter_elements(
     """ScatterElements in any element type.
 
     Args:
-        op: the operators.
         x: a value of rank one or more.
         index, updates: values of one shape and of the rank of `x`.
         axis: the axis that `index` counts along.
@@ -91,7 +90,6 @@ def scatter_nd(op: Op, x: Value, index: Value, updates: Any, reduction: str = "n
     """ScatterND in any element type, with the reductions of `scatter_elements`.
 
     Args:
-        op: the operators.
         x: a value of rank one or more.
         index: positions, of shape `[..., k]`.
         updates: values for them.
@@ -131,10 +129,8 @@ def along(op: Op, index: Value, x: Value, axis: int) -> Value:
     """An index of rank one, the same for every position of a value off one axis.
 
     Args:
-        op: the operators.
         index: a value of rank one.
         x: a value whose size along `axis` is that of `index`.
-        axis: the axis.
 
     Returns:
         An index of the shape of `x`, as ScatterElements takes it.
@@ -149,7 +145,6 @@ def touched(op: Op, x: Value, index: Value, axis: int) -> Value:
     """Where a scatter would write.
 
     Args:
-        op: the operators.
         x: the value that is written to.
         index: an index of the rank of `x`.
         axis: the axis that it counts along.

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from onnxwright.atenlib.helpers.constants import INT64_MAX, INT64_MIN, full, iota, vector
-from onnxwright.atenlib.helpers.sizes import same_size, size, static
+from onnxwright.atenlib.helpers.sizes import is_known_zero, same_size, size, static
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.shapes import Dim
 
 
-def reshape(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
+def reshape(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
     """A value in another shape; itself where it has it.
 
     One size that is unknown becomes the -1 of Reshape, sizes that stay where they are its 0, so
@@ -26,32 +26,32 @@ def reshape(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
     Args:
         op: the operators.
         x: a value.
-        wanted: sizes; one may be -1.
+        sizes: sizes; one may be -1.
 
     Returns:
         The value with the shape.
     """
-    dynamic = [i for i, n in enumerate(wanted) if not isinstance(n, int)]
-    fixed = [n for n in wanted if isinstance(n, int)]
+    dynamic = [i for i, n in enumerate(sizes) if not isinstance(n, int)]
+    fixed = [n for n in sizes if isinstance(n, int)]
     inferred = -1 in fixed
-    if not dynamic and list(wanted) == list(x.shape):
+    if not dynamic and list(sizes) == list(x.shape):
         return x
     if 0 in fixed and not inferred:
-        return full(op, wanted, 0, x.onnx_dtype)
+        return full(op, sizes, 0, x.onnx_dtype)
     if not dynamic:
-        shape = np.array(wanted, np.int64).reshape(len(wanted))
+        shape = np.array(sizes, np.int64).reshape(len(sizes))
         return op.Reshape(x, op.constant(shape), allowzero=int(0 in fixed))
     if 0 not in fixed:
         plan: list[Size] = [
             0 if i in dynamic and i < x.rank and same_size(n, x.shape[i]) else n
-            for i, n in enumerate(wanted)
+            for i, n in enumerate(sizes)
         ]
         if static(plan):
             return op.Reshape(x, op.constant(np.array(plan, np.int64)))
         if len(dynamic) == 1 and not inferred:
             plan[dynamic[0]] = -1
             return op.Reshape(x, op.constant(np.array(plan, np.int64)))
-    return op.Reshape(x, vector(op, wanted), allowzero=int(not inferred))
+    return op.Reshape(x, vector(op, sizes), allowzero=int(not inferred))
 
 
 def flat(op: Op, x: Value) -> Value:
@@ -59,20 +59,18 @@ def flat(op: Op, x: Value) -> Value:
     return x if x.rank == 1 else op.Reshape(x, op.constant(np.array([-1], np.int64)))
 
 
-def expand_to(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
+def expand_to(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
     """A value broadcast to a shape of at least its rank.
 
     Args:
-        op: the operators.
-        x: a value.
-        wanted: sizes; -1 keeps the value's own.
+        sizes: sizes; -1 keeps the value's own.
 
     Returns:
         The value with the shape.
     """
-    extra = len(wanted) - x.rank
+    extra = len(sizes) - x.rank
     plan: list[Size] = []
-    for i, n in enumerate(wanted):
+    for i, n in enumerate(sizes):
         own = x.shape[i - extra] if i >= extra else 1
         kept = (isinstance(n, int) and n == -1) or same_size(n, own)
         plan.append(1 if kept else n)
@@ -85,7 +83,6 @@ def expand_together(op: Op, values: Sequence[Value]) -> list[Value]:
     """Values broadcast against each other.
 
     Args:
-        op: the operators.
         values: values of any shapes that broadcast.
 
     Returns:
@@ -120,9 +117,6 @@ def slice_axis(
     """A range along one axis, with the limits of Python's slices.
 
     Args:
-        op: the operators.
-        x: a value.
-        axis: the axis.
         start, end, step: sizes, or None.
 
     Returns:
@@ -130,17 +124,12 @@ def slice_axis(
     """
     start = 0 if start is None else start
     end = INT64_MAX if end is None else end
-    if start_is_zero(start) and isinstance(step, int) and step == 1 and reaches(end, x.shape[axis]):
+    if is_known_zero(start) and isinstance(step, int) and step == 1 and reaches(end, x.shape[axis]):
         return x
     parts = [vector(op, [start]), vector(op, [end]), op.constant(np.array([axis], np.int64))]
     if not (isinstance(step, int) and step == 1):
         parts.append(vector(op, [step]))
     return op.Slice(x, *parts)
-
-
-def start_is_zero(start: Size | None) -> bool:
-    """Whether a start is the number zero."""
-    return isinstance(start, int) and start == 0
 
 
 def reaches(end: Size, dim: Dim) -> bool:
@@ -213,7 +202,6 @@ def iota_along(op: Op, x: Value, axis: int, dtype: DType = DType.INT64) -> Value
     """The numbers 0, 1, ... along one axis of a value, size 1 in the axes after it.
 
     Args:
-        op: the operators.
         x: a value; only its shape counts.
         axis: the axis, counted from the front.
         dtype: the element type.

@@ -112,9 +112,14 @@ def same_shape(x: Value, y: Value) -> bool:
     return all(a is not None and a == b for a, b in zip(x.shape, y.shape, strict=True))
 
 
-def is_known_zero(n: Size) -> bool:
+def is_known_zero(n: Size | None) -> bool:
     """Whether a size is known to be zero."""
     return isinstance(n, int) and n == 0
+
+
+def is_known_one(n: Size | str | None) -> bool:
+    """Whether a size is surely one."""
+    return isinstance(n, int) and n == 1
 
 
 def product(op: Op, numbers: Sequence[Size]) -> Size:
@@ -152,12 +157,8 @@ def arithmetic(op: Op, name: str, a: Size, b: Size) -> Size:
     """Arithmetic of sizes, at once where both are ints.
 
     Args:
-        op: the operators.
         name: `"Add"`, `"Sub"`, `"Mul"`, `"Div"` (rounds down for sizes), `"Min"`, `"Max"`.
         a, b: sizes.
-
-    Returns:
-        A size.
     """
     if isinstance(a, int) and isinstance(b, int):
         return _ON_INTS[name](a, b)

@@ -24,7 +24,6 @@ def cubic_matrix(op: Op, n: Size, out: Size, scale: float | None, align: bool) -
     """The matrix of cubic interpolation along an axis; the edges are repeated beyond them.
 
     Args:
-        op: the operators.
         n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.
@@ -55,7 +54,6 @@ def resize_bytes(op: Op, x: Value, axis: int, weights: Any) -> Value:
     """One axis of an image of bytes resized by a matrix of weights.
 
     Args:
-        op: the operators.
         x: whole numbers from 0 to 255 as DOUBLE.
         axis: the axis, counted from the front.
         weights: DOUBLE `[out, n]`.

@@ -165,10 +165,10 @@ def _of_all(op: Op, x: Value, rank: int) -> tuple[Value, Value]:
 
 
 def _uneven(
-    op: Op, x: Value, wanted: Sequence[Size], lengths: Sequence[Size]
+    op: Op, x: Value, output_sizes: Sequence[Size], lengths: Sequence[Size]
 ) -> tuple[Value, Value]:
-    rank, first = len(wanted), x.rank - len(wanted)
-    every = [_table(op, m, n) for m, n in zip(lengths, wanted, strict=True)]
+    rank, first = len(output_sizes), x.rank - len(output_sizes)
+    every = [_table(op, m, n) for m, n in zip(lengths, output_sizes, strict=True)]
     values = x
     for n, (table, _) in enumerate(every):
         values = op.Gather(values, table, axis=first + 2 * n)
@@ -194,10 +194,10 @@ def _table(op: Op, length: Size, count: Size) -> tuple[Any, Any]:
     """`spans` of sizes as values: the indices, and which are real (None where all are)."""
     longest: Size | None = None
     if isinstance(length, int) and isinstance(count, int):
-        known, is_real = spans(length, count)
-        if is_small(*known.shape):
-            return op.constant(known), None if is_real.all() else op.constant(is_real)
-        longest = int(known.shape[1])
+        places, is_real = spans(length, count)
+        if is_small(*places.shape):
+            return op.constant(places), None if is_real.all() else op.constant(is_real)
+        longest = int(places.shape[1])
     begins, ends = _limits(op, length, count)
     if longest is None:
         longest = op.ReduceMax(op.Sub(ends, begins), keepdims=0)

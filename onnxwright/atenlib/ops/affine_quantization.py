@@ -117,13 +117,13 @@ def _by_hand(
     aligned: list[Size] = []
     whole: list[Size] = []
     for n, (count, block) in enumerate(counts):
-        found: Size = -1 if count is None else count
+        groups: Size = -1 if count is None else count
         length = -1 if count is None else count * block
         if unknown > 1 and count is None:  # Reshape finds one size by itself
             length = size(op, x, n)
-            found = length if block == 1 else arithmetic(op, "Div", length, block)
-        split += [found, block]
-        aligned += [found, 1]
+            groups = length if block == 1 else arithmetic(op, "Div", length, block)
+        split += [groups, block]
+        aligned += [groups, 1]
         whole.append(length)
     wide = scale.onnx_dtype
     shifted = cast(op, op.Reshape(x, vector(op, split)), wide)

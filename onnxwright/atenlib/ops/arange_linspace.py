@@ -32,19 +32,19 @@ def _arange_type(a: Arguments) -> DType:
     return dtype
 
 
-@aten("aten::arange", rule=custom(_arange_type), tests=[OpTest("arange")])
+@aten("aten::arange", rule=custom(_arange_type))
 def arange(op: Op, end: Number, *, dtype: DType | None = None) -> Value:
     """The numbers from 0 up to `end`, without it."""
     return counted(op, 0, end, 1, dtype)
 
 
-@aten("aten::arange.start", rule=custom(_arange_type), tests=[OpTest("arange")])
+@aten("aten::arange.start", rule=custom(_arange_type))
 def arange_start(op: Op, start: Number, end: Number, *, dtype: DType | None = None) -> Value:
     """The numbers from `start` up to `end`, without it."""
     return counted(op, start, end, 1, dtype)
 
 
-@aten("aten::arange.start_step", rule=custom(_arange_type), tests=[OpTest("arange")])
+@aten("aten::arange.start_step", rule=custom(_arange_type))
 def arange_step(
     op: Op, start: Number, end: Number, step: Number = 1, *, dtype: DType | None = None
 ) -> Value:
@@ -56,7 +56,6 @@ def counted(op: Op, start: Any, end: Any, step: Any, dtype: DType | None) -> Val
     """The numbers from a start up to an end, without it.
 
     Args:
-        op: the operators.
         start, end, step: numbers, or values of rank 0.
         dtype: the element type; integers are computed as INT64, others as DOUBLE, as torch does.
 
@@ -150,7 +149,6 @@ def spaced(op: Op, start: Any, end: Any, steps: int, dtype: DType | None, of: An
     """Numbers evenly spaced, counted from the nearer end as torch does.
 
     Args:
-        op: the operators.
         start, end: numbers, values of rank 0 or `Complex`.
         steps: how many numbers.
         dtype: the element type; integers are computed as DOUBLE.

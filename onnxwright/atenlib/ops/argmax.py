@@ -17,7 +17,6 @@ def place_of_extreme(op: Op, x: Value, axis: int, keepdim: bool, largest: bool) 
     """The index of the first largest or smallest element along an axis; of the first NaN if any.
 
     Args:
-        op: the operators.
         x: a value with dimensions.
         axis: the axis, counted from the front.
         keepdim: whether it stays, with size 1.
@@ -48,17 +47,18 @@ def _place(op: Op, x: Value, dim: int | None, keepdim: bool, largest: bool) -> V
     return place_of_extreme(op, x, axis_of(dim, rank), keepdim, largest)
 
 
-def _long(arguments: Arguments) -> DType:
+def long_type(arguments: Arguments) -> DType:
+    """Torch gives indices as INT64."""
     return DType.INT64
 
 
-@aten("aten::argmax", rule=custom(_long), tests=[OpTest("argmax")])
+@aten("aten::argmax", rule=custom(long_type))
 def argmax(op: Op, self: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The index of the first largest element, of all elements or along an axis."""
     return _place(op, self, dim, keepdim, largest=True)
 
 
-@aten("aten::argmin", rule=custom(_long), tests=[OpTest("argmin")])
+@aten("aten::argmin", rule=custom(long_type))
 def argmin(op: Op, self: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The index of the first smallest element, of all elements or along an axis."""
     return _place(op, self, dim, keepdim, largest=False)

@@ -73,8 +73,7 @@ def as_strided(
     return op.Gather(flat(op, self), index)
 
 
-@aten("aten::as_strided_scatter", rule=like(), complex="parts",
-      tests=[OpTest("as_strided_scatter")])  # fmt: skip
+@aten("aten::as_strided_scatter", rule=like(), complex="parts")  # fmt: skip
 def as_strided_scatter(
     op: Op,
     self: Value,

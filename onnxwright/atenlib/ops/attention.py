@@ -50,7 +50,6 @@ def attention(
     """`softmax(query @ key.T * scale + mask) @ value`.
 
     Args:
-        op: the operators.
         query: `[..., L, E]`.
         key: `[..., S, E]`.
         value: `[..., S, Ev]`.
@@ -136,9 +135,9 @@ def parts(
     """Attention as matrix products and a softmax; the arguments are those of `attention`."""
     if grouped:
         key, value = (_repeated(op, x, query) for x in (key, value))
-    given = query.onnx_dtype
+    own_dtype = query.onnx_dtype
     # Rounded once, as torch does for short floats.
-    dtype = DType.FLOAT if given.bits < 32 else given
+    dtype = DType.FLOAT if own_dtype.bits < 32 else own_dtype
     query, key, value = (cast(op, x, dtype) for x in (query, key, value))
     scores = op.MatMul(_scaled(op, query, scale), algebra.transpose(op, key))
     seen, scores = _masked_scores(op, scores, masked, query, key)
@@ -148,7 +147,9 @@ def parts(
         weights = op.Where(seen, weights, op.constant(np.zeros((), dtype.numpy)))
     if dropout > 0.0:
         weights, _ = drop(op, weights, dropout)
-    return Parts(cast(op, op.MatMul(weights, value), given), cast(op, weights, given), scores)
+    return Parts(
+        cast(op, op.MatMul(weights, value), own_dtype), cast(op, weights, own_dtype), scores
+    )
 
 
 def _scaled(op: Op, query: Value, scale: float | None) -> Value:
@@ -187,17 +188,17 @@ def _causal(op: Op, query: Value, key: Value) -> Value:
 
 def _repeated(op: Op, x: Value, query: Value) -> Value:
     """Keys or values `[..., heads, S, E]`, each head as often as the query has heads for it."""
-    heads, wanted = size(op, x, -3), size(op, query, -3)
-    if isinstance(heads, int) and isinstance(wanted, int):
-        times: Any = wanted // max(heads, 1)
+    heads, query_heads = size(op, x, -3), size(op, query, -3)
+    if isinstance(heads, int) and isinstance(query_heads, int):
+        times: Any = query_heads // max(heads, 1)
     else:
-        times = op.Div(scalar(op, wanted, DType.INT64), scalar(op, heads, DType.INT64))
+        times = op.Div(scalar(op, query_heads, DType.INT64), scalar(op, heads, DType.INT64))
     if isinstance(times, int) and times == 1:
         return x
     rank = x.rank
     spread = op.Expand(op.Unsqueeze(x, [rank - 2]), vector(op, [1] * (rank - 2) + [times, 1, 1]))
     front = [size(op, x, n) for n in range(rank - 3)]
-    return op.Reshape(spread, vector(op, [*front, wanted, size(op, x, -2), size(op, x, -1)]))
+    return op.Reshape(spread, vector(op, [*front, query_heads, size(op, x, -2), size(op, x, -1)]))
 
 
 def _drops(sample: Any) -> bool:

@@ -26,14 +26,10 @@ def average(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None
     """Averages over windows.
 
     Args:
-        op: the operators.
         x: `[N, C, *axes]` or `[C, *axes]`.
         w: the windows.
         include_pad: whether padding counts among the elements.
         divisor: what the sums are divided by, instead.
-
-    Returns:
-        The averages.
     """
     x, single = with_batch(op, x, len(w.kernel))
     result = _pooled(op, x, w, include_pad, divisor)

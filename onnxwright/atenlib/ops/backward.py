@@ -12,7 +12,6 @@ from onnxwright.atenlib.helpers import accurate
 from onnxwright.atenlib.helpers.constants import full_like, scalar, vector
 from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.op import TABLE, aten
-from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Value
 from onnxwright.atenlib.rules import elementwise, like
 from onnxwright.types.dtypes import DType
@@ -160,19 +159,14 @@ def log_sigmoid_backward(op: Op, grad_output: Value, self: Value, buffer: Value)
     return op.Mul(grad_output, op.Sigmoid(op.Neg(self)))
 
 
-@aten(
-    "aten::native_dropout_backward",
-    rule=elementwise(("grad_output",), "int_to_float"),
-    tests=[OpTest("native_dropout_backward")],
-)
+@aten("aten::native_dropout_backward", rule=elementwise(("grad_output",), "int_to_float"))
 def native_dropout_backward(op: Op, grad_output: Value, mask: Value, scale: float) -> Value:
     """`g` of what was kept, as much larger as that was."""
     kept = op.Mul(grad_output, op.Cast(mask, to=grad_output.onnx_dtype))
     return op.Mul(kept, scalar(op, scale, grad_output.onnx_dtype))
 
 
-@aten("aten::max_pool2d_with_indices_backward", rule=like("grad_output"),
-      tests=[OpTest("max_pool2d_with_indices_backward")])  # fmt: skip
+@aten("aten::max_pool2d_with_indices_backward", rule=like("grad_output"))  # fmt: skip
 def max_pool2d_with_indices_backward(
     op: Op,
     grad_output: Value,

@@ -218,12 +218,7 @@ def floor_quotient(op: Op, a: Value, b: Value | Number) -> Value:
     return op.Where(op.Equal(b, 0.0), op.Div(a, b), op.Round(op.Div(rest, b)))
 
 
-@aten(
-    "aten::floor_divide",
-    "aten::floor_divide.Scalar",
-    rule=_ROUNDED,
-    tests=[OpTest("floor_divide")],
-)
+@aten("aten::floor_divide", "aten::floor_divide.Scalar", rule=_ROUNDED)
 def floor_divide(op: Op, self: Value, other: Value | Number) -> Value:
     """The quotient rounded down."""
     return floor_quotient(op, self, other)
@@ -242,7 +237,7 @@ def remainder(op: Op, self: Value, other: Value | Number) -> Value:
     return accurate.remainder(op, self, other)
 
 
-@aten("aten::fmod.Tensor", "aten::fmod.Scalar", "prims::fmod", rule=_LEFT, tests=[OpTest("fmod")])
+@aten("aten::fmod.Tensor", "aten::fmod.Scalar", "prims::fmod", rule=_LEFT)
 def fmod(op: Op, self: Value, other: Value | Number) -> Value:
     """What a division leaves, with the sign of the dividend, as C's `fmod`."""
     return accurate.fmod(op, self, other)
@@ -360,7 +355,6 @@ class _DoubleRule(Rule):
     "aten::float_power.Tensor_Scalar",
     "aten::float_power.Scalar",
     rule=_DoubleRule(),
-    tests=[OpTest("float_power")],
     complex=_pow_complex,
 )
 def float_power(op: Op, self: Value | Number, exponent: Value | Number) -> Any:
@@ -372,7 +366,6 @@ def float_power(op: Op, self: Value | Number, exponent: Value | Number) -> Any:
     "aten::lerp.Tensor",
     "aten::lerp.Scalar",
     rule=elementwise(("self", "end", "weight"), at_least=DType.FLOAT),
-    tests=[OpTest("lerp")],
 )
 def lerp(op: Op, self: Value, end: Value, weight: Value | Number) -> Value:
     """`self + weight (end - self)`, from the nearer end, as torch does it."""
@@ -394,11 +387,7 @@ def _lerp_complex(op: Op, self: Complex, end: Complex, weight: Complex) -> Compl
     return complex_math.add(op, self, complex_math.multiply(op, step, weight))
 
 
-@aten(
-    "aten::addcmul",
-    rule=elementwise(("self", "tensor1", "tensor2"), at_least=DType.FLOAT),
-    tests=[OpTest("addcmul")],
-)
+@aten("aten::addcmul", rule=elementwise(("self", "tensor1", "tensor2"), at_least=DType.FLOAT))
 def addcmul(op: Op, self: Value, tensor1: Value, tensor2: Value, value: Number = 1) -> Value:
     """`self + value * tensor1 * tensor2`."""
     return op.Add(self, op.Mul(scaled(op, tensor1, value), tensor2))
@@ -412,11 +401,7 @@ def _addcmul_complex(
     return complex_math.add(op, self, product)
 
 
-@aten(
-    "aten::addcdiv",
-    rule=elementwise(("self", "tensor1", "tensor2"), at_least=DType.FLOAT),
-    tests=[OpTest("addcdiv")],
-)
+@aten("aten::addcdiv", rule=elementwise(("self", "tensor1", "tensor2"), at_least=DType.FLOAT))
 def addcdiv(op: Op, self: Value, tensor1: Value, tensor2: Value, value: Number = 1) -> Value:
     """`self + value * tensor1 / tensor2`."""
     return op.Add(self, op.Div(scaled(op, tensor1, value), tensor2))

@@ -21,19 +21,19 @@ from onnxwright.types.dtypes import DType
 FLOATS = elementwise(("self", "other"), promote="int_to_float", at_least=DType.FLOAT)
 
 
-@aten("aten::atan2", "aten::arctan2", "prims::atan2", rule=FLOATS, tests=[OpTest("atan2")])
+@aten("aten::atan2", "aten::arctan2", "prims::atan2", rule=FLOATS)
 def atan2(op: Op, self: Value, other: Value) -> Value:
     """The angle of the point (other, self)."""
     return accurate.atan2(op, self, other)
 
 
-@aten("aten::hypot", "prims::hypot", rule=FLOATS, tests=[OpTest("hypot")])
+@aten("aten::hypot", "prims::hypot", rule=FLOATS)
 def hypot(op: Op, self: Value, other: Value) -> Value:
     """`sqrt(a^2 + b^2)`."""
     return complex_math.hypot(op, self, other)
 
 
-@aten("aten::copysign.Tensor", "aten::copysign.Scalar", rule=FLOATS, tests=[OpTest("copysign")])
+@aten("aten::copysign.Tensor", "aten::copysign.Scalar", rule=FLOATS)
 def copysign(op: Op, self: Value, other: Value | Number) -> Value:
     """The size of the one with the sign of the other; -0.0 is negative."""
     size = op.Abs(self)
@@ -42,12 +42,7 @@ def copysign(op: Op, self: Value, other: Value | Number) -> Value:
     return op.Where(accurate.negative(op, other), op.Neg(size), size)
 
 
-@aten(
-    "aten::nextafter",
-    "prims::nextafter",
-    rule=elementwise(("self", "other")),
-    tests=[OpTest("nextafter")],
-)
+@aten("aten::nextafter", "prims::nextafter", rule=elementwise(("self", "other")))
 def nextafter(op: Op, self: Value, other: Value) -> Value:
     """The neighbour of a number in the direction of another.
 
@@ -74,13 +69,13 @@ _UNITS = {
 }
 
 
-@aten("aten::ldexp.Tensor", rule=Rule(), tests=[OpTest("ldexp")], complex="same")
+@aten("aten::ldexp.Tensor", rule=Rule(), complex="same")
 def ldexp(op: Op, self: Value, other: Value) -> Any:
     """`self * 2 ** other`."""
     return mul(op, self, pow_(op, 2.0, other))
 
 
-@aten("aten::frexp.Tensor", rule=custom(lambda a: a["self"].onnx_dtype), tests=[OpTest("frexp")])
+@aten("aten::frexp.Tensor", rule=custom(lambda a: a["self"].onnx_dtype))
 def frexp(op: Op, self: Value) -> tuple[Any, Any]:
     """A fraction in [1/2, 1) and the exponent of two that make the number."""
     x = op.Cast(self, to=DType.DOUBLE)
@@ -109,7 +104,6 @@ def frexp(op: Op, self: Value) -> tuple[Any, Any]:
     "aten::special_xlogy.other_scalar",
     "aten::special_xlogy.self_scalar",
     rule=FLOATS,
-    tests=[OpTest("xlogy")],
 )
 def xlogy(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """`x log(y)`, zero where x is (NaN where y is)."""
@@ -144,7 +138,7 @@ def _product_with(op: Op, x: Value, y: Value, logarithm: Any) -> Value:
     return op.Where(nothing, zero, op.Mul(x, logarithm))
 
 
-@aten("aten::logaddexp", rule=FLOATS, tests=[OpTest("logaddexp")])
+@aten("aten::logaddexp", rule=FLOATS)
 def logaddexp(op: Op, self: Value, other: Value) -> Value:
     """`log(exp(a) + exp(b))`."""
     tail = accurate.softplus(op, op.Neg(op.Abs(op.Sub(self, other))))
@@ -164,7 +158,7 @@ def _choice(op: Op, condition: Value, a: Complex, b: Complex) -> Complex:
     return Complex(op.Where(condition, a.real, b.real), op.Where(condition, a.imag, b.imag))
 
 
-@aten("aten::logaddexp2", rule=FLOATS, tests=[OpTest("logaddexp2")])
+@aten("aten::logaddexp2", rule=FLOATS)
 def logaddexp2(op: Op, self: Value, other: Value) -> Value:
     """`log2(2 ** a + 2 ** b)`."""
     distance = op.Mul(op.Abs(op.Sub(self, other)), -math.log(2.0))
@@ -178,7 +172,7 @@ def _joined(op: Op, a: Value, b: Value, tail: Any, twice: float) -> Value:
     return op.Where(op.Equal(a, b), op.Add(a, twice), op.Add(high, tail))
 
 
-@aten("aten::gcd", "prims::gcd", rule=elementwise(("self", "other")), tests=[OpTest("gcd")])
+@aten("aten::gcd", "prims::gcd", rule=elementwise(("self", "other")))
 def gcd(op: Op, self: Value, other: Value) -> Any:
     """The greatest common divisor, by Euclid's algorithm on all elements at once."""
     dtype = self.onnx_dtype
@@ -197,11 +191,11 @@ def gcd(op: Op, self: Value, other: Value) -> Any:
         rest = op.Where(done, zero, rest)
         return unfinished(rest), op.Where(done, a, b), rest
 
-    found, _ = op.Loop(None, unfinished(b), a, b, body=step)
-    return found
+    divisor, _ = op.Loop(None, unfinished(b), a, b, body=step)
+    return divisor
 
 
-@aten("aten::lcm", rule=elementwise(("self", "other")), tests=[OpTest("lcm")])
+@aten("aten::lcm", rule=elementwise(("self", "other")))
 def lcm(op: Op, self: Value, other: Value) -> Value:
     """The least common multiple; zero where one is zero."""
     dtype = self.onnx_dtype

@@ -49,7 +49,7 @@ bitwise_or = _of_bits("or", "The bits set in one of two.")
 bitwise_xor = _of_bits("xor", "The bits set in exactly one of two.")
 
 
-@aten("aten::bitwise_not", "prims::bitwise_not", rule=elementwise(), tests=[OpTest("bitwise_not")])
+@aten("aten::bitwise_not", "prims::bitwise_not", rule=elementwise())
 def bitwise_not(op: Op, self: Value) -> Value:
     """Each bit the other way."""
     return op.Not(self) if self.onnx_dtype.is_bool else op.BitwiseNot(self)
@@ -63,7 +63,6 @@ def bitwise_not(op: Op, self: Value) -> Value:
     "aten::__lshift__.Scalar",
     "prims::shift_left",
     rule=BOTH,
-    tests=[OpTest("bitwise_left_shift")],
 )
 def left_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """Bits shifted left; the result is 0 where the distance is not below the width."""
@@ -88,7 +87,6 @@ def left_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     "aten::__rshift__.Scalar",
     "prims::shift_right_arithmetic",
     rule=BOTH,
-    tests=[OpTest("bitwise_right_shift")],
 )
 def right_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """Bits moved down, the sign moved in; nothing else is left past the width."""
@@ -109,7 +107,7 @@ def _down(op: Op, a: Value, b: Value, bits: int) -> Value:
     return op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="RIGHT")
 
 
-@aten("aten::hash_tensor", rule=custom(lambda a: DType.UINT64), tests=[OpTest("hash_tensor")])  # noqa: ARG005
+@aten("aten::hash_tensor", rule=custom(lambda a: DType.UINT64))  # noqa: ARG005
 def hash_tensor(
     op: Op, self: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
 ) -> Value:

@@ -33,12 +33,7 @@ def at_least(op: Op, x: Value, rank: int) -> Value:
 
 
 @aten(
-    "aten::cat",
-    "aten::concat",
-    "aten::concatenate",
-    rule=elementwise("tensors"),
-    complex="parts",
-    tests=[OpTest("cat")],
+    "aten::cat", "aten::concat", "aten::concatenate", rule=elementwise("tensors"), complex="parts"
 )
 def cat(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors one after the other along a dimension; `[0]`-shaped ones are passed over."""
@@ -46,35 +41,33 @@ def cat(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     return joined(op, kept, axis_of(dim, kept[0].rank))
 
 
-@aten("aten::stack", rule=elementwise("tensors"), complex="parts", tests=[OpTest("stack")])
+@aten("aten::stack", rule=elementwise("tensors"), complex="parts")
 def stack(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors of one shape along a new dimension."""
     axis = dim % (tensors[0].rank + 1)
     return joined(op, [op.Unsqueeze(t, [axis]) for t in tensors], axis)
 
 
-@aten("aten::hstack", rule=elementwise("tensors"), complex="parts", tests=[OpTest("hstack")])
+@aten("aten::hstack", rule=elementwise("tensors"), complex="parts")
 def hstack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors side by side: along the second dimension, vectors along their only one."""
     raised = [at_least(op, t, 1) for t in tensors]
     return joined(op, raised, min(1, raised[0].rank - 1))
 
 
-@aten("aten::vstack", "aten::row_stack", rule=elementwise("tensors"), complex="parts",
-      tests=[OpTest("vstack")])  # fmt: skip
+@aten("aten::vstack", "aten::row_stack", rule=elementwise("tensors"), complex="parts")  # fmt: skip
 def vstack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors below each other; vectors are rows."""
     return joined(op, [at_least(op, t, 2) for t in tensors], 0)
 
 
-@aten("aten::dstack", rule=elementwise("tensors"), complex="parts", tests=[OpTest("dstack")])
+@aten("aten::dstack", rule=elementwise("tensors"), complex="parts")
 def dstack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors behind each other, along the third dimension."""
     return joined(op, [at_least(op, t, 3) for t in tensors], 2)
 
 
-@aten("aten::column_stack", rule=elementwise("tensors"), complex="parts",
-      tests=[OpTest("column_stack")])  # fmt: skip
+@aten("aten::column_stack", rule=elementwise("tensors"), complex="parts")  # fmt: skip
 def column_stack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors side by side; vectors are columns."""
     columns = {0: [0, 1], 1: [1]}
@@ -82,8 +75,7 @@ def column_stack(op: Op, tensors: Sequence[Value]) -> Value:
     return joined(op, raised, 1)
 
 
-@aten("aten::block_diag", rule=elementwise("tensors"), complex="parts",
-      tests=[OpTest("block_diag")])  # fmt: skip
+@aten("aten::block_diag", rule=elementwise("tensors"), complex="parts")  # fmt: skip
 def block_diag(op: Op, tensors: Sequence[Value]) -> Value:
     """A matrix with the given ones on its diagonal and zeros elsewhere."""
     blocks = [at_least(op, t, 2) for t in tensors]
@@ -132,8 +124,7 @@ def meshgrid(op: Op, tensors: Sequence[Value], indexing: str = "ij") -> list[Val
     ]
 
 
-@aten("aten::cartesian_prod", rule=like("tensors"), complex="parts",
-      tests=[OpTest("cartesian_prod")])  # fmt: skip
+@aten("aten::cartesian_prod", rule=like("tensors"), complex="parts")  # fmt: skip
 def cartesian_prod(op: Op, tensors: Sequence[Value]) -> Value:
     """All combinations of one element of each vector, as rows."""
     if len(tensors) == 1:
@@ -142,7 +133,7 @@ def cartesian_prod(op: Op, tensors: Sequence[Value]) -> Value:
     return joined(op, [op.Unsqueeze(flat(op, g), [1]) for g in grids], 1)
 
 
-@aten("aten::combinations", rule=like(), complex="parts", tests=[OpTest("combinations")])
+@aten("aten::combinations", rule=like(), complex="parts")
 def combinations(op: Op, self: Value, r: int = 2, with_replacement: bool = False) -> Value:
     """All selections of `r` elements of a vector, in order, as rows."""
     n = size(op, self, 0)
@@ -159,8 +150,7 @@ def combinations(op: Op, self: Value, r: int = 2, with_replacement: bool = False
     return op.Gather(self, op.Transpose(op.NonZero(mask), perm=[1, 0]))
 
 
-@aten("aten::broadcast_tensors", rule=like("tensors"),
-      tests=[OpTest("broadcast_tensors")])  # fmt: skip
+@aten("aten::broadcast_tensors", rule=like("tensors"))  # fmt: skip
 def broadcast_tensors(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Tensors expanded to one shape."""
     return expand_together(op, tensors)
@@ -177,26 +167,25 @@ def _broadcast_complex(op: Op, tensors: Sequence[Value]) -> list[Value]:
     ]
 
 
-@aten("aten::atleast_1d", rule=like(), complex="parts", tests=[OpTest("atleast_1d")])
+@aten("aten::atleast_1d", rule=like(), complex="parts")
 def atleast_1d(op: Op, self: Value) -> Value:
     """With at least one dimension."""
     return at_least(op, self, 1)
 
 
-@aten("aten::atleast_2d", rule=like(), complex="parts", tests=[OpTest("atleast_2d")])
+@aten("aten::atleast_2d", rule=like(), complex="parts")
 def atleast_2d(op: Op, self: Value) -> Value:
     """With at least two dimensions."""
     return at_least(op, self, 2)
 
 
-@aten("aten::atleast_3d", rule=like(), complex="parts", tests=[OpTest("atleast_3d")])
+@aten("aten::atleast_3d", rule=like(), complex="parts")
 def atleast_3d(op: Op, self: Value) -> Value:
     """With at least three dimensions."""
     return at_least(op, self, 3)
 
 
-@aten("aten::atleast_1d.Sequence", rule=like("tensors"),
-      tests=[OpTest("atleast_1d")])  # fmt: skip
+@aten("aten::atleast_1d.Sequence", rule=like("tensors"))  # fmt: skip
 def atleast_1d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Each with at least one dimension."""
     return [algebra.each(lambda part: at_least(op, part, 1), t) for t in tensors]
@@ -205,8 +194,7 @@ def atleast_1d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
 atleast_1d_each.on_complex(atleast_1d_each.body)
 
 
-@aten("aten::atleast_2d.Sequence", rule=like("tensors"),
-      tests=[OpTest("atleast_2d")])  # fmt: skip
+@aten("aten::atleast_2d.Sequence", rule=like("tensors"))  # fmt: skip
 def atleast_2d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Each with at least two dimensions."""
     return [algebra.each(lambda part: at_least(op, part, 2), t) for t in tensors]
@@ -215,8 +203,7 @@ def atleast_2d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
 atleast_2d_each.on_complex(atleast_2d_each.body)
 
 
-@aten("aten::atleast_3d.Sequence", rule=like("tensors"),
-      tests=[OpTest("atleast_3d")])  # fmt: skip
+@aten("aten::atleast_3d.Sequence", rule=like("tensors"))  # fmt: skip
 def atleast_3d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Each with at least three dimensions."""
     return [algebra.each(lambda part: at_least(op, part, 3), t) for t in tensors]

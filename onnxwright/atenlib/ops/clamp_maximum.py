@@ -40,7 +40,7 @@ def minimum(op: Op, self: Value, other: Value) -> Value:
     return op.And(self, other) if self.onnx_dtype.is_bool else op.Min(self, other)
 
 
-@aten("aten::fmax", "prims::fmax", rule=NUMBERS, tests=[OpTest("fmax")])
+@aten("aten::fmax", "prims::fmax", rule=NUMBERS)
 def fmax(op: Op, self: Value, other: Value) -> Any:
     """The greater of two, a number before NaN."""
     if not self.onnx_dtype.is_float:
@@ -48,7 +48,7 @@ def fmax(op: Op, self: Value, other: Value) -> Any:
     return _number_first(op, self, other, op.Max(self, other))
 
 
-@aten("aten::fmin", "prims::fmin", rule=NUMBERS, tests=[OpTest("fmin")])
+@aten("aten::fmin", "prims::fmin", rule=NUMBERS)
 def fmin(op: Op, self: Value, other: Value) -> Any:
     """The smaller of two, a number before NaN."""
     if not self.onnx_dtype.is_float:
@@ -60,14 +60,7 @@ def _number_first(op: Op, a: Value, b: Value, both: Any) -> Value:
     return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, both))
 
 
-@aten(
-    "aten::clamp",
-    "aten::clamp.Tensor",
-    "aten::clip",
-    "aten::clip.Tensor",
-    rule=LIMITS,
-    tests=[OpTest("clamp")],
-)
+@aten("aten::clamp", "aten::clamp.Tensor", "aten::clip", "aten::clip.Tensor", rule=LIMITS)
 def clamp(
     op: Op, self: Value, min: Number | Value | None = None, max: Number | Value | None = None
 ) -> Value:
@@ -86,23 +79,13 @@ def _are_scalars(op: Op, *limits: Any) -> bool:
     return all(x is None or not is_value(x) or x.rank == 0 for x in limits)
 
 
-@aten(
-    "aten::clamp_min",
-    "aten::clamp_min.Tensor",
-    rule=elementwise(("self", "min")),
-    tests=[OpTest("clamp_min")],
-)
+@aten("aten::clamp_min", "aten::clamp_min.Tensor", rule=elementwise(("self", "min")))
 def clamp_min(op: Op, self: Value, min: Number | Value) -> Any:
     """Nothing below min."""
     return maximum.body(op, self, min)
 
 
-@aten(
-    "aten::clamp_max",
-    "aten::clamp_max.Tensor",
-    rule=elementwise(("self", "max")),
-    tests=[OpTest("clamp_max")],
-)
+@aten("aten::clamp_max", "aten::clamp_max.Tensor", rule=elementwise(("self", "max")))
 def clamp_max(op: Op, self: Value, max: Number | Value) -> Any:
     """Nothing above max."""
     return minimum.body(op, self, max)
@@ -114,7 +97,6 @@ def clamp_max(op: Op, self: Value, max: Number | Value) -> Any:
     "aten::where.ScalarOther",
     "aten::where.Scalar",
     rule=TWO,
-    tests=[OpTest("where")],
     complex="parts",
 )
 def where(op: Op, condition: Value, self: Value | Number, other: Value | Number) -> Value:
@@ -146,7 +128,7 @@ def prims_where(op: Op, pred: Value, a: Value, b: Value) -> Any:
     return where.body(op, pred, a, b)
 
 
-@aten("aten::heaviside", rule=elementwise(("self", "values")), tests=[OpTest("heaviside")])
+@aten("aten::heaviside", rule=elementwise(("self", "values")))
 def heaviside(op: Op, self: Value, values: Value) -> Value:
     """0 below zero, 1 above, `values` at zero (0 for NaN)."""
     dtype = self.onnx_dtype

@@ -21,7 +21,7 @@ BOTH = elementwise(("self", "other"), promote="always_bool")
 CLOSE = elementwise(("self", "other"), promote="always_bool", no_bfloat16=True)
 
 
-@aten("aten::eq.Tensor", "aten::eq.Scalar", "prims::eq", rule=BOTH, tests=[OpTest("eq")])
+@aten("aten::eq.Tensor", "aten::eq.Scalar", "prims::eq", rule=BOTH)
 def eq(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether two numbers are equal."""
     return op.Equal(self, other)
@@ -39,7 +39,6 @@ def _eq_complex(op: Op, self: Complex, other: Complex) -> Value:
     "aten::not_equal.Scalar",
     "prims::ne",
     rule=BOTH,
-    tests=[OpTest("ne")],
 )
 def ne(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether two numbers differ."""
@@ -95,7 +94,7 @@ ge = _order(
 )  # fmt: skip
 
 
-@aten("aten::isclose", rule=CLOSE, tests=[OpTest("isclose")])
+@aten("aten::isclose", rule=CLOSE)
 def isclose(
     op: Op,
     self: Value,
@@ -146,7 +145,7 @@ def all_true(op: Op, x: Value) -> Value:
     return op.Equal(wrong, 0)
 
 
-@aten("aten::allclose", rule=CLOSE, tests=[OpTest("allclose")])
+@aten("aten::allclose", rule=CLOSE)
 def allclose(
     op: Op,
     self: Value,
@@ -171,7 +170,7 @@ def _allclose_complex(
     return all_true(op, _isclose_complex(op, self, other, rtol, atol, equal_nan))
 
 
-@aten("aten::equal", rule=Rule(), tests=[OpTest("equal")])
+@aten("aten::equal", rule=Rule())
 def equal(op: Op, self: Value, other: Value) -> Any:
     """Whether two tensors have one shape and the same elements, as a BOOL value of rank 0."""
     return _equal(op, self, other, eq.body)

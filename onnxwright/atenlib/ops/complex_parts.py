@@ -20,30 +20,19 @@ from onnxwright.types.promotion import real_of
 SAME = Rule()
 
 
-@aten(
-    "aten::view_as_real",
-    "aten::view_as_real_copy",
-    rule=SAME,
-    tests=[OpTest("view_as_real")],
-    complex="same",
-)
+@aten("aten::view_as_real", "aten::view_as_real_copy", rule=SAME, complex="same")
 def view_as_real(op: Op, self: Complex) -> Any:
     """Real and imaginary parts along a new last axis."""
     return pack(op, self)
 
 
-@aten(
-    "aten::view_as_complex",
-    "aten::view_as_complex_copy",
-    rule=SAME,
-    tests=[OpTest("view_as_complex")],
-)
+@aten("aten::view_as_complex", "aten::view_as_complex_copy", rule=SAME)
 def view_as_complex(op: Op, self: Value) -> Complex:
     """The complex tensor whose parts lie along the last axis."""
     return unpack(op, self)
 
 
-@aten("aten::real", "prims::real", rule=SAME, tests=[OpTest("real")])
+@aten("aten::real", "prims::real", rule=SAME)
 def real(op: Op, self: Value) -> Value:
     """The real part; a real tensor itself."""
     return self
@@ -54,7 +43,7 @@ def _real_complex(op: Op, self: Complex) -> Value:
     return self.real
 
 
-@aten("aten::imag", "prims::imag", rule=SAME, tests=[OpTest("imag")])
+@aten("aten::imag", "prims::imag", rule=SAME)
 def imag(op: Op, self: Value) -> Value:
     """The imaginary part; torch has none of a real tensor, zero is right."""
     return full_like(op, self, 0)
@@ -97,7 +86,7 @@ def _angle_type(arguments: Arguments) -> DType:
     return dtype if dtype.is_float else DType.FLOAT
 
 
-@aten("aten::angle", rule=custom(_angle_type), tests=[OpTest("angle")], complex=complex_math.angle)
+@aten("aten::angle", rule=custom(_angle_type), complex=complex_math.angle)
 def angle(op: Op, self: Value) -> Value:
     """The argument of a complex number; of a real one 0 or pi, NaN of NaN."""
     dtype = _angle_type({"self": self})
@@ -111,13 +100,13 @@ def angle(op: Op, self: Value) -> Value:
     return op.Where(op.Equal(self, self), turned, self)
 
 
-@aten("aten::polar", rule=SAME, tests=[OpTest("polar")])
+@aten("aten::polar", rule=SAME)
 def polar(op: Op, abs: Value, angle: Value) -> Complex:
     """The complex number of a modulus and an argument."""
     return Complex(op.Mul(abs, op.Cos(angle)), op.Mul(abs, op.Sin(angle)))
 
 
-@aten("aten::complex", rule=SAME, tests=[OpTest("complex")])
+@aten("aten::complex", rule=SAME)
 def complex_(op: Op, real: Value, imag: Value) -> Complex:
     """The complex tensor of a real and an imaginary part."""
     if real.shape == imag.shape and all(d is not None for d in real.shape):

@@ -74,10 +74,10 @@ def _run(
     return algebra.squeeze(op, result, [0]) if single else result
 
 
-def _output_padding(op: Op, given: Any, options: Arguments) -> tuple[list[int], Any]:
+def _output_padding(op: Op, padding: Any, options: Arguments) -> tuple[list[int], Any]:
     """The output padding, and what to cut off again where it is known at run time only."""
     rank = len(options["strides"])
-    numbers = list(given) if isinstance(given, (list, tuple)) else [given]
+    numbers = list(padding) if isinstance(padding, (list, tuple)) else [padding]
     numbers = numbers * rank if len(numbers) == 1 else numbers
     if static(numbers):
         return list(numbers), None

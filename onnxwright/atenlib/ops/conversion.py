@@ -18,7 +18,6 @@ def to_dtype(op: Op, x: Value, dtype: DType | None) -> Value:
     """A tensor, real or complex, in an element type, as torch casts.
 
     Args:
-        op: the operators.
         x: a value or a `Complex`.
         dtype: the wanted type; None leaves it.
 
@@ -116,13 +115,7 @@ def device_put(op: Op, a: Value, device: object, non_blocking: bool = False) -> 
     return a
 
 
-@aten(
-    "aten::clone",
-    "aten::detach",
-    "prims::clone",
-    rule=SAME,
-    tests=[OpTest("clone")],
-)
+@aten("aten::clone", "aten::detach", "prims::clone", rule=SAME)
 def clone(op: Op, self: Value) -> Value:
     """The tensor itself: values of a model never change."""
     return self

@@ -25,13 +25,9 @@ def filled(op: Op, size: Sequence[Size], value: Value | Number, dtype: DType | N
     """A value, or a `Complex`, of a shape filled with one number.
 
     Args:
-        op: the operators.
         size: sizes.
         value: a Python number, a value of rank 0, or a `Complex`.
         dtype: the element type, maybe a complex one.
-
-    Returns:
-        The value.
     """
     assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
@@ -75,19 +71,19 @@ def _filling_type(arguments: Arguments) -> DType | None:
     return dtype
 
 
-@aten("aten::full", rule=custom(_filling_type), tests=[OpTest("full")])
+@aten("aten::full", rule=custom(_filling_type))
 def full_(op: Op, size: Sequence[Size], fill_value: Number, *, dtype: DType | None = None) -> Value:
     """A tensor of a size filled with one number."""
     return filled(op, size, fill_value, dtype)
 
 
-@aten("aten::full_like", rule=creation(like="self"), tests=[OpTest("full_like")])
+@aten("aten::full_like", rule=creation(like="self"))
 def full_like_(op: Op, self: Value, fill_value: Number, *, dtype: DType | None = None) -> Value:
     """A tensor of the shape of another filled with one number."""
     return filled_like(op, self, fill_value, dtype)
 
 
-@aten("aten::new_full", rule=creation(like="self"), tests=[OpTest("new_full")])
+@aten("aten::new_full", rule=creation(like="self"))
 def new_full(
     op: Op, self: Value, size: Sequence[Size], fill_value: Number, *, dtype: DType | None = None
 ) -> Value:
@@ -95,13 +91,13 @@ def new_full(
     return filled(op, size, fill_value, dtype)
 
 
-@aten("aten::zeros", "aten::_efficientzerotensor", rule=creation(), tests=[OpTest("zeros")])
+@aten("aten::zeros", "aten::_efficientzerotensor", rule=creation())
 def zeros(op: Op, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of zeros."""
     return filled(op, size, 0, dtype)
 
 
-@aten("aten::ones", rule=creation(), tests=[OpTest("ones")])
+@aten("aten::ones", rule=creation())
 def ones(op: Op, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of ones."""
     return filled(op, size, 1, dtype)
@@ -129,13 +125,13 @@ def empty_permuted(
     return filled(op, size, 0, dtype)
 
 
-@aten("aten::zeros_like", rule=creation(like="self"), tests=[OpTest("zeros_like")])
+@aten("aten::zeros_like", rule=creation(like="self"))
 def zeros_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Zeros in the shape of another tensor."""
     return filled_like(op, self, 0, dtype)
 
 
-@aten("aten::ones_like", rule=creation(like="self"), tests=[OpTest("ones_like")])
+@aten("aten::ones_like", rule=creation(like="self"))
 def ones_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Ones in the shape of another tensor."""
     return filled_like(op, self, 1, dtype)
@@ -148,7 +144,7 @@ def empty_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     return filled_like(op, self, 0, dtype)
 
 
-@aten("aten::new_zeros", rule=creation(like="self"), tests=[OpTest("new_zeros")])
+@aten("aten::new_zeros", rule=creation(like="self"))
 def new_zeros(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of zeros, of the type of another."""
     return filled(op, size, 0, dtype)
@@ -164,7 +160,7 @@ def _new_zeros_with_same_feature_meta(
     return filled(op, shape, 0, self.onnx_dtype)
 
 
-@aten("aten::new_ones", rule=creation(like="self"), tests=[OpTest("new_ones")])
+@aten("aten::new_ones", rule=creation(like="self"))
 def new_ones(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of ones, of the type of another."""
     return filled(op, size, 1, dtype)
@@ -185,7 +181,7 @@ def new_empty_strided(
     return filled(op, size, 0, dtype)
 
 
-@aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")], complex="same")
+@aten("aten::scalar_tensor", rule=creation(), complex="same")
 def scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Value:
     """A number as a tensor without dimensions."""
     assert dtype is not None  # the rule fills it in
@@ -194,7 +190,7 @@ def scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Value:
     return scalar(op, _as_real(s), dtype)
 
 
-@aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like(), tests=[OpTest("fill")])
+@aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like())
 def fill(op: Op, self: Value, value: Number | Value) -> Value:
     """One number in the shape of a tensor, and of its type."""
     return filled_like(op, self, value, self.onnx_dtype)
@@ -213,13 +209,13 @@ for _function in (
     _function.on_complex(_function.body)
 
 
-@aten("aten::eye", rule=creation(), tests=[OpTest("eye")])
+@aten("aten::eye", rule=creation())
 def eye(op: Op, n: Size, *, dtype: DType | None = None) -> Value:
     """The identity matrix of a size."""
     return _eye(op, n, n, dtype)
 
 
-@aten("aten::eye.m", rule=creation(), tests=[OpTest("eye")])
+@aten("aten::eye.m", rule=creation())
 def eye_m(op: Op, n: Size, m: Size, *, dtype: DType | None = None) -> Value:
     """A matrix with ones on its diagonal."""
     return _eye(op, n, m, dtype)
@@ -257,8 +253,8 @@ def resize_as(op: Op, self: Value, the_template: Value) -> Value:
 resize_as.on_complex(resize_as.body)
 
 
-def _resized(op: Op, x: Value, wanted: list[Any]) -> Value:
-    here, there = numel(op, x), product(op, wanted)
+def _resized(op: Op, x: Value, sizes: list[Any]) -> Value:
+    here, there = numel(op, x), product(op, sizes)
     row = flat(op, x)
     both = (here, there) if isinstance(here, int) and isinstance(there, int) else None
     if both is None or both[0] < both[1]:
@@ -266,4 +262,4 @@ def _resized(op: Op, x: Value, wanted: list[Any]) -> Value:
         row = op.Concat(row, full(op, [missing], 0, x.onnx_dtype), axis=0)
     if both is None or both[0] > both[1]:
         row = slice_axis(op, row, 0, 0, there)
-    return reshape(op, row, wanted)
+    return reshape(op, row, sizes)

@@ -9,12 +9,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import complex_math
+from onnxwright.atenlib.helpers.complex_math import multiply
 from onnxwright.atenlib.helpers.constants import cast, full, full_like, scalar, vector
 from onnxwright.atenlib.helpers.reduce import in_working_type
 from onnxwright.atenlib.helpers.shape import iota_along, slice_axis
 from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise, like, reduction
@@ -58,7 +58,6 @@ def scan(
     In each step every element takes in the one 1, 2, 4 ... places before it.
 
     Args:
-        op: the operators.
         parts: values of one shape that are combined together.
         axis: the axis, counted from the front.
         combine: from the parts of earlier and of later elements to the parts of both together.
@@ -104,7 +103,7 @@ def _dynamic_scan(
         return (op.Less(further, length), further, *both)
 
     one = op.constant(np.array(1, np.int64))
-    _, *found = op.Loop(
+    _, *results = op.Loop(
         op.constant(np.array(_STEPS, np.int64)),
         op.Less(one, length),
         one,
@@ -112,7 +111,7 @@ def _dynamic_scan(
         body=body,
         _outputs=1 + len(parts),
     )
-    return list(found)
+    return list(results)
 
 
 @aten(
@@ -168,13 +167,13 @@ def _cumulative_extreme(op: Op, x: Value, dim: int, largest: bool) -> tuple[Any,
     return cast(op, values, dtype), indices
 
 
-@aten("aten::cummax", rule=like(), tests=[OpTest("cummax")])
+@aten("aten::cummax", rule=like())
 def cummax(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
     """The largest elements so far along an axis, and the last positions where they occurred."""
     return _cumulative_extreme(op, self, dim, largest=True)
 
 
-@aten("aten::cummin", rule=like(), tests=[OpTest("cummin")])
+@aten("aten::cummin", rule=like())
 def cummin(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
     """The smallest elements so far along an axis, and the last positions where they occurred."""
     return _cumulative_extreme(op, self, dim, largest=False)

@@ -72,7 +72,6 @@ def on_diagonal(op: Op, x: Value, line: Any, offset: int) -> Value:
     """Matrices with a diagonal replaced.
 
     Args:
-        op: the operators.
         x: a value of rank two or more, `[..., rows, columns]`.
         line: what the diagonal shall be, `[..., length]`.
         offset: which diagonal, above the main one where it is positive.
@@ -83,8 +82,8 @@ def on_diagonal(op: Op, x: Value, line: Any, offset: int) -> Value:
     rows, columns = size(op, x, -2), size(op, x, -1)
     # A row has one element on a diagonal above, a column one on a diagonal below: the line is
     # spread over these, and a mask says where it stays.
-    wanted, axis = (rows, -1) if offset >= 0 else (columns, -2)
-    missing = arithmetic(op, "Sub", wanted, size(op, line, -1))
+    length, axis = (rows, -1) if offset >= 0 else (columns, -2)
+    missing = arithmetic(op, "Sub", length, size(op, line, -1))
     if not (isinstance(missing, int) and missing == 0):
         zeros = full(op, [*sizes(op, line)[:-1], missing], 0, line.onnx_dtype)
         line = op.Concat(line, zeros, axis=-1)
@@ -105,7 +104,7 @@ def embedded(op: Op, line: Any, offset: int) -> Value:
     return on_diagonal(op, nothing, line, offset)
 
 
-@aten("aten::diag_embed", rule=like(), complex="parts", tests=[OpTest("diag_embed")])
+@aten("aten::diag_embed", rule=like(), complex="parts")
 def diag_embed(op: Op, self: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices of zeros in two new dimensions, with a diagonal that is given."""
     rank = self.rank + 1
@@ -114,7 +113,7 @@ def diag_embed(op: Op, self: Value, offset: int = 0, dim1: int = -2, dim2: int =
     return permute(op, matrix, inverse_order(axes_last(axes, rank)))
 
 
-@aten("aten::diag", rule=like(), complex="parts", tests=[OpTest("diag")])
+@aten("aten::diag", rule=like(), complex="parts")
 def diag(op: Op, self: Value, diagonal: int = 0) -> Value:
     """The diagonal of a matrix, or the matrix of a diagonal."""
     if self.rank == 1:
@@ -122,14 +121,13 @@ def diag(op: Op, self: Value, diagonal: int = 0) -> Value:
     return diagonal_of(op, self, diagonal)
 
 
-@aten("aten::diagflat", rule=like(), complex="parts", tests=[OpTest("diagflat")])
+@aten("aten::diagflat", rule=like(), complex="parts")
 def diagflat(op: Op, self: Value, offset: int = 0) -> Value:
     """The matrix whose diagonal are all elements of a tensor."""
     return embedded(op, flat(op, self), offset)
 
 
-@aten("aten::diagonal_scatter", rule=into("src"), complex="parts",
-      tests=[OpTest("diagonal_scatter")])  # fmt: skip
+@aten("aten::diagonal_scatter", rule=into("src"), complex="parts")  # fmt: skip
 def diagonal_scatter(
     op: Op, self: Value, src: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Value:
@@ -164,8 +162,7 @@ def fill_diagonal(op: Op, self: Value, fill_value: Number, wrap: bool = False) -
     return op.Where(chosen, value, self)
 
 
-@aten("aten::trace", rule=reduction("self", promote="bool_to_long"), complex="parts",
-      tests=[OpTest("trace")])  # fmt: skip
+@aten("aten::trace", rule=reduction("self", promote="bool_to_long"), complex="parts")  # fmt: skip
 def trace(op: Op, self: Value) -> Value:
     """The sum of the diagonal of a matrix."""
     return op.ReduceSum(diagonal_of(op, self, 0), keepdims=0)

@@ -10,12 +10,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import complex_math
+from onnxwright.atenlib.helpers.complex_math import multiply
 from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.helpers.reduce import in_working_type, reduce
 from onnxwright.atenlib.helpers.shape import slice_axis
 from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.protocols import Arguments, Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule, custom, like

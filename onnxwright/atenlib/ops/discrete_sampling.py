@@ -38,7 +38,6 @@ def _inverted(op: Op, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) 
     """The least count whose distribution function is above a uniform number.
 
     Args:
-        op: the operators.
         log_of_none: the logarithm of the probability of zero, DOUBLE.
         most: the greatest count of each element.
         ratio: the probability of a count divided by that of one less.
@@ -98,7 +97,7 @@ def _gamma(op: Op, shape: Value) -> Value:
     d = op.Sub(above, 1.0 / 3.0)
     c = op.Div(scalar(op, 1.0, dtype), op.Sqrt(op.Mul(d, 9.0)))
 
-    def step(i: Any, go: Any, found: Any) -> tuple[Any, ...]:
+    def step(i: Any, go: Any, draws: Any) -> tuple[Any, ...]:
         drawn = op.Sub(1.0, random_numbers.uniform(op, [3, *sizes(op, shape)], dtype))
         one, two, three = op.Split(drawn, axis=0, num_outputs=3)
         radius = op.Sqrt(op.Mul(op.Log(op.Squeeze(one, [0])), -2.0))
@@ -109,15 +108,15 @@ def _gamma(op: Op, shape: Value) -> Value:
         log = op.Log(op.Where(positive, v, scalar(op, 1.0, dtype)))
         bound = op.Add(op.Mul(op.Mul(x, x), 0.5), op.Mul(d, op.Add(op.Sub(1.0, v), log)))
         good = op.And(positive, op.Less(op.Log(op.Squeeze(three, [0])), bound))
-        found = op.Where(op.And(good, op.Less(found, 0.0)), op.Mul(d, v), found)
-        return _some(op, op.Less(found, 0.0)), found
+        draws = op.Where(op.And(good, op.Less(draws, 0.0)), op.Mul(d, v), draws)
+        return _some(op, op.Less(draws, 0.0)), draws
 
     start = _some(op, op.Equal(shape, shape))
-    found = op.Loop(op.constant(_UNTIL_DONE), start, full_like(op, shape, -1), body=step)
+    draws = op.Loop(op.constant(_UNTIL_DONE), start, full_like(op, shape, -1), body=step)
     # What is below one is drawn for one more, and brought down by a power of a uniform number.
     last = op.Sub(1.0, random_numbers.uniform(op, sizes(op, shape), dtype))
     power = op.Pow(last, op.Div(scalar(op, 1.0, dtype), shape))
-    return op.Where(small, op.Mul(found, power), found)
+    return op.Where(small, op.Mul(draws, power), draws)
 
 
 @aten("aten::_standard_gamma", rule=like("self"), untested=_BY_HAND)

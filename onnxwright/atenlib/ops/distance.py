@@ -44,12 +44,7 @@ def _distances(op: Op, a: Value, b: Value, p: float, mode: int | None) -> Value:
     return p_norm_of_rows(op, away, p)
 
 
-@aten(
-    "aten::cdist",
-    "aten::_cdist_forward",
-    rule=elementwise(("x1", "x2")),
-    tests=[OpTest("cdist")],
-)
+@aten("aten::cdist", "aten::_cdist_forward", rule=elementwise(("x1", "x2")))
 def cdist(op: Op, x1: Value, x2: Value, p: float = 2.0, compute_mode: int | None = None) -> Value:
     """The distances of order p of all rows from all rows, `[..., m, d]` and `[..., n, d]`."""
     return _distances(op, x1, x2, float(p), compute_mode)

@@ -29,7 +29,6 @@ def drop(op: Op, x: Value, p: float) -> tuple[Any, Any]:
     """A tensor with some elements zero and the others made larger, and which ones stay.
 
     Args:
-        op: the operators.
         x: a value or a complex tensor.
         p: the probability of an element to become zero.
 

@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
 from onnxwright.atenlib.helpers import algebra, complex_math
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota, scalar
-from onnxwright.atenlib.helpers.factorizations import (
-    choose,
-    magnitude,
-    only,
-    real,
-)
+from onnxwright.atenlib.helpers.factorizations import choose, magnitude, only
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.qr import eye_of, qr_of, squared
@@ -35,7 +30,7 @@ _EPSILON = 2.0**-52
 def _picked(op: Op, x: Complex, rows: Size, columns: Size) -> Complex:
     """The element that two masks `[..., n]` pick in each matrix, `[..., 1, 1]`."""
     mask = op.And(op.Unsqueeze(rows, [-1]), op.Unsqueeze(columns, [-2]))
-    rank = real(x).rank
+    rank = real_part(x).rank
     return algebra.reduce_sum(op, only(op, mask, x), [rank - 2, rank - 1], keepdims=True)
 
 
@@ -59,7 +54,6 @@ def schur(op: Op, a: Complex) -> tuple[Complex, Complex]:
     """`Q` and an upper triangular `T` with `a == Q @ T @ Q^H`.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`, its parts of type DOUBLE.
 
     Returns:
@@ -125,10 +119,10 @@ def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
         apart = algebra.sub(op, algebra.each(lambda v: op.Unsqueeze(v, [-2]), values), own)
         is_near = op.Less(op.Sqrt(squared(op, apart)), least)
         apart = choose(op, is_near, as_complex(op, least, DType.DOUBLE), apart)
-        found = only(op, op.Greater(rows, k), complex_math.divide(op, below, apart))
+        vector = only(op, op.Greater(rows, k), complex_math.divide(op, below, apart))
         one = op.Cast(op.Equal(rows, k), to=DType.DOUBLE)
-        found = Complex(op.Add(found.real, one), found.imag)
-        return [choose(op, op.Equal(down, k), found, states[0])], []
+        vector = Complex(op.Add(vector.real, one), vector.imag)
+        return [choose(op, op.Equal(down, k), vector, states[0])], []
 
     start = algebra.sub(op, t, t)
     x = algebra.matmul(op, q, factors.repeat(op, n, [start], step)[0][0])
@@ -145,7 +139,7 @@ def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
 
 def eig(op: Op, a: Value, *, vectors: bool) -> tuple[Value, Value | None]:
     """Eigenvalues `[..., n]`, and eigenvectors as columns, if they are asked for."""
-    dtype = real(a).onnx_dtype
+    dtype = real_part(a).onnx_dtype
     z = a if isinstance(a, Complex) else as_complex(op, a, dtype)
     if 0 in z.real.shape:
         shape = sizes(op, z.real)[:-1]

@@ -19,13 +19,13 @@ ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 STEPS = elementwise(promote="int_to_float", at_least=DType.FLOAT)
 
 
-@aten("aten::exp", "prims::exp", rule=ONE, tests=[OpTest("exp")], complex=complex_math.exp)
+@aten("aten::exp", "prims::exp", rule=ONE, complex=complex_math.exp)
 def exp(op: Op, self: Value) -> Value:
     """The exponential."""
     return op.Exp(self)
 
 
-@aten("aten::exp2", "aten::special_exp2", "prims::exp2", rule=ONE, tests=[OpTest("exp2")])
+@aten("aten::exp2", "aten::special_exp2", "prims::exp2", rule=ONE)
 def exp2(op: Op, self: Value) -> Value:
     """Two to the power of a number."""
     return op.Pow(op.constant(np.array(2.0, self.onnx_dtype.numpy)), self)
@@ -36,26 +36,19 @@ def _exp2_complex(op: Op, self: Complex) -> Complex:
     return complex_math.exp(op, complex_math.scale(op, self, complex_math.LN2))
 
 
-@aten(
-    "aten::expm1",
-    "aten::special_expm1",
-    "prims::expm1",
-    rule=STEPS,
-    tests=[OpTest("expm1")],
-    complex=complex_math.expm1,
-)
+@aten("aten::expm1", "aten::special_expm1", "prims::expm1", rule=STEPS, complex=complex_math.expm1)
 def expm1(op: Op, self: Value) -> Value:
     """`exp(x) - 1`, exact near zero too."""
     return accurate.expm1(op, self)
 
 
-@aten("aten::log", "prims::log", rule=ONE, tests=[OpTest("log")], complex=complex_math.log)
+@aten("aten::log", "prims::log", rule=ONE, complex=complex_math.log)
 def log(op: Op, self: Value) -> Value:
     """The natural logarithm."""
     return op.Log(self)
 
 
-@aten("aten::log2", "prims::log2", rule=STEPS, tests=[OpTest("log2")])
+@aten("aten::log2", "prims::log2", rule=STEPS)
 def log2(op: Op, self: Value) -> Value:
     """The logarithm to base 2."""
     return op.Div(op.Log(self), math.log(2.0))
@@ -66,7 +59,7 @@ def _log2_complex(op: Op, self: Complex) -> Complex:
     return complex_math.scale(op, complex_math.log(op, self), 1.0 / complex_math.LN2)
 
 
-@aten("aten::log10", "prims::log10", rule=STEPS, tests=[OpTest("log10")])
+@aten("aten::log10", "prims::log10", rule=STEPS)
 def log10(op: Op, self: Value) -> Value:
     """The logarithm to base 10."""
     return op.Div(op.Log(self), math.log(10.0))
@@ -77,26 +70,13 @@ def _log10_complex(op: Op, self: Complex) -> Complex:
     return complex_math.scale(op, complex_math.log(op, self), 1.0 / complex_math.LN10)
 
 
-@aten(
-    "aten::log1p",
-    "aten::special_log1p",
-    "prims::log1p",
-    rule=STEPS,
-    tests=[OpTest("log1p")],
-    complex=complex_math.log1p,
-)
+@aten("aten::log1p", "aten::special_log1p", "prims::log1p", rule=STEPS, complex=complex_math.log1p)
 def log1p(op: Op, self: Value) -> Value:
     """`log(1 + x)`, exact near zero too."""
     return accurate.log1p(op, self)
 
 
-@aten(
-    "aten::sigmoid",
-    "aten::special_expit",
-    rule=ONE,
-    tests=[OpTest("sigmoid")],
-    complex=complex_math.sigmoid,
-)
+@aten("aten::sigmoid", "aten::special_expit", rule=ONE, complex=complex_math.sigmoid)
 def sigmoid(op: Op, self: Value) -> Value:
     """`1 / (1 + exp(-x))`."""
     return op.Sigmoid(self)

@@ -10,7 +10,7 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex, pack, unpack
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import cast, scalar, vector
-from onnxwright.atenlib.helpers.sizes import axis_of, product, size
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, product, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Op, Size, Value
@@ -26,7 +26,6 @@ def dft(op: Op, packed: Any, axis: int, *, inverse: bool, onesided: bool = False
     """One DFT node, without scaling.
 
     Args:
-        op: the operators.
         packed: `[..., 1]` of real or `[..., 2]` of complex numbers.
         axis: the axis, counted from the front.
         inverse: the sign of the exponent; a node divides by the length then.
@@ -36,7 +35,7 @@ def dft(op: Op, packed: Any, axis: int, *, inverse: bool, onesided: bool = False
         `[..., 2]`.
     """
     options = {"inverse": int(inverse), "onesided": int(onesided)}
-    options = {name: 1 for name, given in options.items() if given}
+    options = {name: 1 for name, is_set in options.items() if is_set}
     if op.version >= 20:
         return op.DFT(packed, None, op.constant(np.array(axis)), **options)
     return op.DFT(packed, axis=axis, **options)
@@ -62,7 +61,6 @@ def c2c(op: Op, x: Complex, axes: Sequence[int], *, forward: bool, power: float)
     """Complex numbers to complex ones, times `count ** power`.
 
     Args:
-        op: the operators.
         x: a complex tensor.
         axes: the axes, counted from the front.
         forward: the sign of the exponent.
@@ -107,7 +105,7 @@ def _mirrored(op: Op, x: Complex, axis: int, length: Size) -> Complex:
     half = _plus(op, _half(op, length), 1)
     x = Complex(*(_resized(op, v, axis, half) for v in (x.real, x.imag)))
     # The imaginary parts of the first and of a middle element have no meaning; they drop out.
-    many = _minus(op, length, half)
+    many = arithmetic(op, "Sub", length, half)
 
     def back(v: Value) -> Value:
         tail = op.Slice(v, [1], op.Unsqueeze(_plus(op, many, 1, value=True), [0]), [axis])
@@ -129,22 +127,16 @@ def _plus(op: Op, n: Size, more: int, *, value: bool = False) -> Value | int:
     return op.Add(n, more)
 
 
-def _minus(op: Op, a: Size, b: Size) -> Size:
-    if isinstance(a, int) and isinstance(b, int):
-        return a - b
-    return op.Sub(scalar(op, a, DType.INT64), scalar(op, b, DType.INT64))
-
-
-def _resized(op: Op, x: Value, axis: int, wanted: Size) -> Value:
+def _resized(op: Op, x: Value, axis: int, length: Size) -> Value:
     """An axis cut or filled up with zeros at its end."""
     have = size(op, x, axis)
-    if isinstance(have, int) and isinstance(wanted, int):
-        if wanted == have:
+    if isinstance(have, int) and isinstance(length, int):
+        if length == have:
             return x
-        if wanted < have:
-            return op.Slice(x, [0], [wanted], [axis])
-    x = op.Slice(x, [0], vector(op, [wanted]), [axis])
-    more = _minus(op, wanted, size(op, x, axis))
+        if length < have:
+            return op.Slice(x, [0], [length], [axis])
+    x = op.Slice(x, [0], vector(op, [length]), [axis])
+    more = arithmetic(op, "Sub", length, size(op, x, axis))
     before = op.constant(np.zeros(x.rank + axis, np.int64))
     after = op.constant(np.zeros(x.rank - axis - 1, np.int64))
     return op.Pad(x, op.Concat(before, vector(op, [more]), after, axis=0))
@@ -183,19 +175,19 @@ def axes_and_sizes(
     return axes, [None if isinstance(n, int) and n == -1 else n for n in lengths]
 
 
-def fitted(op: Op, x: algebra.T, axes: Sequence[int], wanted: Sequence[Size | None]) -> algebra.T:
+def fitted(op: Op, x: algebra.T, axes: Sequence[int], lengths: Sequence[Size | None]) -> algebra.T:
     """A tensor cut or filled up to the sizes asked for."""
-    for axis, n in zip(axes, wanted, strict=True):
+    for axis, n in zip(axes, lengths, strict=True):
         if n is not None:
             x = algebra.each(lambda v, a=axis, n=n: _resized(op, v, a, n), x)
     return x
 
 
 def transform(
-    op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
+    op: Op, x: Value, axes: list[int], lengths: list[Any], norm: str | None, *, forward: bool
 ) -> Value:
     """The transform of real or complex numbers to complex ones."""
-    x = fitted(op, floating(op, x), axes, wanted)
+    x = fitted(op, floating(op, x), axes, lengths)
     power = power_of(norm, forward=forward)
     if not axes:
         return as_complex(op, x, algebra.part_type(x))
@@ -206,25 +198,25 @@ def transform(
 
 
 def half_transform(
-    op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
+    op: Op, x: Value, axes: list[int], lengths: list[Any], norm: str | None, *, forward: bool
 ) -> Value:
     """The half transform of real numbers; its conjugate where it is an inverse."""
-    x = fitted(op, floating(op, x), axes, wanted)
+    x = fitted(op, floating(op, x), axes, lengths)
     spectrum = r2c(op, x, axes, onesided=True, power=power_of(norm, forward=forward))
     return spectrum if forward else algebra.conj(op, spectrum)
 
 
 def real_transform(
-    op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
+    op: Op, x: Value, axes: list[int], lengths: list[Any], norm: str | None, *, forward: bool
 ) -> Value:
     """The transform of half a Hermitian spectrum to real numbers."""
     real_input = floating(op, x)
     half = as_complex(op, real_input, algebra.part_type(real_input))
-    last = wanted[-1]
+    last = lengths[-1]
     if last is None:
         have = size(op, half.real, axes[-1])
         last = 2 * (have - 1) if isinstance(have, int) else op.Mul(op.Sub(have, 1), 2)
-    half = fitted(op, half, axes, [*wanted[:-1], _plus(op, _half(op, last), 1)])
+    half = fitted(op, half, axes, [*lengths[:-1], _plus(op, _half(op, last), 1)])
     half = algebra.conj(op, half) if forward else half
     return c2r(op, half, axes, last, power=power_of(norm, forward=forward))
 
@@ -267,24 +259,24 @@ def _register(name: str, run: Any, *, forward: bool) -> None:
         op: Op, self: Value, n: Size | None = None, dim: int = -1, norm: str | None = None
     ) -> Any:
         """Along one axis."""
-        axes, wanted = axes_and_sizes(self.rank, None, [dim])
-        return run(op, self, axes, wanted if n is None else [n], norm, forward=forward)
+        axes, lengths = axes_and_sizes(self.rank, None, [dim])
+        return run(op, self, axes, lengths if n is None else [n], norm, forward=forward)
 
     @aten(f"aten::fft_{name}2", rule=custom(), tests=tests("2"))
     def two(
         op: Op, self: Value, s: Any = None, dim: Sequence[int] = (-2, -1), norm: str | None = None
     ) -> Any:
         """Along two axes."""
-        axes, wanted = axes_and_sizes(self.rank, s, dim)
-        return run(op, self, axes, wanted, norm, forward=forward)
+        axes, lengths = axes_and_sizes(self.rank, s, dim)
+        return run(op, self, axes, lengths, norm, forward=forward)
 
     @aten(f"aten::fft_{name}n", rule=custom(), tests=tests("n"))
     def many(
         op: Op, self: Value, s: Any = None, dim: int | None = None, norm: str | None = None
     ) -> Any:
         """Along several axes."""
-        axes, wanted = axes_and_sizes(self.rank, s, dim)
-        return run(op, self, axes, wanted, norm, forward=forward)
+        axes, lengths = axes_and_sizes(self.rank, s, dim)
+        return run(op, self, axes, lengths, norm, forward=forward)
 
     for function in (one, two, many):
         function.on_complex(function.body)
@@ -307,7 +299,7 @@ def _shifted(op: Op, x: Value, dim: int | Sequence[int] | None, *, up: bool) -> 
     for axis in axes:
         length = size(op, x, axis)
         # How many elements go from the front to the back.
-        cut = _minus(op, length, _half(op, length)) if up else _half(op, length)
+        cut = arithmetic(op, "Sub", length, _half(op, length)) if up else _half(op, length)
         where = vector(op, [cut])
         front = op.Slice(x, [0], where, [axis])
         back = op.Slice(x, where, [np.iinfo(np.int64).max], [axis])

@@ -51,7 +51,6 @@ def _pool(
     """The maxima of the windows and their flat places.
 
     Args:
-        op: the operators.
         x: [N, C, ...] or [C, ...].
         window, out: sizes of a window and of the result, by axis.
         samples: a number from 0 to 1 for each image, channel and axis.

@@ -34,7 +34,6 @@ def _tally(op: Op, places: Value, weights: Any, count: Size) -> Value:
     """The sums of weights by place.
 
     Args:
-        op: the operators.
         places: INT64 `[n]`.
         weights: `[n]`.
         count: how many places there are, a size.
@@ -46,7 +45,7 @@ def _tally(op: Op, places: Value, weights: Any, count: Size) -> Value:
     return op.ScatterElements(zeros, places, weights, axis=0, reduction="add")
 
 
-@aten("aten::bincount", rule=custom(), tests=[OpTest("bincount")])
+@aten("aten::bincount", rule=custom())
 def bincount(op: Op, self: Value, weights: Value | None = None, minlength: Size = 0) -> Value:
     """How often each of 0, 1, ... comes, or the sum of the weights where it does."""
     places = cast(op, self, DType.INT64)
@@ -148,7 +147,7 @@ def _histogram(
     return _density(op, hist, edges) if density else hist
 
 
-@aten("aten::histogram.bins_tensor", rule=like(), tests=[OpTest("histogram")])
+@aten("aten::histogram.bins_tensor", rule=like())
 def histogram_bins(
     op: Op, self: Value, bins: Value, *, weight: Value | None = None, density: bool = False
 ) -> tuple[Value, ...]:
@@ -156,7 +155,7 @@ def histogram_bins(
     return _histogram(op, [flat(op, self)], [bins], weight, density), bins
 
 
-@aten("aten::histogram.bin_ct", rule=like(), tests=[OpTest("histogram")])
+@aten("aten::histogram.bin_ct", rule=like())
 def histogram_count(
     op: Op,
     self: Value,
@@ -174,12 +173,12 @@ def histogram_count(
     return _histogram(op, [x], [edges], weight, density), edges
 
 
-def _limits(op: Op, x: Value, low: float, high: float, given: Any) -> tuple[Any, Any]:
+def _limits(op: Op, x: Value, low: float, high: float, limits: Any) -> tuple[Any, Any]:
     """The limits along one coordinate; equal ones are moved apart."""
-    if given is not None and low == high:
+    if limits is not None and low == high:
         low, high = low - 0.5, high + 0.5
         return scalar(op, low, x.onnx_dtype), scalar(op, high, x.onnx_dtype)
-    if 0 in x.shape and given is None:
+    if 0 in x.shape and limits is None:
         return scalar(op, 0, x.onnx_dtype), scalar(op, 1, x.onnx_dtype)
     return _span(op, x, float(low), float(high), 0.5)
 

@@ -37,7 +37,7 @@ def write_slices(op: Op, x: Value, dim: int, index: Value, source: Value, reduct
     return op.Squeeze(written, [0]) if scalar_given else written
 
 
-@aten("aten::index_add", rule=into("source"), tests=[OpTest("index_add")])
+@aten("aten::index_add", rule=into("source"))
 def index_add(
     op: Op, self: Value, dim: int, index: Value, source: Value, *, alpha: Number = 1
 ) -> Value:
@@ -66,7 +66,7 @@ def _index_add_complex(
     )
 
 
-@aten("aten::index_copy", rule=into("source"), complex="parts", tests=[OpTest("index_copy")])
+@aten("aten::index_copy", rule=into("source"), complex="parts")
 def index_copy(op: Op, self: Value, dim: int, index: Value, source: Value) -> Value:
     """The tensor with slices written at positions of one axis."""
     return write_slices(op, self, dim, index, source, "none")
@@ -77,7 +77,6 @@ def index_copy(op: Op, self: Value, dim: int, index: Value, source: Value) -> Va
     "aten::index_fill.int_Tensor",
     rule=into("value"),
     complex="parts",
-    tests=[OpTest("index_fill")],
 )
 def index_fill(op: Op, self: Value, dim: int, index: Value, value: Number | Value) -> Value:
     """The tensor with one number written at positions of one axis."""

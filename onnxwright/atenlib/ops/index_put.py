@@ -37,7 +37,6 @@ from onnxwright.atenlib.protocols import Op, Value
     "aten::_unsafe_index_put.hacked_twin",
     rule=into("values"),
     complex="parts",
-    tests=[OpTest("index_put")],
 )
 def index_put(
     op: Op,
@@ -141,7 +140,7 @@ def unsafe_masked_index_put_accumulate(
     return index_put.body(op, self, within, op.Where(mask_of(op, mask), values, nothing), True)
 
 
-@aten("aten::put", rule=into("source"), complex="parts", tests=[OpTest("put")])
+@aten("aten::put", rule=into("source"), complex="parts")
 def put(op: Op, self: Value, index: Value, source: Value, accumulate: bool = False) -> Value:
     """The tensor with elements written, or added, by their number over the whole tensor."""
     if isinstance(numel(op, index), int) and numel(op, index) == 0:
@@ -153,8 +152,7 @@ def put(op: Op, self: Value, index: Value, source: Value, accumulate: bool = Fal
     return written if self.rank == 1 else op.Reshape(written, shape_vector(op, self), allowzero=1)
 
 
-@aten("aten::masked_scatter", rule=into("source"), complex="parts",
-      tests=[OpTest("masked_scatter")])  # fmt: skip
+@aten("aten::masked_scatter", rule=into("source"), complex="parts")  # fmt: skip
 def masked_scatter(op: Op, self: Value, mask: Value, source: Value) -> Value:
     """The elements of `source`, in order, written where a mask is true."""
     scalar_given = self.rank == 0 and mask.rank == 0

@@ -60,8 +60,7 @@ def mask_of(op: Op, mask: Value) -> Value:
     return mask if mask.onnx_dtype.is_bool else op.Cast(mask, to=DType.BOOL)
 
 
-@aten("aten::_unsafe_masked_index", rule=into("fill"), complex="parts",
-      tests=[OpTest("_unsafe_masked_index")])  # fmt: skip
+@aten("aten::_unsafe_masked_index", rule=into("fill"), complex="parts")  # fmt: skip
 def unsafe_masked_index(
     op: Op, self: Value, mask: Value, indices: Sequence[Value | None], fill: Number
 ) -> Value:
@@ -71,7 +70,7 @@ def unsafe_masked_index(
     return op.Where(mask_of(op, mask), taken, scalar(op, fill, self.onnx_dtype))
 
 
-@aten("aten::index_select", rule=like(), complex="parts", tests=[OpTest("index_select")])
+@aten("aten::index_select", rule=like(), complex="parts")
 def index_select(op: Op, self: Value, dim: int, index: Value) -> Value:
     """Slices along a dimension, in the order of an index."""
     if self.rank == 0:
@@ -80,7 +79,7 @@ def index_select(op: Op, self: Value, dim: int, index: Value) -> Value:
     return op.Gather(self, as_index(op, row), axis=axis_of(dim, self.rank))
 
 
-@aten("aten::gather", rule=like(), complex="parts", tests=[OpTest("gather")])
+@aten("aten::gather", rule=like(), complex="parts")
 def gather(op: Op, self: Value, dim: int, index: Value) -> Value:
     """Elements along a dimension, at an index for every other place."""
     if index.rank == 0 and self.rank == 0:
@@ -94,13 +93,13 @@ def gather(op: Op, self: Value, dim: int, index: Value) -> Value:
     return op.GatherElements(self, as_index(op, index), axis=axis_of(dim, self.rank))
 
 
-@aten("aten::take", rule=like(), complex="parts", tests=[OpTest("take")])
+@aten("aten::take", rule=like(), complex="parts")
 def take(op: Op, self: Value, index: Value) -> Value:
     """Elements by their number, counted over the whole tensor."""
     return op.Gather(flat(op, self), as_index(op, index))
 
 
-@aten("aten::take_along_dim", rule=like(), complex="parts", tests=[OpTest("take_along_dim")])
+@aten("aten::take_along_dim", rule=like(), complex="parts")
 def take_along_dim(op: Op, self: Value, indices: Value, dim: int | None = None) -> Value:
     """Elements along a dimension (over the whole tensor without one); the rest broadcasts."""
     indices = as_index(op, indices)
@@ -149,8 +148,7 @@ def where(op: Op, condition: Value) -> list[Value]:
     return nonzero_rows(op, condition)
 
 
-@aten("aten::nonzero_static", rule=_INDICES,
-      tests=[OpTest("nonzero_static")])  # fmt: skip
+@aten("aten::nonzero_static", rule=_INDICES)  # fmt: skip
 def nonzero_static(op: Op, self: Value, *, size: Size, fill_value: int = -1) -> Value:
     """The first `size` positions of what is not zero; rows that are missing are filled."""
     rank = real_part(self).rank
@@ -162,7 +160,7 @@ def nonzero_static(op: Op, self: Value, *, size: Size, fill_value: int = -1) -> 
 nonzero_static.on_complex(nonzero_static.body)
 
 
-@aten("aten::masked_select", rule=like(), complex="parts", tests=[OpTest("masked_select")])
+@aten("aten::masked_select", rule=like(), complex="parts")
 def masked_select(op: Op, self: Value, mask: Value) -> Value:
     """The elements where a mask is true, in one dimension."""
     self, mask = expand_together(op, [self, mask_of(op, mask)])

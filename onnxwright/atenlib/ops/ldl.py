@@ -7,16 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota, scalar, vector
-from onnxwright.atenlib.helpers.factorizations import (
-    choose,
-    magnitude,
-    only,
-    real,
-)
+from onnxwright.atenlib.helpers.factorizations import choose, magnitude, only
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.solve import info_of
@@ -58,7 +53,7 @@ def lu_unpack(
     op: Op, LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Value, ...]:
     """`P`, `L` and `U` of a packed factorization; what is not asked for is empty."""
-    x = real(LU_data)
+    x = real_part(LU_data)
     m, n = size(op, x, -2), size(op, x, -1)
     like_data = (lambda v: as_complex(op, v, v.onnx_dtype)) if x is not LU_data else (lambda v: v)
     nothing = like_data(full(op, [0], 0, x.onnx_dtype))
@@ -105,13 +100,13 @@ def _dual(op: Op, x: Value, hermitian: bool) -> Value:
 def _column(op: Op, x: Value, mask: Value) -> Value:
     """The column that a mask `[..., n]` picks in each matrix, `[..., n, 1]`."""
     picked = only(op, op.Unsqueeze(mask, [-2]), x)
-    return algebra.reduce_sum(op, picked, [real(x).rank - 1], keepdims=True)
+    return algebra.reduce_sum(op, picked, [real_part(x).rank - 1], keepdims=True)
 
 
 def _element(op: Op, column: Value, mask: Value) -> Value:
     """The element that a mask picks in each column, `[..., 1, 1]`."""
     picked = only(op, op.Unsqueeze(mask, [-1]), column)
-    return algebra.reduce_sum(op, picked, [real(column).rank - 2], keepdims=True)
+    return algebra.reduce_sum(op, picked, [real_part(column).rank - 2], keepdims=True)
 
 
 class _Pivot(NamedTuple):
@@ -130,14 +125,14 @@ class _Pivot(NamedTuple):
 
 def _pivot(op: Op, x: Value, rows: Size, k: Value) -> _Pivot:
     """The choice of Bunch and Kaufman, as LAPACK's `sytf2` makes it."""
-    axis = real(x).rank - 2
+    axis = real_part(x).rank - 2
 
     def lengths(mask: Value) -> Value:
         return op.Squeeze(magnitude(op, _column(op, x, mask)), [axis + 1])
 
-    def largest(found: Any, among: Any) -> Value:
-        nothing = op.constant(np.zeros((), found.onnx_dtype.numpy))
-        return op.ReduceMax(op.Where(among, found, nothing), [axis], keepdims=1)
+    def largest(moduli: Any, among: Any) -> Value:
+        nothing = op.constant(np.zeros((), moduli.onnx_dtype.numpy))
+        return op.ReduceMax(op.Where(among, moduli, nothing), [axis], keepdims=1)
 
     here, below = op.Equal(rows, k), op.Greater(rows, k)
     column = lengths(here)
@@ -188,7 +183,6 @@ def ldl(op: Op, a: Value, hermitian: bool) -> tuple[Any, Any]:
     """The packed factorization of symmetric (or Hermitian) matrices, and LAPACK's pivots.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`; its lower half is looked at.
         hermitian: whether the upper half is the conjugate.
 
@@ -198,7 +192,7 @@ def ldl(op: Op, a: Value, hermitian: bool) -> tuple[Any, Any]:
 
     Source: Bunch and Kaufman (1977); LAPACK's `sytf2` and `hetf2` without scaling.
     """
-    x = real(a)
+    x = real_part(a)
     n, front = size(op, x, -1), sizes(op, x)[:-2]
     if 0 in x.shape:
         return a, full(op, [*front, n], 0, DType.INT32)
@@ -286,7 +280,7 @@ def _by_diagonal(op: Op, a: Value, b: Value, rows: Size, blocks: _Blocks, hermit
 
 
 def _sum_of_rows(op: Op, x: Value) -> Value:
-    return algebra.reduce_sum(op, x, [real(x).rank - 1], keepdims=True)
+    return algebra.reduce_sum(op, x, [real_part(x).rank - 1], keepdims=True)
 
 
 def ldl_solve(op: Op, a: Value, pivots: Any, b: Value, hermitian: bool) -> Any:
@@ -295,9 +289,9 @@ def ldl_solve(op: Op, a: Value, pivots: Any, b: Value, hermitian: bool) -> Any:
     Source: LAPACK's `sytrs` and `hetrs`.
     """
     start = algebra.add(op, b, algebra.scale(op, algebra.matmul(op, a, b), 0))
-    if 0 in real(start).shape:
+    if 0 in real_part(start).shape:
         return start
-    n = size(op, real(a), -1)
+    n = size(op, real_part(a), -1)
     rows = iota(op, n)
     down = op.Unsqueeze(rows, [1])
     blocks = _blocks(op, pivots, rows)

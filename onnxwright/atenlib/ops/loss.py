@@ -33,7 +33,6 @@ def reduced(op: Op, x: Value, reduction: int) -> Value:
     """The losses themselves, their mean, or their sum.
 
     Args:
-        op: the operators.
         x: the losses.
         reduction: 0, 1 or 2.
 
@@ -292,7 +291,6 @@ def p_norm_of_rows(op: Op, x: Value, p: float, keepdim: bool = False) -> Value:
     """The norm of order p along the last axis.
 
     Args:
-        op: the operators.
         x: a value with dimensions.
         p: any order; 0 counts, infinity is the largest.
         keepdim: whether the axis stays.
@@ -317,7 +315,6 @@ def difference(op: Op, x: Value, y: Value, eps: float, dtype: DType) -> Value:
     """`x - y + eps` in a type of floats; the modulus of that for complex tensors.
 
     Args:
-        op: the operators.
         x, y: values, or complex tensors.
         eps: what is added.
         dtype: the type of the result.

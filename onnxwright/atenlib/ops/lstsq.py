@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.complexes import real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import cast, full, scalar
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size, sizes, static
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.pinv import pseudoinverse
@@ -30,7 +30,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 def _by_qr(op: Op, a: Value, b: Value) -> Any:
     """The solution for matrices of full rank, the shortest where there are many."""
-    rows, columns = size(op, real(a), -2), size(op, real(a), -1)
+    rows, columns = size(op, real_part(a), -2), size(op, real_part(a), -1)
     if not isinstance(rows, int) or not isinstance(columns, int):
         unsupported("the driver `gels` for matrices of unknown sizes; `gelsd` is there")
     if rows >= columns:
@@ -55,10 +55,10 @@ def _rank(op: Op, values: Value, a: Value, rcond: float | None) -> Value:
 
 def _relative(op: Op, a: Value, rcond: float | None) -> Value:
     """What part of the greatest singular value counts as zero, as torch fills it in."""
-    dtype = real(a).onnx_dtype
+    dtype = real_part(a).onnx_dtype
     if rcond is not None:
         return scalar(op, float(rcond), dtype)
-    rows, columns = size(op, real(a), -2), size(op, real(a), -1)
+    rows, columns = size(op, real_part(a), -2), size(op, real_part(a), -1)
     most = op.Max(*(scalar(op, n, DType.INT64) for n in (rows, columns)))
     return op.Mul(cast(op, most, dtype), float(np.finfo(dtype.numpy).eps))
 
@@ -72,7 +72,7 @@ def _residuals(op: Op, a: Value, b: Value, x: Value, rank: Size | None) -> Value
     sums = op.ReduceSum(rest, [rest.rank - 2], keepdims=0)
     if rank is None:
         return sums
-    whole = op.Equal(rank, scalar(op, size(op, real(a), -1), DType.INT64))
+    whole = op.Equal(rank, scalar(op, size(op, real_part(a), -1), DType.INT64))
     if sums.rank > 1:
         nothing = scalar(op, math.nan, sums.onnx_dtype)
         return op.Where(op.Unsqueeze(whole, [whole.rank]), sums, nothing)
@@ -98,10 +98,10 @@ def linalg_lstsq(
     driver = driver or "gelsy"
     if driver not in _DRIVERS:
         unsupported(f"driver {driver!r}; there are {', '.join(_DRIVERS)}")
-    dtype = real(self).onnx_dtype
-    vectors = real(b).rank == real(self).rank - 1
+    dtype = real_part(self).onnx_dtype
+    vectors = real_part(b).rank == real_part(self).rank - 1
     if vectors:
-        b = algebra.unsqueeze(op, b, [real(b).rank])
+        b = algebra.unsqueeze(op, b, [real_part(b).rank])
     none = op.constant(np.zeros(0, dtype.numpy))
     rank, values = None, none
     if driver == "gels":
@@ -112,7 +112,7 @@ def linalg_lstsq(
         every = singular_values(op, self)
         rank = _rank(op, every, self, relative)
         values = none if driver == "gelsy" else every
-    rows, columns = real(self).shape[-2:]
+    rows, columns = real_part(self).shape[-2:]
     residuals = none
     if driver != "gelsy":
         if not isinstance(rows, int) or not isinstance(columns, int):
@@ -120,7 +120,7 @@ def linalg_lstsq(
         if rows > columns:
             residuals = _residuals(op, self, b, solution, rank)
     if vectors:
-        solution = algebra.squeeze(op, solution, [real(solution).rank - 1])
+        solution = algebra.squeeze(op, solution, [real_part(solution).rank - 1])
     return solution, residuals, _none_of(op) if rank is None else rank, values
 
 
@@ -135,15 +135,15 @@ def _none_of(op: Op) -> Value:
 )
 def linalg_tensorsolve(op: Op, self: Value, other: Value, dims: Sequence[int] | None = None) -> Any:
     """`X` of `tensordot(self, X) == other`, where all axes of `X` are summed over."""
-    rank = real(self).rank
+    rank = real_part(self).rank
     if dims:
         last = [d % rank for d in dims]
         order = [n for n in range(rank) if n not in last] + last
         self = algebra.transpose(op, self, order)
-    shape = real(self).shape
+    shape = real_part(self).shape
     if not static(shape):
         unsupported("a tensor of unknown sizes as a linear map")
-    split = real(other).rank
+    split = real_part(other).rank
     count = math.prod(shape[split:])
     a = algebra.reshape(op, self, [math.prod(shape[:split]), count])
     solution = solve_by_lu(op, factors.lu(op, a), algebra.reshape(op, other, [count, 1]))

@@ -97,7 +97,7 @@ def inner(op: Op, self: Value, other: Value) -> Value:
     return _tensordot(op, self, other, [self.rank - 1], [other.rank - 1])
 
 
-@aten("aten::outer", "aten::ger", rule=elementwise(("self", "vec2")), tests=[OpTest("outer")])
+@aten("aten::outer", "aten::ger", rule=elementwise(("self", "vec2")))
 def outer(op: Op, self: Value, vec2: Value) -> Value:
     """Every product of an element of one vector with one of another."""
     column = algebra.unsqueeze(op, self, [1])

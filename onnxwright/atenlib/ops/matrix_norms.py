@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import cast, full, iota
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import axis_of, size, sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.solve import solve_by_lu
@@ -36,7 +35,7 @@ def _length(op: Op, x: Value) -> Value:
 
 def _singular_norm(op: Op, x: Value, ord: Any, dim: Sequence[int], keepdim: bool) -> Value:
     """The sum, the largest or the smallest of the singular values."""
-    rank = real(x).rank
+    rank = real_part(x).rank
     pair = [axis_of(d, rank) for d in dim]
     perm = [*(n for n in range(rank) if n not in pair), *pair]
     values = singular_values(op, algebra.transpose(op, x, perm))
@@ -58,15 +57,15 @@ def _matrix_norm(
     if ord == "fro":
         return TABLE["aten::linalg_vector_norm"](op, x, 2, list(dim), keepdim)
     x = _length(op, x)
-    given = x.onnx_dtype
-    x = cast(op, x, DType.FLOAT) if given.bits < 32 else x
+    own_dtype = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if own_dtype.bits < 32 else x
     rows, columns = (axis_of(d, x.rank) for d in dim)
     along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = op.ReduceSum(x, [along])
     extreme = op.ReduceMax if ord > 0 else op.ReduceMin
     if x.shape[over] == 0:  # torch: the largest of no lines is zero
         sums = op.ReduceSum(sums, [over])
-    result = cast(op, extreme(sums, [over]), given)
+    result = cast(op, extreme(sums, [over]), own_dtype)
     return result if keepdim else op.Squeeze(result, sorted([rows, columns]))
 
 
@@ -111,7 +110,7 @@ def linalg_norm(
 ) -> Any:
     """A norm of vectors or of matrices, by the number of axes."""
     axes = [dim] if isinstance(dim, int) else dim
-    rank = real(self).rank
+    rank = real_part(self).rank
     count = rank if axes is None else len(axes)
     if ord is not None and count == 2 and (axes is not None or rank == 2):
         pair = [0, 1] if axes is None else axes
@@ -122,7 +121,7 @@ def linalg_norm(
 
 def _order(op: Op, packed: Any, pivots: Any) -> Any:
     """Where each row came from, by LAPACK's exchanges."""
-    x = real(packed)
+    x = real_part(packed)
     front, n = sizes(op, x)[:-2], size(op, x, -2)
     rows = iota(op, n)
     start = op.Add(full(op, [*front, n], 0, DType.INT64), rows)
@@ -136,22 +135,22 @@ def _order(op: Op, packed: Any, pivots: Any) -> Any:
     return factors.repeat(op, size(op, others, -1), [start], step)[0][0]
 
 
-def _adjoint_solve(op: Op, found: factors.LU, b: Value) -> Value:
+def _adjoint_solve(op: Op, lu: factors.LU, b: Value) -> Value:
     """`X` of `A^H @ X == B`: `U^H` and `L^H` first, then the rows back in their places."""
-    y = factors.solve_triangular(op, algebra.adjoint(op, found.packed), b, upper=False)
-    lower = algebra.adjoint(op, found.packed)
+    y = factors.solve_triangular(op, algebra.adjoint(op, lu.packed), b, upper=False)
+    lower = algebra.adjoint(op, lu.packed)
     z = factors.solve_triangular(op, lower, y, upper=True, unit_diagonal=True)
-    order = found.order
+    order = lu.order
     rows = op.Unsqueeze(iota(op, size(op, order, -1)), [1])
     where = op.Equal(op.Unsqueeze(order, [order.rank - 1]), rows)
     back = op.ArgMax(op.Cast(where, to=DType.INT32), axis=order.rank, keepdims=0)
-    if real(z).rank - 1 > back.rank or back.rank > 1:
-        back = op.Expand(back, op.Shape(real(z), end=real(z).rank - 1))
+    if real_part(z).rank - 1 > back.rank or back.rank > 1:
+        back = op.Expand(back, op.Shape(real_part(z), end=real_part(z).rank - 1))
     return factors.reordered(op, z, back)
 
 
 def _lu_solve(op: Op, packed: Any, pivots: Any, b: Value, left: bool, adjoint: bool) -> Value:
-    if 0 in real(packed).shape or 0 in real(b).shape:
+    if 0 in real_part(packed).shape or 0 in real_part(b).shape:
         return b
     lu = factors.LU(packed, pivots, _order(op, packed, pivots), None)
     if not left:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import cast, scalar
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.fft import floating
 from onnxwright.atenlib.ops.solve import inverse_of
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Op, Size, Value
@@ -32,7 +32,7 @@ def _power(op: Op, x: Value, n: int) -> Any:
     if n < 0:
         x, n = inverse_of(op, x), -n
     if n == 0:
-        one = factors.unit(op, size(op, real(x), -1), real(x).onnx_dtype)
+        one = factors.unit(op, size(op, real_part(x), -1), real_part(x).onnx_dtype)
         one = as_complex(op, one, one.onnx_dtype) if isinstance(x, Complex) else one
         return factors.like_batch(op, x, one)
     result: Any = None
@@ -62,29 +62,23 @@ def linalg_matrix_power(op: Op, self: Value, n: int) -> Any:
     return _power(op, self, n)
 
 
-def _floating(op: Op, x: Value) -> Value:
-    if isinstance(x, Complex) or x.onnx_dtype.is_float:
-        return x
-    return cast(op, x, DType.FLOAT)
-
-
 def _covariance(op: Op, x: Value, correction: int, fweights: Any, aweights: Any) -> Value:
     """As torch computes it, step by step; observations are along the last axis."""
-    x = _floating(op, x)
+    x = floating(op, x)
     if aweights is not None:
-        wider = promote_types(real(x).onnx_dtype, aweights.onnx_dtype)
+        wider = promote_types(real_part(x).onnx_dtype, aweights.onnx_dtype)
         x = algebra.each(lambda v: cast(op, v, wider), x)
     for _ in range(2 - x.rank):
         x = algebra.unsqueeze(op, x, [0])
-    dtype = real(x).onnx_dtype
+    dtype = real_part(x).onnx_dtype
     weights = None
     if fweights is not None:
         weights = cast(op, fweights, dtype)
     if aweights is not None:
-        given = cast(op, aweights, dtype)
-        weights = given if weights is None else op.Mul(weights, given)
+        weights_given = cast(op, aweights, dtype)
+        weights = weights_given if weights is None else op.Mul(weights, weights_given)
     if weights is None:
-        total: Any = scalar(op, size(op, real(x), 1), dtype)
+        total: Any = scalar(op, size(op, real_part(x), 1), dtype)
         mean = algebra.each(lambda v: op.Div(op.ReduceSum(v, [1]), total), x)
     else:
         total = op.ReduceSum(weights, [weights.rank - 1] if weights.rank else None, keepdims=0)
@@ -124,8 +118,8 @@ def cov(
 
 def _shaped(op: Op, x: Value, covariance: Any) -> Any:
     """A single variable has a variance without axes."""
-    rank, got = real(x).rank, real(covariance).rank
-    if got == 2 and (rank < 2 or real(x).shape[0] == 1):
+    rank, got = real_part(x).rank, real_part(covariance).rank
+    if got == 2 and (rank < 2 or real_part(x).shape[0] == 1):
         return algebra.squeeze(op, covariance, [0, 1])
     return covariance
 
@@ -134,11 +128,15 @@ def _shaped(op: Op, x: Value, covariance: Any) -> Any:
 def corrcoef(op: Op, self: Value) -> Any:
     """The correlation of variables, one in each row."""
     covariance = _shaped(op, self, _covariance(op, self, 1, None, None))
-    if real(covariance).rank == 0:
+    if real_part(covariance).rank == 0:
         return algebra.div(op, covariance, covariance)
-    n = factors.unit(op, size(op, real(covariance), 0), DType.BOOL)
+    n = factors.unit(op, size(op, real_part(covariance), 0), DType.BOOL)
     variances = op.ReduceSum(
-        op.Where(n, real(covariance), op.constant(np.zeros((), real(covariance).onnx_dtype.numpy))),
+        op.Where(
+            n,
+            real_part(covariance),
+            op.constant(np.zeros((), real_part(covariance).onnx_dtype.numpy)),
+        ),
         [1],
     )
     deviations = op.Sqrt(variances)

@@ -46,9 +46,6 @@ def windows(
         kernel, stride, padding, dilation: ints or lists; an empty stride is the kernel.
         ceil: torch's `ceil_mode`.
 
-    Returns:
-        The windows.
-
     Example:
         >>> windows(2, [3], [], 1).stride
         [3, 3]
@@ -72,8 +69,6 @@ def ends(op: Op, x: Value, w: Windows) -> list[Any]:
     ONNX Runtime's own rule has differed, so that windows are always counted by explicit pads.
 
     Args:
-        op: the operators.
-        x: the tensor.
         w: the windows.
 
     Returns:
@@ -128,7 +123,6 @@ def max_pool(op: Op, x: Value, w: Windows, *, indices: bool) -> tuple[Any, ...] 
     """Maxima, and with `indices` their places in the flattened pooled axes.
 
     Args:
-        op: the operators.
         x: `[N, C, *axes]` or `[C, *axes]`.
         w: the windows.
         indices: whether the places are wanted too.
@@ -229,8 +223,8 @@ def _by_windows(op: Op, x: Value, w: Windows, last: list[Any], *, indices: bool)
     is_best = op.And(op.Equal(values, best), inside)
     order = op.ArgMax(op.Cast(is_best, to=DType.INT32), axis=-1)
     spots = op.Expand(spots, op.Shape(values)) if spots.rank < values.rank else spots
-    found = op.GatherElements(op.Expand(spots, op.Shape(values)), order, axis=-1)
-    return [op.Squeeze(best, [best.rank - 1]), op.Squeeze(found, [found.rank - 1])]
+    positions = op.GatherElements(op.Expand(spots, op.Shape(values)), order, axis=-1)
+    return [op.Squeeze(best, [best.rank - 1]), op.Squeeze(positions, [positions.rank - 1])]
 
 
 def _places(op: Op, x: Value, rank: int) -> Value:
@@ -245,7 +239,6 @@ def gather_windows(op: Op, x: Value, w: Windows) -> Value:
     """The elements under each window, along a new last axis.
 
     Args:
-        op: the operators.
         x: `[N, C, *axes]`, padded.
         w: the windows.
 
@@ -268,8 +261,8 @@ def _table(op: Op, length: Size, kernel: int, stride: int, dilation: int) -> Val
     steps = np.arange(kernel, dtype=np.int64) * dilation
     reach = dilation * (kernel - 1)
     if isinstance(length, int) and is_small(kernel, length):
-        known = np.arange(0, length - reach, stride, dtype=np.int64)
-        return op.constant(known[:, None] + steps)
+        starts = np.arange(0, length - reach, stride, dtype=np.int64)
+        return op.constant(starts[:, None] + steps)
     last = scalar(op, arithmetic(op, "Sub", length, reach), DType.INT64)
     begins = op.Range(scalar(op, 0, DType.INT64), last, scalar(op, stride, DType.INT64))
     return op.Add(op.Unsqueeze(begins, [1]), op.constant(steps))

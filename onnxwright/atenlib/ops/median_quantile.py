@@ -195,19 +195,19 @@ def _between(op: Op, ordered: Any, ranks: Any, interpolation: str) -> Value:
 
 
 def _shaped(
-    op: Op, found: Any, rank: int, axis: int, of_all: bool, several: bool, keepdim: bool
+    op: Op, quantiles: Any, rank: int, axis: int, of_all: bool, several: bool, keepdim: bool
 ) -> Value:
     """Move the axis of the quantiles to the front, and put the reduced one back if it is kept."""
     if several:
-        last = found.rank - 1
-        moved = op.Transpose(found, perm=[last, *range(last)]) if last else found
+        last = quantiles.rank - 1
+        moved = op.Transpose(quantiles, perm=[last, *range(last)]) if last else quantiles
         kept = [n + 1 for n in range(rank)] if of_all else [axis + 1]
         return op.Unsqueeze(moved, kept) if keepdim and rank else moved
     if not keepdim or not rank:
-        return op.Squeeze(found, [-1])
+        return op.Squeeze(quantiles, [-1])
     if of_all:
-        return op.Reshape(found, op.constant(np.ones(rank, np.int64)))
-    return from_last(op, found, axis)
+        return op.Reshape(quantiles, op.constant(np.ones(rank, np.int64)))
+    return from_last(op, quantiles, axis)
 
 
 def _register(name: str, doc: str, *, skip: bool) -> None:

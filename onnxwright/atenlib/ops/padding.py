@@ -8,6 +8,7 @@ from typing import Any
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.constants import scalar, vector
 from onnxwright.atenlib.helpers.shape import slice_axis
+from onnxwright.atenlib.helpers.sizes import is_known_zero
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Size, Value
@@ -15,10 +16,6 @@ from onnxwright.atenlib.rules import like
 
 # Torch's name of a mode -> ONNX's.
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-
-
-def _is_zero(n: Size) -> bool:
-    return isinstance(n, int) and n == 0
 
 
 def _by_axis(pad: Sequence[Any], rank: int) -> tuple[list[Any], list[Any]]:
@@ -47,8 +44,6 @@ def pad_all(op: Op, x: Value, pad: Any, mode: str, value: Value | Number | None 
     """A value with elements put around it, or cut off where numbers are negative.
 
     Args:
-        op: the operators.
-        x: a value.
         pad: sizes, a pair (before, after) for each axis from the last back.
         mode: "constant", "reflect", "replicate" or "circular".
         value: what is put there with "constant"; zero if None.
@@ -57,7 +52,7 @@ def pad_all(op: Op, x: Value, pad: Any, mode: str, value: Value | Number | None 
         A value of the type of `x`.
     """
     before, after = _by_axis(pad, x.rank)
-    if all(map(_is_zero, (*before, *after))):
+    if all(map(is_known_zero, (*before, *after))):
         return x
     if mode == "constant":
         filling = None if not value else scalar(op, value, x.onnx_dtype)
@@ -65,7 +60,7 @@ def pad_all(op: Op, x: Value, pad: Any, mode: str, value: Value | Number | None 
     if mode == "circular":
         return _wrap(op, _crop(op, x, before, after), before, after)
     wide = [_positive(n) for n in (*before, *after)]
-    if not all(map(_is_zero, wide)):
+    if not all(map(is_known_zero, wide)):
         x = op.Pad(x, vector(op, wide), mode=_MODES[mode])
     return _crop(op, x, before, after)
 
@@ -73,13 +68,13 @@ def pad_all(op: Op, x: Value, pad: Any, mode: str, value: Value | Number | None 
 def _wrap(op: Op, x: Value, before: Sequence[Any], after: Sequence[Any]) -> Value:
     """Put elements of the other end around."""
     wide = [_positive(n) for n in (*before, *after)]
-    if op.version >= 19 and not all(map(_is_zero, wide)) and 0 not in x.shape:
+    if op.version >= 19 and not all(map(is_known_zero, wide)) and 0 not in x.shape:
         return op.Pad(x, vector(op, wide), mode="wrap")
     for axis, (low, high) in enumerate(zip(wide[: x.rank], wide[x.rank :], strict=True)):
         parts = [x]
-        if not _is_zero(low):
+        if not is_known_zero(low):
             parts.insert(0, slice_axis(op, x, axis, _negative(op, low), None))
-        if not _is_zero(high):
+        if not is_known_zero(high):
             parts.append(slice_axis(op, x, axis, 0, high))
         x = op.Concat(*parts, axis=axis) if len(parts) > 1 else x
     return x
@@ -89,7 +84,7 @@ def _negative(op: Op, n: Size) -> Size:
     return -n if isinstance(n, int) else op.Neg(n)
 
 
-@aten("aten::constant_pad_nd", rule=like(), tests=[OpTest("constant_pad_nd")])
+@aten("aten::constant_pad_nd", rule=like())
 def constant_pad_nd(op: Op, self: Value, pad: Sequence[Size], value: Number = 0) -> Value:
     """Elements of one value put around."""
     return pad_all(op, self, pad, "constant", value)

@@ -63,7 +63,7 @@ def numpy_t(op: Op, self: Value) -> Value:
     return permuted(op, self, list(reversed(range(self.rank))))
 
 
-@aten("aten::mT", "aten::mT.a", rule=like(), complex="parts", tests=[OpTest("mT")])
+@aten("aten::mT", "aten::mT.a", rule=like(), complex="parts")
 def m_t(op: Op, self: Value) -> Value:
     """The last two axes exchanged."""
     return exchanged(op, self, -2, -1)
@@ -96,7 +96,6 @@ def _adjoint_complex(op: Op, self: Complex) -> Complex:
     "aten::moveaxis.intlist",
     rule=like(),
     complex="parts",
-    tests=[OpTest("movedim")],
 )
 def movedim(
     op: Op,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.complexes import real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import cast, full, scalar
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size, sizes, static
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.solve import inverse_of
@@ -33,10 +33,10 @@ def _bound(op: Op, x: Any, dtype: DType) -> Value:
 
 def _cutoff(op: Op, a: Value, largest: Any, atol: Any, rtol: Any) -> Value:
     """What counts as zero, `[..., 1]`: the greater of both tolerances, as torch fills them in."""
-    dtype = real(a).onnx_dtype
+    dtype = real_part(a).onnx_dtype
     absolute = _bound(op, 0.0 if atol is None else atol, dtype)
     if rtol is None:
-        rows, columns = size(op, real(a), -2), size(op, real(a), -1)
+        rows, columns = size(op, real_part(a), -2), size(op, real_part(a), -1)
         most = op.Max(*(scalar(op, n, DType.INT64) for n in (rows, columns)))
         relative = op.Mul(cast(op, most, dtype), float(np.finfo(dtype.numpy).eps))
         if atol is not None:
@@ -63,7 +63,6 @@ def pseudoinverse(op: Op, a: Value, atol: Any, rtol: Any, hermitian: bool) -> An
     """The Moore-Penrose inverse of matrices.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
         atol, rtol: None, numbers, or values of the shape of the batch.
         hermitian: whether the matrices are Hermitian; the lower half is looked at.
@@ -71,7 +70,7 @@ def pseudoinverse(op: Op, a: Value, atol: Any, rtol: Any, hermitian: bool) -> An
     Returns:
         `[..., n, m]`.
     """
-    x = real(a)
+    x = real_part(a)
     if 0 in x.shape:
         return algebra.transpose(op, a)
     if hermitian:
@@ -132,7 +131,7 @@ def pinverse(op: Op, self: Value, rcond: float = 1e-15) -> Any:
 
 
 def _rank(op: Op, a: Value, atol: Any, rtol: Any, hermitian: bool) -> Value:
-    x = real(a)
+    x = real_part(a)
     if 0 in x.shape:
         return full(op, sizes(op, x)[:-2], 0, DType.INT64)
     if hermitian:
@@ -196,7 +195,7 @@ def linalg_matrix_rank_tol_tensor(
 @aten("aten::linalg_tensorinv", rule=like("self"), tests=[OpTest("linalg.tensorinv", tol=_TOL)])
 def linalg_tensorinv(op: Op, self: Value, ind: int = 2) -> Any:
     """The inverse of a tensor as a map from its last axes to its first `ind`."""
-    shape = real(self).shape
+    shape = real_part(self).shape
     if not static(shape):
         unsupported("an inverse of a tensor of unknown sizes")
     rows = math.prod(shape[:ind])

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
@@ -26,9 +25,9 @@ _TOL = {name: Tol(1e-3, 1e-4) for name in ("float32", "complex64")}
 _EXP = {name: Tol(1e-3, 5e-3) for name in ("float32", "complex64")}
 
 
-def like_kind(op: Op, x: Value, made: Any) -> Value:
+def like_kind(op: Op, x: Value, value: Any) -> Value:
     """A real value as one of the kind of another: complex where that is."""
-    return as_complex(op, made, made.onnx_dtype) if isinstance(x, Complex) else made
+    return as_complex(op, value, value.onnx_dtype) if isinstance(x, Complex) else value
 
 
 def line(op: Op, x: Value, i: Any, axis: int) -> Value:
@@ -51,19 +50,19 @@ def squared(op: Op, x: Value) -> Value:
 
 def eye_of(op: Op, a: Value, rows: Size, columns: Size) -> Value:
     """`[..., rows, columns]` with ones on the diagonal, for the batch and kind of `a`."""
-    unit = factors.unit(op, rows, real(a).onnx_dtype, columns=columns)
+    unit = factors.unit(op, rows, real_part(a).onnx_dtype, columns=columns)
     return like_kind(op, a, factors.like_batch(op, a, unit))
 
 
 def _reflector(op: Op, head: Any, below: Any) -> tuple[Any, Any, Any]:
     """`beta`, `tau` and the factor of the rest for a column; as LAPACK's `larfg` has them."""
-    rest = op.ReduceSum(squared(op, below), [real(below).rank - 2], keepdims=1)
+    rest = op.ReduceSum(squared(op, below), [real_part(below).rank - 2], keepdims=1)
     trivial = op.Equal(rest, 0.0)
     if isinstance(head, Complex):
         trivial = op.And(trivial, op.Equal(head.imag, 0.0))
     length = op.Sqrt(op.Add(squared(op, head), rest))
-    beta = op.Where(op.Less(real(head), 0.0), length, op.Neg(length))
-    beta = op.Where(trivial, real(head), beta)
+    beta = op.Where(op.Less(real_part(head), 0.0), length, op.Neg(length))
+    beta = op.Where(trivial, real_part(head), beta)
     one = scalar(op, 1.0, beta.onnx_dtype)
     whole = op.Where(trivial, one, beta)
     apart = algebra.sub(op, like_kind(op, head, beta), head)
@@ -77,7 +76,6 @@ def householder(op: Op, a: Value) -> tuple[Any, Any]:
     """R and the reflections of a QR factorization, packed as LAPACK's `geqrf` has them.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
 
     Returns:
@@ -86,7 +84,7 @@ def householder(op: Op, a: Value) -> tuple[Any, Any]:
 
     Source: Golub and Van Loan, Matrix Computations, algorithm 5.2.1.
     """
-    x = real(a)
+    x = real_part(a)
     count = factors.least_size(op, size(op, x, -2), size(op, x, -1))
     if 0 in x.shape:
         return a, like_kind(op, a, full(op, [*sizes(op, x)[:-2], count], 0, x.onnx_dtype))
@@ -119,7 +117,7 @@ def householder(op: Op, a: Value) -> tuple[Any, Any]:
 
 
 def _with_one(op: Op, on: Any, tail: Any) -> Value:
-    one = scalar(op, 1.0, real(tail).onnx_dtype)
+    one = scalar(op, 1.0, real_part(tail).onnx_dtype)
     if isinstance(tail, Complex):
         return Complex(op.Where(on, one, tail.real), tail.imag)
     return op.Where(on, one, tail)
@@ -129,7 +127,6 @@ def reflected(op: Op, packed: Any, tau: Any, c: Value, *, adjoint: bool = False)
     """`Q @ c`, or `Q^H @ c`, by the reflections that `Q` is the product of.
 
     Args:
-        op: the operators.
         packed, tau: as `householder` gives them.
         c: `[..., m, k]`.
         adjoint: whether the adjoint of Q is applied.
@@ -137,17 +134,17 @@ def reflected(op: Op, packed: Any, tau: Any, c: Value, *, adjoint: bool = False)
     Returns:
         `[..., m, k]`.
     """
-    if 0 in real(c).shape or 0 in real(tau).shape:
+    if 0 in real_part(c).shape or 0 in real_part(tau).shape:
         return c
-    count = size(op, real(tau), -1)
+    count = size(op, real_part(tau), -1)
     last = scalar(op, count, DType.INT64)
-    rows = op.Unsqueeze(iota(op, size(op, real(packed), -2)), [1])
+    rows = op.Unsqueeze(iota(op, size(op, real_part(packed), -2)), [1])
 
     def step(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         k = i if adjoint else op.Sub(op.Sub(last, 1), i)
         tail = factors.only(op, op.Greater(rows, k), line(op, packed, k, -1))
         vector = _with_one(op, op.Equal(rows, k), tail)
-        factor = algebra.unsqueeze(op, line(op, tau, k, -1), [real(tau).rank])
+        factor = algebra.unsqueeze(op, line(op, tau, k, -1), [real_part(tau).rank])
         factor = algebra.conj(op, factor) if adjoint else factor
         across = algebra.matmul(op, algebra.adjoint(op, vector), states[0])
         part = algebra.mul(op, algebra.mul(op, factor, vector), across)
@@ -160,14 +157,14 @@ def qr_of(op: Op, a: Value, mode: str = "reduced") -> tuple[Any, Any]:
     """`Q` and `R` of matrices; with the signs of LAPACK."""
     if mode not in ("reduced", "complete", "r"):
         unsupported(f"mode {mode!r}; there are `reduced`, `complete` and `r`")
-    rows, columns = size(op, real(a), -2), size(op, real(a), -1)
+    rows, columns = size(op, real_part(a), -2), size(op, real_part(a), -1)
     packed, tau = householder(op, a)
     count = rows if mode == "complete" else factors.least_size(op, rows, columns)
     upper = first(op, packed, count, -2)
-    if 0 not in real(a).shape:
+    if 0 not in real_part(a).shape:
         upper = algebra.each(lambda v: op.Trilu(v, upper=1), upper)
     if mode == "r":
-        none = like_kind(op, a, op.constant(np.zeros(0, real(a).onnx_dtype.numpy)))
+        none = like_kind(op, a, op.constant(np.zeros(0, real_part(a).onnx_dtype.numpy)))
         return none, upper
     return reflected(op, packed, tau, eye_of(op, a, rows, count)), upper
 
@@ -191,7 +188,7 @@ def geqrf(op: Op, self: Value) -> tuple[Value, ...]:
 
 
 def _product_of(op: Op, packed: Any, tau: Any) -> Any:
-    rows, columns = size(op, real(packed), -2), size(op, real(packed), -1)
+    rows, columns = size(op, real_part(packed), -2), size(op, real_part(packed), -1)
     return reflected(op, packed, tau, eye_of(op, packed, rows, columns))
 
 
@@ -228,7 +225,7 @@ def _polynomial(op: Op, a: Value, blocks: int) -> Any:
     Source: Paterson and Stockmeyer, On the number of nonscalar multiplications necessary to
     evaluate polynomials, 1973.
     """
-    one = eye_of(op, a, size(op, real(a), -1), size(op, real(a), -1))
+    one = eye_of(op, a, size(op, real_part(a), -1), size(op, real_part(a), -1))
     square = algebra.matmul(op, a, a)
     powers = [one, a, square, algebra.matmul(op, square, a)]
     fourth = algebra.matmul(op, square, square)
@@ -248,7 +245,7 @@ def _polynomial(op: Op, a: Value, blocks: int) -> Any:
 
 def _exponential(op: Op, a: Value) -> Any:
     """By scaling to a norm where the series of five blocks is exact, and squaring."""
-    x = real(a)
+    x = real_part(a)
     if 0 in x.shape:
         return a
     sums = op.ReduceSum(op.Sqrt(squared(op, a)), [x.rank - 2], keepdims=1)
@@ -294,7 +291,7 @@ def matrix_exp(op: Op, self: Value) -> Any:
     Source: Moler and Van Loan, Nineteen dubious ways to compute the exponential of a matrix,
     method 3.
     """
-    if real(self).onnx_dtype in (DType.FLOAT16, DType.BFLOAT16):
+    if real_part(self).onnx_dtype in (DType.FLOAT16, DType.BFLOAT16):
         return cast(op, _exponential(op, cast(op, self, DType.FLOAT)), self.onnx_dtype)
     return _exponential(op, self)
 

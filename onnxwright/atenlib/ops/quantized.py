@@ -66,7 +66,8 @@ def _along(op: Op, x: Value, values: Value, axis: int | None) -> Value:
     return op.Reshape(values, vector(op, shape))
 
 
-def _result(arguments: Arguments) -> DType:
+def result_type(arguments: Arguments) -> DType:
+    """The element type that the call names."""
     dtype: DType = arguments["dtype"]
     return dtype
 
@@ -79,7 +80,7 @@ def _restored(arguments: Arguments) -> DType:
     "quantized_decomposed::quantize_per_tensor",
     "quantized_decomposed::quantize_per_tensor.tensor",
     "quantized_decomposed::quantize_per_tensor.tensor2",
-    rule=custom(_result),
+    rule=custom(result_type),
     untested=_UNTESTED,
 )
 def quantize_per_tensor(
@@ -97,7 +98,7 @@ def quantize_per_tensor(
     return _quantize(op, x, step, zero, quant_min, quant_max, dtype, None)
 
 
-@aten("quantized_decomposed::quantize_per_channel", rule=custom(_result), untested=_UNTESTED)
+@aten("quantized_decomposed::quantize_per_channel", rule=custom(result_type), untested=_UNTESTED)
 def quantize_per_channel(
     op: Op,
     input: Value,

@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.atenlib.helpers.constants import cast, full_like, scalar, vector
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.ops.quantized import result_type
 from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
@@ -16,11 +17,6 @@ from onnxwright.types.dtypes import DType
 _UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized.py compares"
 _BLOCKS_SINCE = 21
 _EPSILON = float(np.finfo(np.float32).eps)
-
-
-def _result(arguments: Arguments) -> DType:
-    dtype: DType = arguments["dtype"]
-    return dtype
 
 
 def _output(arguments: Arguments) -> DType:
@@ -109,7 +105,7 @@ def _whole(op: Op, x: Value, scales: Any, zeros: Any, low: int, high: int, dtype
     return op.Cast(op.Min(op.Max(op.Round(moved), float(low)), float(high)), to=dtype)
 
 
-@aten("quantized_decomposed::quantize_per_token", rule=custom(_result), untested=_UNTESTED)
+@aten("quantized_decomposed::quantize_per_token", rule=custom(result_type), untested=_UNTESTED)
 def quantize_per_token(
     op: Op,
     input: Value,
@@ -153,7 +149,9 @@ def _grouped(op: Op, x: Value, group: int) -> Value:
     return op.Reshape(x, [-1, group])
 
 
-@aten("quantized_decomposed::quantize_per_channel_group", rule=custom(_result), untested=_UNTESTED)
+@aten(
+    "quantized_decomposed::quantize_per_channel_group", rule=custom(result_type), untested=_UNTESTED
+)
 def quantize_per_channel_group(
     op: Op,
     input: Value,

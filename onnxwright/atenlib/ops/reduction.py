@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.complex_math import multiply
 from onnxwright.atenlib.helpers.constants import cast, full, scalar
+from onnxwright.atenlib.helpers.index_positions import truth
 from onnxwright.atenlib.helpers.reduce import extreme, in_working_type, reduce, reduced_axes
 from onnxwright.atenlib.helpers.shape import slice_axis
-from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero, size, sizes, sizes_with
+from onnxwright.atenlib.helpers.sizes import (
+    count_along,
+    is_known_one,
+    is_known_zero,
+    size,
+    sizes,
+    sizes_with,
+)
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Arguments, Number, Op, Size, Value, is_value
@@ -20,13 +29,7 @@ from onnxwright.atenlib.rules import custom, like, reduction
 from onnxwright.types.dtypes import DType
 
 
-@aten(
-    "aten::sum",
-    "aten::sum.dim_IntList",
-    rule=reduction(promote="bool_to_long"),
-    complex="parts",
-    tests=[OpTest("sum")],
-)
+@aten("aten::sum", "aten::sum.dim_IntList", rule=reduction(promote="bool_to_long"), complex="parts")
 def sum_(
     op: Op,
     self: Value,
@@ -38,11 +41,7 @@ def sum_(
     return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
 
 
-@aten(
-    "aten::nansum",
-    rule=reduction(promote="bool_to_long"),
-    tests=[OpTest("nansum")],
-)
+@aten("aten::nansum", rule=reduction(promote="bool_to_long"))
 def nansum(
     op: Op,
     self: Value,
@@ -56,13 +55,7 @@ def nansum(
     return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
 
 
-@aten(
-    "aten::mean",
-    "aten::mean.dim",
-    rule=reduction(),
-    complex="parts",
-    tests=[OpTest("mean")],
-)
+@aten("aten::mean", "aten::mean.dim", rule=reduction(), complex="parts")
 def mean(
     op: Op,
     self: Value,
@@ -78,7 +71,7 @@ def mean(
     return op.Div(reduce(op, "ReduceSum", self, axes, keepdim), 0)
 
 
-@aten("aten::nanmean", rule=reduction(), tests=[OpTest("nanmean")])
+@aten("aten::nanmean", rule=reduction())
 def nanmean(
     op: Op,
     self: Value,
@@ -165,21 +158,6 @@ def _complex_product_unknown(op: Op, x: Complex, axis: int) -> Complex:
     return Complex(*op.Loop(length, op.constant(np.array(True)), *start, body=step))
 
 
-def multiply(op: Op, x: Complex, y: Complex) -> Complex:
-    """The product of two complex tensors."""
-    return Complex(
-        op.Sub(op.Mul(x.real, y.real), op.Mul(x.imag, y.imag)),
-        op.Add(op.Mul(x.real, y.imag), op.Mul(x.imag, y.real)),
-    )
-
-
-def truth(op: Op, x: Value) -> Value:
-    """Whether each element is not zero, as BOOL; NaN is not zero."""
-    if isinstance(x, Complex):
-        return op.Or(truth(op, x.real), truth(op, x.imag))
-    return cast(op, x, DType.BOOL)
-
-
 def _type_of_truth(arguments: Arguments) -> DType:
     """Torch keeps UINT8, which held truth values before BOOL."""
     dtype = arguments["self"].onnx_dtype
@@ -202,14 +180,7 @@ def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> 
     return op.Cast(flags, to=DType.BOOL)
 
 
-@aten(
-    "aten::any",
-    "aten::any.dim",
-    "aten::any.dims",
-    rule=custom(_type_of_truth),
-    tests=[OpTest("any")],
-    complex="same",
-)
+@aten("aten::any", "aten::any.dim", "aten::any.dims", rule=custom(_type_of_truth), complex="same")
 def any_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> Value:
@@ -218,14 +189,7 @@ def any_(
     return _all_or_any(op, self, "ReduceMax", axes, keepdim)
 
 
-@aten(
-    "aten::all",
-    "aten::all.dim",
-    "aten::all.dims",
-    rule=custom(_type_of_truth),
-    tests=[OpTest("all")],
-    complex="same",
-)
+@aten("aten::all", "aten::all.dim", "aten::all.dims", rule=custom(_type_of_truth), complex="same")
 def all_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> Value:
@@ -246,13 +210,13 @@ def is_any_true(op: Op, self: Value) -> Any:
     return any_.body(op, self)
 
 
-@aten("aten::amax", rule=like(), tests=[OpTest("amax")])
+@aten("aten::amax", rule=like())
 def amax(op: Op, self: Value, dim: int | Sequence[int] = (), keepdim: bool = False) -> Value:
     """The largest element over axes; NaN where there is one."""
     return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=True)
 
 
-@aten("aten::amin", rule=like(), tests=[OpTest("amin")])
+@aten("aten::amin", rule=like())
 def amin(op: Op, self: Value, dim: int | Sequence[int] = (), keepdim: bool = False) -> Value:
     """The smallest element over axes; NaN where there is one."""
     return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=False)
@@ -270,7 +234,7 @@ def min_(op: Op, self: Value) -> Value:
     return extreme(op, self, reduced_axes(None, self.rank), False, largest=False)
 
 
-@aten("aten::aminmax", rule=like(), tests=[OpTest("aminmax")])
+@aten("aten::aminmax", rule=like())
 def aminmax(
     op: Op, self: Value, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Value, ...]:
@@ -282,25 +246,21 @@ def aminmax(
     )
 
 
-@aten(
-    "aten::count_nonzero",
-    "aten::count_nonzero.dim_IntList",
-    rule=custom(),
-    tests=[OpTest("count_nonzero")],
-    complex="same",
-)
+@aten("aten::count_nonzero", "aten::count_nonzero.dim_IntList", rule=custom(), complex="same")
 def count_nonzero(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
     """How many elements over axes are not zero."""
     ones = op.Cast(truth(op, self), to=DType.INT64)
     return reduce(op, "ReduceSum", ones, reduced_axes(dim, self.rank), False)
 
 
-@aten("aten::sum_to_size", rule=custom(), complex="parts", tests=[OpTest("sum_to_size")])
+@aten("aten::sum_to_size", rule=custom(), complex="parts")
 def sum_to_size(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The sum over the axes along which a tensor of another shape would be broadcast."""
     new = self.rank - len(size)
     over = [
-        n for n, wanted in enumerate(size, new) if _is_one(wanted) and not _is_one(self.shape[n])
+        n
+        for n, length in enumerate(size, new)
+        if is_known_one(length) and not is_known_one(self.shape[n])
     ]
     if (over or new or not size) and not self.onnx_dtype.is_float:
         self = cast(op, self, DType.INT64)
@@ -308,15 +268,10 @@ def sum_to_size(op: Op, self: Value, size: Sequence[Size]) -> Value:
     return reduce(op, "ReduceSum", summed, list(range(new)), False)
 
 
-def _is_one(n: Size | str | None) -> bool:
-    return isinstance(n, int) and n == 1
-
-
 def norm_of(op: Op, x: Value, order: float, axes: list[int], keepdim: bool) -> Value:
     """The vector norm of an order over axes.
 
     Args:
-        op: the operators.
         x: a value of floats.
         order: any number; infinities mean the largest and the smallest modulus, 0 counts.
         axes: the axes, counted from the front.

@@ -12,38 +12,37 @@ from onnxwright.atenlib.helpers.shape import flat, reshape, reverse, slice_axis
 from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.permute import exchanged
-from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
 
-@aten("aten::flip", rule=like(), complex="parts", tests=[OpTest("flip")])
+@aten("aten::flip", rule=like(), complex="parts")
 def flip(op: Op, self: Value, dims: Sequence[int]) -> Value:
     """The elements in the opposite order along some dimensions."""
     return reverse(op, self, [axis_of(d, self.rank) for d in dims] if self.rank else [])
 
 
-@aten("aten::fliplr", rule=like(), complex="parts", tests=[OpTest("fliplr")])
+@aten("aten::fliplr", rule=like(), complex="parts")
 def fliplr(op: Op, self: Value) -> Value:
     """The columns in the opposite order."""
     return reverse(op, self, [1])
 
 
-@aten("aten::flipud", rule=like(), complex="parts", tests=[OpTest("flipud")])
+@aten("aten::flipud", rule=like(), complex="parts")
 def flipud(op: Op, self: Value) -> Value:
     """The rows in the opposite order."""
     return reverse(op, self, [0])
 
 
-@aten("aten::tile", rule=like(), complex="parts", tests=[OpTest("tile")])
+@aten("aten::tile", rule=like(), complex="parts")
 def tile(op: Op, self: Value, dims: Sequence[Size]) -> Value:
     """The tensor repeated; a short list of counts is about the last dimensions."""
     missing = self.rank - len(dims)
     return _repeated(op, self, [*([1] * missing), *dims])
 
 
-@aten("aten::repeat", rule=like(), complex="parts", tests=[OpTest("repeat")])
+@aten("aten::repeat", rule=like(), complex="parts")
 def repeat(op: Op, self: Value, repeats: Sequence[Size]) -> Value:
     """The tensor repeated along each dimension; more counts than dimensions add some in front."""
     return _repeated(op, self, list(repeats))
@@ -58,7 +57,7 @@ def _repeated(op: Op, x: Value, counts: Sequence[Any]) -> Value:
     return op.Tile(x, vector(op, counts))
 
 
-@aten("aten::roll", rule=like(), complex="parts", tests=[OpTest("roll")])
+@aten("aten::roll", rule=like(), complex="parts")
 def roll(
     op: Op,
     self: Value,
@@ -91,7 +90,7 @@ def _rolled(op: Op, x: Value, shift: Any, axis: int) -> Value:
     return op.Concat(slice_axis(op, x, axis, cut, None), slice_axis(op, x, axis, 0, cut), axis=axis)
 
 
-@aten("aten::rot90", rule=like(), complex="parts", tests=[OpTest("rot90")])
+@aten("aten::rot90", rule=like(), complex="parts")
 def rot90(op: Op, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     """The plane of two dimensions turned by `k` right angles."""
     first, second = (axis_of(d, self.rank) for d in dims)
@@ -104,12 +103,7 @@ def rot90(op: Op, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Valu
     return exchanged(op, turned, first, second)
 
 
-@aten(
-    "aten::repeat_interleave.self_int",
-    rule=like(),
-    complex="parts",
-    tests=[OpTest("repeat_interleave")],
-)
+@aten("aten::repeat_interleave.self_int", rule=like(), complex="parts")
 def repeat_interleave_int(
     op: Op, self: Value, repeats: Size, dim: int | None = None, *, output_size: Size | None = None
 ) -> Value:
@@ -125,12 +119,7 @@ def repeat_interleave_int(
     return reshape(op, op.Expand(wide, vector(op, counts)), every)
 
 
-@aten(
-    "aten::repeat_interleave.self_Tensor",
-    rule=like(),
-    complex="parts",
-    tests=[OpTest("repeat_interleave")],
-)
+@aten("aten::repeat_interleave.self_Tensor", rule=like(), complex="parts")
 def repeat_interleave_tensor(
     op: Op, self: Value, repeats: Value, dim: int | None = None, *, output_size: Size | None = None
 ) -> Value:

@@ -48,7 +48,6 @@ def scanned(
     """A layer as a Scan over its steps, for DOUBLE: ONNX Runtime's nodes have no kernel for it.
 
     Args:
-        op: the operators.
         name: the ONNX operator of the network.
         options: its attributes.
         layer: the weights of its directions.
@@ -111,8 +110,12 @@ def _step(op: Op, name: str, options: Arguments, w: Weights, states: int) -> Cal
         hidden, new, _ = _lstm_step(op, gates, old[1])
         return [hidden if w.w_hr is None else _linear(op, hidden, w.w_hr, None), new]
 
-    def body(*given: Any) -> tuple[Any, ...]:
-        old, x, counts = list(given[:states]), given[states], given[states + 1]
+    def body(*states_and_row: Any) -> tuple[Any, ...]:
+        old, x, counts = (
+            list(states_and_row[:states]),
+            states_and_row[states],
+            states_and_row[states + 1],
+        )
         new = cell(x, old)
         kept = [op.Where(counts, a, b) for a, b in zip(new, old, strict=True)]
         output = op.Where(counts, new[0], op.constant(np.zeros((), np.float64)))

@@ -129,7 +129,7 @@ def scatter_reduce_value(
     return scattered(op, self, dim, index, source, _REDUCTIONS[reduce])
 
 
-@aten("aten::scatter_add", rule=into("src"), complex="parts", tests=[OpTest("scatter_add")])
+@aten("aten::scatter_add", rule=into("src"), complex="parts")
 def scatter_add(op: Op, self: Value, dim: int, index: Value, src: Value) -> Value:
     """Elements added along a dimension, at an index for every other place."""
     return scattered(op, self, dim, index, src, "add")
@@ -195,7 +195,6 @@ def combined(
     """A scatter that combines what meets in one place.
 
     Args:
-        op: the operators.
         x: the value that is written to, of rank one or more.
         axis: the axis that `index` counts along.
         index, updates: values of one shape and of the rank of `x`.

@@ -29,7 +29,6 @@ def place_in(op: Op, sequence: Any, x: Value, right: bool) -> Value:
     """How many elements of sorted sequences come before each of `x`; all of them before NaN.
 
     Args:
-        op: the operators.
         sequence: `[..., n]` or `[n]`, sorted.
         x: `[..., m]`, or of any shape where there is one sequence.
         right: whether equal elements come before.
@@ -60,12 +59,7 @@ def _search(
     return op.Cast(places, to=DType.INT32) if out_int32 else places
 
 
-@aten(
-    "aten::searchsorted.Tensor",
-    "aten::searchsorted.Scalar",
-    rule=custom(),
-    tests=[OpTest("searchsorted")],
-)
+@aten("aten::searchsorted.Tensor", "aten::searchsorted.Scalar", rule=custom())
 def searchsorted(
     op: Op,
     sorted_sequence: Value,
@@ -93,11 +87,7 @@ def bucketize(
     return _search(op, boundaries, self, out_int32, right, None, None)
 
 
-@aten(
-    "aten::isin.Tensor_Tensor",
-    rule=custom(_truth),
-    tests=[OpTest("isin")],
-)
+@aten("aten::isin.Tensor_Tensor", rule=custom(_truth))
 def isin(
     op: Op,
     elements: Value,

@@ -6,8 +6,8 @@ from typing import Any
 
 from onnxwright.atenlib.helpers.constants import cast, iota, scalar, vector
 from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
-from onnxwright.atenlib.helpers.shape import reaches, slice_axis, start_is_zero
-from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size
+from onnxwright.atenlib.helpers.shape import reaches, slice_axis
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, is_known_zero, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Op, Size, Value, is_value
@@ -34,8 +34,7 @@ def slice_(
     return slice_axis(op, self, axis_of(dim, self.rank), start, end, step)
 
 
-@aten("aten::select.int", "aten::select_copy.int", rule=like(), complex="parts",
-      tests=[OpTest("select")])  # fmt: skip
+@aten("aten::select.int", "aten::select_copy.int", rule=like(), complex="parts")  # fmt: skip
 def select(op: Op, self: Value, dim: int, index: Size) -> Value:
     """One slice along a dimension, without it."""
     if is_value(index):
@@ -53,7 +52,7 @@ def narrow(op: Op, self: Value, dim: int, start: Size, length: Size) -> Value:
     return slice_axis(op, self, axis, start, arithmetic(op, "Add", start, length))
 
 
-@aten("aten::narrow.Tensor", rule=like(), complex="parts", tests=[OpTest("narrow")])
+@aten("aten::narrow.Tensor", rule=like(), complex="parts")
 def narrow_tensor(op: Op, self: Value, dim: int, start: Value, length: Size) -> Value:
     """`length` elements from `start`, an element of a tensor, on along a dimension."""
     axis = axis_of(dim, self.rank)
@@ -62,7 +61,7 @@ def narrow_tensor(op: Op, self: Value, dim: int, start: Value, length: Size) -> 
     return op.Gather(self, positions, axis=axis)
 
 
-@aten("aten::slice_scatter", rule=into("src"), complex="parts", tests=[OpTest("slice_scatter")])
+@aten("aten::slice_scatter", rule=into("src"), complex="parts")
 def slice_scatter(
     op: Op,
     self: Value,
@@ -91,21 +90,21 @@ def slice_scatter(
 def _ordered(start: Any, end: Any) -> bool:
     """Whether a slice is known not to end before it starts, whatever the size is."""
     if not (isinstance(start, int) and isinstance(end, int)):
-        return start_is_zero(start)
+        return is_known_zero(start)
     return start <= end and (start >= 0) == (end >= 0)
 
 
 def _replaced(op: Op, x: Value, src: Value, axis: int, start: Any, end: Any) -> Value:
     whole = x.shape[axis]
     parts = [src]
-    if not start_is_zero(start):
+    if not is_known_zero(start):
         parts.insert(0, slice_axis(op, x, axis, 0, start))
     if not reaches(end, whole):
         parts.append(slice_axis(op, x, axis, end, None))
     return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
 
 
-@aten("aten::select_scatter", rule=into("src"), complex="parts", tests=[OpTest("select_scatter")])
+@aten("aten::select_scatter", rule=into("src"), complex="parts")
 def select_scatter(op: Op, self: Value, src: Value, dim: int, index: Size) -> Any:
     """The tensor with one slice along a dimension replaced by `src`."""
     axis = axis_of(dim, self.rank)

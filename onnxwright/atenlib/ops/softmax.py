@@ -20,7 +20,6 @@ def softmax_along(op: Op, x: Value, dim: int, logarithm: bool = False) -> Value:
     """Exponentials that add up to one along an axis, or their logarithms.
 
     Args:
-        op: the operators.
         x: a value of floats.
         dim: the axis, may count from the end.
         logarithm: whether the logarithms are wanted.
@@ -119,11 +118,7 @@ def masked_softmax(
     return softmax_along(op, op.Where(mask, left_out, self), -1 if dim is None else dim)
 
 
-@aten(
-    "aten::_softmax_backward_data",
-    rule=custom(lambda a: a["input_dtype"]),
-    tests=[OpTest("_softmax_backward_data")],
-)
+@aten("aten::_softmax_backward_data", rule=custom(lambda a: a["input_dtype"]))
 def softmax_backward_data(
     op: Op, grad_output: Value, output: Value, dim: int, input_dtype: DType
 ) -> Value:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota
-from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
@@ -30,26 +29,26 @@ def _tests(*names: str) -> list[OpTest]:
 
 def info_of(op: Op, a: Value) -> Value:
     """LAPACK's status for success: a graph that runs to its end cannot report anything else."""
-    return full(op, sizes(op, real(a))[:-2], 0, DType.INT32)
+    return full(op, sizes(op, real_part(a))[:-2], 0, DType.INT32)
 
 
 def _one(op: Op, a: Value) -> Value:
-    identity = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
+    identity = factors.unit(op, size(op, real_part(a), -1), real_part(a).onnx_dtype)
     return as_complex(op, identity, identity.onnx_dtype) if isinstance(a, Complex) else identity
 
 
-def solve_by_lu(op: Op, found: factors.LU, b: Value) -> Any:
+def solve_by_lu(op: Op, lu: factors.LU, b: Value) -> Any:
     """`X` of `A @ X == b` by a factorization of `A`."""
-    front = op.Shape(found.order, end=found.order.rank - 1)
-    if found.order.rank > 1 or real(b).rank > 2:
-        shape = op.Concat(front, op.Shape(real(b), start=real(b).rank - 2), axis=0)
+    front = op.Shape(lu.order, end=lu.order.rank - 1)
+    if lu.order.rank > 1 or real_part(b).rank > 2:
+        shape = op.Concat(front, op.Shape(real_part(b), start=real_part(b).rank - 2), axis=0)
         b = algebra.each(lambda v: op.Expand(v, shape), b)
-    order = found.order
-    if real(b).rank - 1 > order.rank:
-        order = op.Expand(order, op.Shape(real(b), end=real(b).rank - 1))
+    order = lu.order
+    if real_part(b).rank - 1 > order.rank:
+        order = op.Expand(order, op.Shape(real_part(b), end=real_part(b).rank - 1))
     b = factors.reordered(op, b, order)
-    y = factors.solve_triangular(op, found.packed, b, upper=False, unit_diagonal=True)
-    return factors.solve_triangular(op, found.packed, y, upper=True)
+    y = factors.solve_triangular(op, lu.packed, b, upper=False, unit_diagonal=True)
+    return factors.solve_triangular(op, lu.packed, y, upper=True)
 
 
 def inverse_of(op: Op, a: Value) -> Any:
@@ -78,18 +77,19 @@ def linalg_inv_ex(op: Op, A: Value, *, check_errors: bool = False) -> tuple[Valu
 
 def solve_of(op: Op, a: Value, b: Value, left: bool) -> Any:
     """`X` of `a @ X == b`, or of `X @ a == b`; `b` may be a vector for each matrix."""
-    vectors = real(b).rank == 1 or (
-        real(b).rank == real(a).rank - 1 and _same(real(b).shape, real(a).shape[:-1])
+    vectors = real_part(b).rank == 1 or (
+        real_part(b).rank == real_part(a).rank - 1
+        and _same(real_part(b).shape, real_part(a).shape[:-1])
     )
     if vectors:
-        b = algebra.unsqueeze(op, b, [real(b).rank])
+        b = algebra.unsqueeze(op, b, [real_part(b).rank])
     if not left:
         solution = solve_by_lu(
             op, factors.lu(op, algebra.transpose(op, a)), algebra.transpose(op, b)
         )
         return algebra.transpose(op, solution)
     solution = solve_by_lu(op, factors.lu(op, a), b)
-    return algebra.squeeze(op, solution, [real(solution).rank - 1]) if vectors else solution
+    return algebra.squeeze(op, solution, [real_part(solution).rank - 1]) if vectors else solution
 
 
 def _same(a: Shape, b: Shape) -> bool:
@@ -112,10 +112,10 @@ def linalg_solve_ex(
 
 
 def _diagonal(op: Op, a: Value) -> Value:
-    if 0 in real(a).shape:
-        shape = [*sizes(op, real(a))[:-2], size(op, real(a), -1)]
+    if 0 in real_part(a).shape:
+        shape = [*sizes(op, real_part(a))[:-2], size(op, real_part(a), -1)]
         return algebra.each(lambda v: full(op, shape, 1, v.onnx_dtype), a)
-    n = factors.unit(op, size(op, real(a), -2), DType.BOOL, columns=size(op, real(a), -1))
+    n = factors.unit(op, size(op, real_part(a), -2), DType.BOOL, columns=size(op, real_part(a), -1))
     return algebra.reduce_sum(op, factors.only(op, n, a), [-1])
 
 
@@ -123,8 +123,8 @@ def _determinant(op: Op, a: Value) -> Value:
     return _of_factors(op, factors.lu(op, a))
 
 
-def _of_factors(op: Op, found: factors.LU) -> Value:
-    return _signed(op, _product(op, _diagonal(op, found.packed)), found.odd)
+def _of_factors(op: Op, lu: factors.LU) -> Value:
+    return _signed(op, _product(op, _diagonal(op, lu.packed)), lu.odd)
 
 
 def _signed(op: Op, x: Value, sign: Any) -> Value:
@@ -133,9 +133,9 @@ def _signed(op: Op, x: Value, sign: Any) -> Value:
 
 def _product(op: Op, x: Value) -> Any:
     """The product along the last axis."""
-    last = real(x).rank - 1
-    if 0 in real(x).shape:
-        product = full(op, sizes(op, real(x))[:-1], 1, real(x).onnx_dtype)
+    last = real_part(x).rank - 1
+    if 0 in real_part(x).shape:
+        product = full(op, sizes(op, real_part(x))[:-1], 1, real_part(x).onnx_dtype)
         return as_complex(op, product, product.onnx_dtype) if isinstance(x, Complex) else product
     if not isinstance(x, Complex):
         return op.ReduceProd(x, [last], keepdims=0)
@@ -167,12 +167,12 @@ def linalg_det_factored(op: Op, A: Value) -> tuple[Value, ...]:
     return _of_factors(op, lu), lu.packed, lu.pivots
 
 
-def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:
+def slogdet_of(op: Op, lu: factors.LU) -> tuple[Any, Any]:
     """The sign of the determinant and the logarithm of its absolute value."""
-    diagonal = _diagonal(op, found.packed)
-    last = real(diagonal).rank - 1
-    if 0 in real(diagonal).shape:
-        return _signed(op, _product(op, diagonal), found.odd), op.Sub(found.odd, 1.0)
+    diagonal = _diagonal(op, lu.packed)
+    last = real_part(diagonal).rank - 1
+    if 0 in real_part(diagonal).shape:
+        return _signed(op, _product(op, diagonal), lu.odd), op.Sub(lu.odd, 1.0)
     if isinstance(diagonal, Complex):
         square = op.Add(op.Mul(diagonal.real, diagonal.real), op.Mul(diagonal.imag, diagonal.imag))
         length = op.Sqrt(square)
@@ -180,7 +180,7 @@ def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:
     else:
         length, signs = op.Abs(diagonal), op.Sign(diagonal)
     total = op.ReduceSum(op.Log(length), [last], keepdims=0)
-    return _signed(op, _product(op, signs), found.odd), total
+    return _signed(op, _product(op, signs), lu.odd), total
 
 
 @aten("aten::linalg_slogdet", rule=custom(), tests=_tests("linalg.slogdet"))
@@ -242,10 +242,10 @@ def triangular_solve(
     """`X` of a triangular system, and the coefficients."""
     a = algebra.transpose(op, A) if transpose else A
     solution = _triangular(op, a, self, upper is not transpose, True, unitriangular)
-    if real(solution).rank > real(A).rank or real(A).rank > 2:
+    if real_part(solution).rank > real_part(A).rank or real_part(A).rank > 2:
         shape = op.Concat(
-            op.Shape(real(solution), end=real(solution).rank - 2),
-            op.Shape(real(A), start=real(A).rank - 2),
+            op.Shape(real_part(solution), end=real_part(solution).rank - 2),
+            op.Shape(real_part(A), start=real_part(A).rank - 2),
             axis=0,
         )
         return solution, algebra.each(lambda v: op.Expand(v, shape), A)
@@ -320,7 +320,7 @@ def lu_with_info(
 
 
 def _unpacked(op: Op, packed: Any) -> tuple[Any, Any]:
-    x = real(packed)
+    x = real_part(packed)
     rows, columns = size(op, x, -2), size(op, x, -1)
     least = factors.least_size(op, rows, columns)
     ends = op.Unsqueeze(least, [0]) if not isinstance(least, int) else [least]
@@ -348,7 +348,7 @@ def linalg_lu(op: Op, A: Value, *, pivot: bool = True) -> tuple[Value, ...]:
     """`P`, `L` and `U` with `A == P @ L @ U`."""
     lu = factors.lu(op, A, pivot=pivot)
     lower, upper = _unpacked(op, lu.packed)
-    dtype = real(A).onnx_dtype
+    dtype = real_part(A).onnx_dtype
     if pivot:
         order: Any = _permutation(op, lu.order, dtype)
         order = as_complex(op, order, dtype) if isinstance(A, Complex) else order

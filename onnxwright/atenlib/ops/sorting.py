@@ -7,8 +7,9 @@ from typing import Any
 from onnxwright.atenlib.helpers.constants import cast, full, vector
 from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.argmax import long_type
 from onnxwright.atenlib.optest import OpTest, XFail
-from onnxwright.atenlib.protocols import Arguments, Op, Size, Value
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -26,17 +27,12 @@ _UNSTABLE = XFail(
 )
 
 
-def _long(arguments: Arguments) -> DType:
-    return DType.INT64
-
-
 def top(op: Op, x: Value, k: Size, axis: int, largest: bool) -> tuple[Any, Any]:
     """The first k elements along an axis in order, and their indices; equal ones keep their order.
 
     ONNX has no order for NaN, and the order of ONNX Runtime is not documented.
 
     Args:
-        op: the operators.
         x: a value with dimensions.
         k: a size.
         axis: the axis, counted from the front.
@@ -58,8 +54,6 @@ def sorted_along(op: Op, x: Value, dim: int, descending: bool) -> tuple[Any, Any
     """All elements along an axis in order, and their indices.
 
     Args:
-        op: the operators.
-        x: a value.
         dim: the axis, may count from the end.
         descending: from the largest down.
 
@@ -78,7 +72,7 @@ def sort(op: Op, self: Value, dim: int = -1, descending: bool = False) -> tuple[
     return sorted_along(op, self, dim, descending)
 
 
-@aten("aten::msort", rule=like(), tests=[OpTest("msort")])
+@aten("aten::msort", rule=like())
 def msort(op: Op, self: Value) -> Any:
     """The elements along the first axis in order."""
     return sorted_along(op, self, 0, False)[0]
@@ -87,7 +81,7 @@ def msort(op: Op, self: Value) -> Any:
 @aten(
     "aten::argsort",
     "aten::argsort.stable",
-    rule=custom(_long),
+    rule=custom(long_type),
     tests=[OpTest("argsort", xfail=[_UNSTABLE])],
 )
 def argsort(op: Op, self: Value, dim: int = -1, descending: bool = False) -> Any:

@@ -21,13 +21,13 @@ STEPS = elementwise(promote="int_to_float", at_least=DType.FLOAT)
 ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 
 
-@aten("aten::erf", "aten::special_erf", "prims::erf", rule=ONE, tests=[OpTest("erf")])
+@aten("aten::erf", "aten::special_erf", "prims::erf", rule=ONE)
 def erf(op: Op, self: Value) -> Value:
     """The error function."""
     return accurate.erf(op, self)
 
 
-@aten("aten::erfc", "aten::special_erfc", "prims::erfc", rule=EXACT, tests=[OpTest("erfc")])
+@aten("aten::erfc", "aten::special_erfc", "prims::erfc", rule=EXACT)
 def erfc(op: Op, self: Value) -> Value:
     """`1 - erf(x)`, with all its digits for large x."""
     return accurate.erfc(op, self)
@@ -39,13 +39,7 @@ def erfcx(op: Op, self: Value) -> Value:
     return accurate.erfcx(op, self)
 
 
-@aten(
-    "aten::erfinv",
-    "aten::special_erfinv",
-    "prims::erf_inv",
-    rule=EXACT,
-    tests=[OpTest("erfinv")],
-)
+@aten("aten::erfinv", "aten::special_erfinv", "prims::erf_inv", rule=EXACT)
 def erfinv(op: Op, self: Value) -> Value:
     """The number whose error function it is; NaN outside of [-1, 1]."""
     tail = op.Mul(op.Sub(1.0, op.Abs(self)), 0.5)
@@ -127,7 +121,7 @@ def entr(op: Op, self: Value) -> Value:
     return op.Where(op.Less(self, 0.0), least, inner)
 
 
-@aten("aten::sinc", "aten::special_sinc", rule=STEPS, tests=[OpTest("sinc")])
+@aten("aten::sinc", "aten::special_sinc", rule=STEPS)
 def sinc(op: Op, self: Value) -> Value:
     """`sin(pi x) / (pi x)`, one at zero."""
     x = op.Mul(self, math.pi)

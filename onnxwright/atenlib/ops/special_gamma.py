@@ -35,13 +35,7 @@ def _fraction(op: Op, x: Value) -> Value:
     return op.Sub(x, op.Round(x))
 
 
-@aten(
-    "aten::lgamma",
-    "aten::special_gammaln",
-    "prims::lgamma",
-    rule=EXACT,
-    tests=[OpTest("lgamma")],
-)
+@aten("aten::lgamma", "aten::special_gammaln", "prims::lgamma", rule=EXACT)
 def lgamma(op: Op, self: Value) -> Value:
     """The logarithm of the gamma function's absolute value (Stirling's series, reflection)."""
     left = op.Less(self, 0.5)
@@ -77,14 +71,7 @@ def mvlgamma(op: Op, self: Value, p: int) -> Value:
     return op.Add(weighted(op, every, np.ones(p)), constant)
 
 
-@aten(
-    "aten::digamma",
-    "aten::special_digamma",
-    "aten::special_psi",
-    "prims::digamma",
-    rule=EXACT,
-    tests=[OpTest("digamma")],
-)
+@aten("aten::digamma", "aten::special_digamma", "aten::special_psi", "prims::digamma", rule=EXACT)
 def digamma(op: Op, self: Value) -> Value:
     """The derivative of lgamma; infinite at zero, NaN at negative integers."""
     left = op.LessOrEqual(self, 0.0)

@@ -10,7 +10,6 @@ import numpy as np
 from onnxwright.atenlib.helpers.quadrature import points
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.special_gamma import lgamma
-from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
@@ -104,21 +103,13 @@ def _at_the_ends(op: Op, a: Value, x: Value, upper: bool) -> Value:
     return op.Where(all_below, whole, op.Where(none_below, nothing, points(op, math.nan)))
 
 
-@aten(
-    "aten::igamma", "aten::special_gammainc", "prims::igamma", rule=EXACT, tests=[OpTest("igamma")]
-)
+@aten("aten::igamma", "aten::special_gammainc", "prims::igamma", rule=EXACT)
 def igamma(op: Op, self: Value, other: Value) -> Value:
     """The regularized lower incomplete gamma function of `self` at `other`."""
     return _incomplete(op, self, other, False)
 
 
-@aten(
-    "aten::igammac",
-    "aten::special_gammaincc",
-    "prims::igammac",
-    rule=EXACT,
-    tests=[OpTest("igammac")],
-)
+@aten("aten::igammac", "aten::special_gammaincc", "prims::igammac", rule=EXACT)
 def igammac(op: Op, self: Value, other: Value) -> Value:
     """The regularized upper incomplete gamma function of `self` at `other`."""
     return _incomplete(op, self, other, True)

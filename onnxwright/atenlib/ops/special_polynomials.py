@@ -27,7 +27,6 @@ def _polynomial(op: Op, x: Value, n: Value | Number, first: Value, step: Step) -
     """The polynomial of degree n (cut to an integer) at x; zero for a negative degree.
 
     Args:
-        op: the operators.
         x, n: DOUBLE values or numbers.
         first: the polynomial of degree one at x.
         step: its recurrence.
@@ -42,11 +41,11 @@ def _polynomial(op: Op, x: Value, n: Value | Number, first: Value, step: Step) -
     most = op.ReduceMax(least, keepdims=0)
     start = op.Where(op.Equal(n, 0), one, op.Where(op.Equal(n, 1), op.Add(first, zero), zero))
 
-    def iteration(i: Any, go: Any, before: Any, now: Any, found: Any) -> tuple[Any, ...]:
+    def iteration(i: Any, go: Any, before: Any, now: Any, value: Any) -> tuple[Any, ...]:
         k = op.Add(i, 1)
         following = step(op, x, op.Cast(k, to=DType.DOUBLE), now, before)
-        found = op.Where(op.Equal(n, op.Add(k, 1)), following, found)
-        return go, now, following, found
+        value = op.Where(op.Equal(n, op.Add(k, 1)), following, value)
+        return go, now, following, value
 
     trips = op.Sub(most, 1)
     results = op.Loop(trips, None, one, op.Add(first, zero), start, body=iteration)

@@ -39,13 +39,7 @@ def parted(op: Op, x: Value, lengths: Sequence[Size], axis: int) -> list[Any]:
     """A value split into parts of given lengths.
 
     Args:
-        op: the operators.
-        x: a value.
         lengths: a size for each part.
-        axis: the axis.
-
-    Returns:
-        The parts.
     """
     if len(lengths) == 1:
         return [x]
@@ -197,37 +191,37 @@ def _split_axis(x: Value, axis: int) -> int:
     return 0 if axis == 1 and x.rank == 1 else axis
 
 
-@aten("aten::hsplit.int", rule=like(), complex="parts", tests=[OpTest("hsplit")])
+@aten("aten::hsplit.int", rule=like(), complex="parts")
 def hsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
     """Even parts along the second dimension, of a vector along its only one."""
     return even_parts(op, self, sections, _split_axis(self, 1))
 
 
-@aten("aten::hsplit.array", rule=like(), complex="parts", tests=[OpTest("hsplit")])
+@aten("aten::hsplit.array", rule=like(), complex="parts")
 def hsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
     """Cut along the second dimension, of a vector along its only one."""
     return cut_at(op, self, list(indices), _split_axis(self, 1))
 
 
-@aten("aten::vsplit.int", rule=like(), complex="parts", tests=[OpTest("vsplit")])
+@aten("aten::vsplit.int", rule=like(), complex="parts")
 def vsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
     """Even parts along the first dimension."""
     return even_parts(op, self, sections, 0)
 
 
-@aten("aten::vsplit.array", rule=like(), complex="parts", tests=[OpTest("vsplit")])
+@aten("aten::vsplit.array", rule=like(), complex="parts")
 def vsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
     """Cut along the first dimension."""
     return cut_at(op, self, list(indices), 0)
 
 
-@aten("aten::dsplit.int", rule=like(), complex="parts", tests=[OpTest("dsplit")])
+@aten("aten::dsplit.int", rule=like(), complex="parts")
 def dsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
     """Even parts along the third dimension."""
     return even_parts(op, self, sections, 2)
 
 
-@aten("aten::dsplit.array", rule=like(), complex="parts", tests=[OpTest("dsplit")])
+@aten("aten::dsplit.array", rule=like(), complex="parts")
 def dsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
     """Cut along the third dimension."""
     return cut_at(op, self, list(indices), 2)
@@ -246,7 +240,7 @@ def unbind(op: Op, self: Value, dim: int = 0) -> list[Value]:
     return [op.Gather(self, i, axis=axis) for i in range(count)]
 
 
-@aten("aten::_chunk_cat", rule=like("tensors"), complex="parts", tests=[OpTest("_chunk_cat")])
+@aten("aten::_chunk_cat", rule=like("tensors"), complex="parts")
 def chunk_cat(op: Op, tensors: Sequence[Value], dim: int, num_chunks: int) -> Value:
     """Each tensor in chunks, the last one filled up with zeros; the chunks are flat rows."""
     rows = []

@@ -55,17 +55,12 @@ def stft(
         self,
         n_fft,
         hop_length or n_fft // 4,
-        _window(op, window, win_length or n_fft, n_fft, _part(self)),
+        _window(op, window, win_length or n_fft, n_fft, algebra.part_type(self)),
         normalized,
         onesided,
         return_complex,
         align_to_window,
     )
-
-
-def _part(x: Value) -> DType:
-    dtype: DType = x.real.onnx_dtype if isinstance(x, Complex) else x.onnx_dtype
-    return dtype
 
 
 def _stft(
@@ -158,12 +153,12 @@ def istft(
     divisor = algebra.each(joined, squares)
     summed = algebra.each(joined, algebra.mul(op, pieces, window))
     result = algebra.div(op, summed, divisor)
-    found = [result.real, result.imag] if return_complex else [result]
+    signals = [result.real, result.imag] if return_complex else [result]
     if length is not None:
-        found = [_filled(op, v, length) for v in found]
+        signals = [_filled(op, v, length) for v in signals]
     if single:
-        found = [op.Squeeze(v, [0]) for v in found]
-    return Complex(*found) if return_complex else found[0]
+        signals = [op.Squeeze(v, [0]) for v in signals]
+    return Complex(*signals) if return_complex else signals[0]
 
 
 def _overlaps(op: Op, count: Size, n_fft: int, hop: int) -> tuple[Any, Any]:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import full, iota, scalar, vector
-from onnxwright.atenlib.helpers.factorizations import real
-from onnxwright.atenlib.helpers.sizes import size, sizes
+from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.qr import eye_of, first, like_kind, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
@@ -29,13 +28,13 @@ _TOL = {name: Tol(1e-3, 1e-4) for name in ("float32", "complex64")}
 
 
 def _checked(x: Value) -> None:
-    if real(x).onnx_dtype not in (DType.FLOAT, DType.DOUBLE):
+    if real_part(x).onnx_dtype not in (DType.FLOAT, DType.DOUBLE):
         unsupported("a type other than float32, float64 and complex ones of these")
 
 
 def _sweeps(x: Value) -> int:
     """Jacobi's method converges quadratically: these are enough for some hundreds of columns."""
-    return 12 if real(x).onnx_dtype is DType.FLOAT else 15
+    return 12 if real_part(x).onnx_dtype is DType.FLOAT else 15
 
 
 def _times(op: Op, weight: Value, x: Value) -> Value:
@@ -101,7 +100,7 @@ def _sorted(op: Op, values: Value, *, largest: bool) -> tuple[Any, Any]:
 
 
 def _empty(a: Value) -> bool:
-    return 0 in real(a).shape
+    return 0 in real_part(a).shape
 
 
 def _hermitian(op: Op, a: Value, uplo: str) -> Value:
@@ -123,7 +122,6 @@ def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-        op: the operators.
         a: `[..., n, n]`.
         uplo: which half is looked at.
         vectors: whether eigenvectors are computed.
@@ -132,11 +130,11 @@ def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple
         `[..., n]`, real; and `[..., n, n]`, or None.
     """
     _checked(a)
-    n = size(op, real(a), -1)
+    n = size(op, real_part(a), -1)
     start = eye_of(op, a, n, n)
     if _empty(a):
-        return full(op, sizes(op, real(a))[:-1], 0, real(a).onnx_dtype), start
-    rank = real(a).rank
+        return full(op, sizes(op, real_part(a))[:-1], 0, real_part(a).onnx_dtype), start
+    rank = real_part(a).rank
     columns = iota(op, n)
     count = scalar(op, n, DType.INT64)
     inside = factors.unit(op, n, DType.BOOL)
@@ -154,7 +152,7 @@ def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple
         inner = diagonal(algebra.each(across, matrix))
         mirrored = algebra.conj(op, algebra.each(across, inner))
         inner = algebra.scale(op, algebra.add(op, inner, mirrored), 0.5)
-        here = diagonal(real(matrix))
+        here = diagonal(real_part(matrix))
         cosine, sine = _angles(op, here, across(here), inner, ahead, other)
         matrix = _turned(op, matrix, partner, cosine, sine, rank - 1)
         turned = algebra.transpose(op, cosine)
@@ -167,7 +165,7 @@ def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple
     states = [matrix, start] if vectors else [matrix]
     total = op.Mul(count, _sweeps(a))
     last, _ = factors.repeat(op, total, states, step)
-    values = algebra.squeeze(op, diagonal(real(last[0])), [rank - 2])
+    values = algebra.squeeze(op, diagonal(real_part(last[0])), [rank - 2])
     values, order = _sorted(op, values, largest=False)
     return values, _ordered(op, last[1], order) if vectors else None
 
@@ -176,7 +174,6 @@ def rotated(op: Op, a: Value, *, right: bool) -> tuple[Any, Any, Any]:
     """`W`, the lengths of its columns, and `V` with `a @ V == W`; columns of `W` are orthogonal.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`, not empty.
         right: whether `V` is computed.
 
@@ -186,7 +183,7 @@ def rotated(op: Op, a: Value, *, right: bool) -> tuple[Any, Any, Any]:
 
     Source: Hestenes, Inversion of matrices by biorthogonalization and related results, 1958.
     """
-    x = real(a)
+    x = real_part(a)
     n, rank = size(op, x, -1), x.rank
     columns = iota(op, n)
     count = scalar(op, n, DType.INT64)
@@ -213,19 +210,19 @@ def rotated(op: Op, a: Value, *, right: bool) -> tuple[Any, Any, Any]:
 
     states = [scaled, eye_of(op, a, n, n)] if right else [scaled]
     last, _ = factors.repeat(op, op.Mul(count, _sweeps(a)), states, step)
-    found = op.Mul(op.Sqrt(lengths(last[0])), largest)
+    singular_values = op.Mul(op.Sqrt(lengths(last[0])), largest)
     back = _times(op, largest, last[0])
-    return back, op.Squeeze(found, [rank - 2]), last[1] if right else None
+    return back, op.Squeeze(singular_values, [rank - 2]), last[1] if right else None
 
 
 def is_wide(a: Value) -> bool:
     """Whether matrices are known to have more columns than rows."""
-    rows, columns = real(a).shape[-2:]
+    rows, columns = real_part(a).shape[-2:]
     return isinstance(rows, int) and isinstance(columns, int) and rows < columns
 
 
 def _count(op: Op, a: Value) -> Size:
-    return factors.least_size(op, size(op, real(a), -2), size(op, real(a), -1))
+    return factors.least_size(op, size(op, real_part(a), -2), size(op, real_part(a), -1))
 
 
 def singular_values(op: Op, a: Value) -> Value:
@@ -233,7 +230,7 @@ def singular_values(op: Op, a: Value) -> Value:
     _checked(a)
     count = _count(op, a)
     if _empty(a):
-        return full(op, [*sizes(op, real(a))[:-2], count], 0, real(a).onnx_dtype)
+        return full(op, [*sizes(op, real_part(a))[:-2], count], 0, real_part(a).onnx_dtype)
     tall = algebra.adjoint(op, a) if is_wide(a) else a
     values, _ = _sorted(op, rotated(op, tall, right=False)[1], largest=True)
     return first(op, values, count, -1)
@@ -243,7 +240,6 @@ def svd_of(op: Op, a: Value, *, whole: bool) -> tuple[Any, Any, Any]:
     """`U`, `S` and `V` (not its adjoint) with `a == U @ diag(S) @ V^H`.
 
     Args:
-        op: the operators.
         a: `[..., m, n]`.
         whole: whether `U` and `V` are square.
 
@@ -254,9 +250,9 @@ def svd_of(op: Op, a: Value, *, whole: bool) -> tuple[Any, Any, Any]:
     if is_wide(a) and not _empty(a):
         right, values, left = svd_of(op, algebra.adjoint(op, a), whole=whole)
         return left, values, right
-    rows, columns, count = size(op, real(a), -2), size(op, real(a), -1), _count(op, a)
+    rows, columns, count = size(op, real_part(a), -2), size(op, real_part(a), -1), _count(op, a)
     if _empty(a):
-        values = full(op, [*sizes(op, real(a))[:-2], count], 0, real(a).onnx_dtype)
+        values = full(op, [*sizes(op, real_part(a))[:-2], count], 0, real_part(a).onnx_dtype)
         left = eye_of(op, a, rows, rows if whole else count)
         return left, values, eye_of(op, a, columns, columns if whole else count)
     product, values, right = rotated(op, a, right=True)
@@ -271,7 +267,7 @@ def svd_of(op: Op, a: Value, *, whole: bool) -> tuple[Any, Any, Any]:
 
 def _with_phases(op: Op, q: Value, upper: Value, columns: Size) -> Value:
     """The columns of Q in the direction of the columns that were factored."""
-    x = real(upper)
+    x = real_part(upper)
     inside = factors.unit(op, size(op, x, -1), DType.BOOL)
     diagonal = algebra.reduce_sum(op, factors.only(op, inside, upper), [x.rank - 2], keepdims=True)
     # The diagonal of R is real, but for a last column that no reflection made so.
@@ -283,18 +279,11 @@ def _with_phases(op: Op, q: Value, upper: Value, columns: Size) -> Value:
     phases = factors.choose(op, none, like_kind(op, upper, op.Where(none, one, one)), phases)
     count = size(op, x, -1)
     if count is not columns and count != columns:
-        shape = [*sizes(op, x)[:-2], 1, _difference(op, columns, count)]
+        shape = [*sizes(op, x)[:-2], 1, arithmetic(op, "Sub", columns, count)]
         more = full(op, shape, 1, x.onnx_dtype)
         rest = like_kind(op, upper, more)
         phases = algebra.each(lambda v, w: op.Concat(v, w, axis=v.rank - 1), phases, rest)
     return algebra.mul(op, q, phases)
-
-
-def _difference(op: Op, a: Size, b: Size) -> Size:
-    """The difference of two sizes."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a - b
-    return op.Sub(scalar(op, a, DType.INT64), scalar(op, b, DType.INT64))
 
 
 @aten("aten::linalg_eigvalsh", rule=custom(), tests=[OpTest("linalg.eigvalsh", tol=_TOL)])
@@ -310,7 +299,7 @@ def linalg_eigh(op: Op, self: Value, UPLO: str = "L") -> tuple[Value, ...]:
 
 
 def _no_vectors(op: Op, a: Value) -> Value:
-    return like_kind(op, a, op.constant(np.zeros(0, real(a).onnx_dtype.numpy)))
+    return like_kind(op, a, op.constant(np.zeros(0, real_part(a).onnx_dtype.numpy)))
 
 
 @aten("aten::_linalg_eigh", rule=custom(), untested="OpInfos call linalg_eigh")
@@ -318,8 +307,8 @@ def linalg_eigh_inner(
     op: Op, A: Value, UPLO: str = "L", compute_v: bool = True
 ) -> tuple[Value, ...]:
     """The eigenvalues of Hermitian matrices, ascending, and eigenvectors if asked for."""
-    values, found = eigh_of(op, A, UPLO, vectors=compute_v)
-    return values, found if compute_v else _no_vectors(op, A)
+    values, vectors = eigh_of(op, A, UPLO, vectors=compute_v)
+    return values, vectors if compute_v else _no_vectors(op, A)
 
 
 @aten("aten::linalg_svdvals", rule=custom(), tests=[OpTest("linalg.svdvals", tol=_TOL)])
@@ -361,10 +350,14 @@ def svd(op: Op, self: Value, some: bool = True, compute_uv: bool = True) -> tupl
     """The singular value decomposition, with V as it is; zeros for vectors nobody asked for."""
     if compute_uv:
         return svd_of(op, self, whole=not some)
-    front, dtype = sizes(op, real(self))[:-2], real(self).onnx_dtype
+    front, dtype = sizes(op, real_part(self))[:-2], real_part(self).onnx_dtype
     left, right = (
         like_kind(
-            op, self, full(op, [*front, size(op, real(self), k), size(op, real(self), k)], 0, dtype)
+            op,
+            self,
+            full(
+                op, [*front, size(op, real_part(self), k), size(op, real_part(self), k)], 0, dtype
+            ),
         )
         for k in (-2, -1)
     )

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
 from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
 from onnxwright.atenlib.op import AtenFunction, aten
-from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule
 from onnxwright.semantics import arithmetic
@@ -63,32 +62,32 @@ def _unary(op: Op, name: str, a: Value | Number) -> Any:
 @aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_size_int(op: Op, self: Value, dim: int) -> Any:
     """The size of one dimension."""
-    return weak(op, size(op, _real(self), dim))
+    return weak(op, size(op, real_part(self), dim))
 
 
 @aten("aten::sym_size", "aten::size", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_size(op: Op, self: Value) -> list[Any]:
     """The sizes of all dimensions."""
-    return [weak(op, n) for n in sizes(op, _real(self))]
+    return [weak(op, n) for n in sizes(op, real_part(self))]
 
 
 @aten("aten::sym_numel", "aten::numel", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_numel(op: Op, self: Value) -> Any:
     """The number of elements."""
-    return weak(op, numel(op, _real(self)))
+    return weak(op, numel(op, real_part(self)))
 
 
 @aten("aten::sym_stride.int", "aten::stride.int", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_stride_int(op: Op, self: Value, dim: int) -> Any:
     """How far apart neighbours of a dimension are, in a tensor without gaps."""
-    every = sizes(op, _real(self))
+    every = sizes(op, real_part(self))
     return weak(op, product(op, every[dim % len(every) + 1 :]))
 
 
 @aten("aten::sym_stride", rule=SAME, untested=SYMBOLIC, complex="same")
 def sym_stride(op: Op, self: Value) -> list[Any]:
     """The strides of all dimensions, in a tensor without gaps."""
-    every = sizes(op, _real(self))
+    every = sizes(op, real_part(self))
     return [weak(op, product(op, every[n + 1 :])) for n in range(len(every))]
 
 
@@ -98,16 +97,7 @@ def sym_storage_offset(op: Op, self: Value) -> int:
     return 0
 
 
-def _real(x: Value) -> Value:
-    return x.real if isinstance(x, Complex) else x
-
-
-@aten(
-    "aten::item",
-    "aten::_local_scalar_dense",
-    rule=SAME,
-    tests=[OpTest("item")],
-)
+@aten("aten::item", "aten::_local_scalar_dense", rule=SAME)
 def item(op: Op, self: Value) -> Any:
     """The one element of a tensor, as a number."""
     return arithmetic.to_python_number(op.backend, kind_of(self.onnx_dtype), self)

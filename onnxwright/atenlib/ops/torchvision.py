@@ -60,13 +60,13 @@ def _aligned(
         down, across = (
             _weights(op, x, rois, scale, 2 - n, pooled[n], ratio, aligned) for n in (0, 1)
         )
-        (found,) = _each(
+        (pooled_rows,) = _each(
             op,
             rois,
             [down, algebra.transpose(op, across)],
             lambda b, u, v: [op.MatMul(u, op.MatMul(op.Gather(x, b, axis=0), v))],
         )
-        return found
+        return pooled_rows
     return op.RoiAlign(
         x,
         _column(op, rois, 1, 5),
@@ -157,11 +157,11 @@ def roi_align(
     return _aligned(op, input, rois, spatial_scale, pooled, sampling_ratio, aligned)
 
 
-def _diagonal(op: Op, found: Any, pooled: tuple[int, int]) -> Value:
+def _diagonal(op: Op, sampled: Any, pooled: tuple[int, int]) -> Value:
     """Of `[K, C * bins, h, w]` the bin `b` of the channel `c * bins + b`; `[K, C, h, w]`."""
     bins = pooled[0] * pooled[1]
-    count, channels = size(op, found, 0), _groups(op, found, bins)
-    flat = op.Reshape(found, vector(op, [count, channels, bins * bins]))
+    count, channels = size(op, sampled, 0), _groups(op, sampled, bins)
+    flat = op.Reshape(sampled, vector(op, [count, channels, bins * bins]))
     picked = op.Gather(flat, op.constant(np.arange(bins) * (bins + 1)), axis=2)
     return op.Reshape(picked, vector(op, [count, channels, *pooled]))
 

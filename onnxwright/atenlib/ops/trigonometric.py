@@ -24,9 +24,6 @@ def _function(
         doc: what it computes.
         real: the operator of ONNX, or a function that computes it for real numbers.
         others: further names in ATen.
-
-    Returns:
-        The function.
     """
 
     def body(op: Op, self: Value) -> Any:

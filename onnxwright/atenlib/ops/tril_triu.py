@@ -21,13 +21,13 @@ def _trilu(op: Op, x: Value, diagonal: Any, upper: int) -> Value:
     return op.Trilu(x, scalar(op, diagonal, DType.INT64), upper=upper)
 
 
-@aten("aten::tril", rule=like(), complex="parts", tests=[OpTest("tril")])
+@aten("aten::tril", rule=like(), complex="parts")
 def tril(op: Op, self: Value, diagonal: Size = 0) -> Value:
     """The matrices with zeros above a diagonal."""
     return _trilu(op, self, diagonal, 0)
 
 
-@aten("aten::triu", rule=like(), complex="parts", tests=[OpTest("triu")])
+@aten("aten::triu", rule=like(), complex="parts")
 def triu(op: Op, self: Value, diagonal: Size = 0) -> Value:
     """The matrices with zeros below a diagonal."""
     return _trilu(op, self, diagonal, 1)
@@ -41,7 +41,7 @@ def _index_type(arguments: Arguments) -> DType:
     return dtype
 
 
-@aten("aten::tril_indices", rule=custom(_index_type), tests=[OpTest("tril_indices")])
+@aten("aten::tril_indices", rule=custom(_index_type))
 def tril_indices(
     op: Op, row: int, col: int, offset: int = 0, *, dtype: DType | int | None = 4
 ) -> Value:
@@ -49,7 +49,7 @@ def tril_indices(
     return _indices(op, row, col, offset, 0, dtype)
 
 
-@aten("aten::triu_indices", rule=custom(_index_type), tests=[OpTest("triu_indices")])
+@aten("aten::triu_indices", rule=custom(_index_type))
 def triu_indices(
     op: Op, row: int, col: int, offset: int = 0, *, dtype: DType | int | None = 4
 ) -> Value:

@@ -22,7 +22,6 @@ from onnxwright.types.dtypes import DType
     "aten::absolute",
     "prims::abs",
     rule=elementwise(promote="complex_to_float"),
-    tests=[OpTest("abs")],
     complex=complex_math.absolute,
 )
 def abs_(op: Op, self: Value) -> Value:
@@ -30,14 +29,7 @@ def abs_(op: Op, self: Value) -> Value:
     return self if self.onnx_dtype.is_bool or self.onnx_dtype.is_unsigned else op.Abs(self)
 
 
-@aten(
-    "aten::neg",
-    "aten::negative",
-    "prims::neg",
-    rule=elementwise(),
-    tests=[OpTest("neg")],
-    complex="parts",
-)
+@aten("aten::neg", "aten::negative", "prims::neg", rule=elementwise(), complex="parts")
 def neg(op: Op, self: Value) -> Value:
     """The number with the other sign; unsigned integers wrap around."""
     if self.onnx_dtype.is_unsigned:
@@ -45,30 +37,25 @@ def neg(op: Op, self: Value) -> Value:
     return op.Neg(self)
 
 
-@aten("aten::positive", rule=elementwise(), tests=[OpTest("positive")], complex="parts")
+@aten("aten::positive", rule=elementwise(), complex="parts")
 def positive(op: Op, self: Value) -> Value:
     """The tensor itself."""
     return self
 
 
-@aten("aten::sign", "prims::sign", rule=elementwise(), tests=[OpTest("sign")])
+@aten("aten::sign", "prims::sign", rule=elementwise())
 def sign(op: Op, self: Value) -> Value:
     """-1, 0 or 1."""
     return self if self.onnx_dtype.is_bool else op.Sign(self)
 
 
-@aten("aten::sgn", rule=elementwise(), tests=[OpTest("sgn")], complex=complex_math.sgn)
+@aten("aten::sgn", rule=elementwise(), complex=complex_math.sgn)
 def sgn(op: Op, self: Value) -> Value:
     """-1, 0 or 1; of a complex number the point of the unit circle in its direction."""
     return self if self.onnx_dtype.is_bool else op.Sign(self)
 
 
-@aten(
-    "aten::signbit",
-    "prims::signbit",
-    rule=elementwise(promote="always_bool"),
-    tests=[OpTest("signbit")],
-)
+@aten("aten::signbit", "prims::signbit", rule=elementwise(promote="always_bool"))
 def signbit(op: Op, self: Value) -> Value:
     """Whether a number is negative; -0.0 is."""
     dtype = self.onnx_dtype
@@ -77,19 +64,19 @@ def signbit(op: Op, self: Value) -> Value:
     return accurate.negative(op, self) if dtype.is_float else op.Less(self, 0)
 
 
-@aten("aten::ceil", "prims::ceil", rule=elementwise(), tests=[OpTest("ceil")])
+@aten("aten::ceil", "prims::ceil", rule=elementwise())
 def ceil(op: Op, self: Value) -> Value:
     """The least integer that is not below."""
     return op.Ceil(self) if self.onnx_dtype.is_float else self
 
 
-@aten("aten::floor", "prims::floor", rule=elementwise(), tests=[OpTest("floor")])
+@aten("aten::floor", "prims::floor", rule=elementwise())
 def floor(op: Op, self: Value) -> Value:
     """The greatest integer that is not above."""
     return op.Floor(self) if self.onnx_dtype.is_float else self
 
 
-@aten("aten::round", "prims::round", rule=elementwise(), tests=[OpTest("round")])
+@aten("aten::round", "prims::round", rule=elementwise())
 def round_(op: Op, self: Value) -> Value:
     """The nearest integer, the even one of two."""
     return op.Round(self) if self.onnx_dtype.is_float else self
@@ -115,13 +102,13 @@ def round_decimals(op: Op, self: Value, decimals: int) -> Any:
     return op.Mul(op.Round(op.Div(self, power)), power)
 
 
-@aten("aten::trunc", "aten::fix", "prims::trunc", rule=elementwise(), tests=[OpTest("trunc")])
+@aten("aten::trunc", "aten::fix", "prims::trunc", rule=elementwise())
 def trunc(op: Op, self: Value) -> Value:
     """The next integer towards zero."""
     return accurate.trunc(op, self)
 
 
-@aten("aten::frac", rule=elementwise(), tests=[OpTest("frac")])
+@aten("aten::frac", rule=elementwise())
 def frac(op: Op, self: Value) -> Value:
     """What is behind the decimal point, with the sign of the number."""
     return op.Sub(self, accurate.trunc(op, self))
@@ -139,7 +126,7 @@ def reciprocal(op: Op, self: Value) -> Value:
     return op.Reciprocal(self)
 
 
-@aten("aten::square", rule=elementwise(promote="bool_to_long"), tests=[OpTest("square")])
+@aten("aten::square", rule=elementwise(promote="bool_to_long"))
 def square(op: Op, self: Value) -> Value:
     """A number times itself."""
     return op.Mul(self, self)
@@ -151,23 +138,14 @@ def _square_complex(op: Op, self: Complex) -> Complex:
 
 
 @aten(
-    "aten::sqrt",
-    "prims::sqrt",
-    rule=elementwise(promote="int_to_float"),
-    tests=[OpTest("sqrt")],
-    complex=complex_math.sqrt,
+    "aten::sqrt", "prims::sqrt", rule=elementwise(promote="int_to_float"), complex=complex_math.sqrt
 )
 def sqrt(op: Op, self: Value) -> Value:
     """The square root."""
     return op.Sqrt(self)
 
 
-@aten(
-    "aten::rsqrt",
-    "prims::rsqrt",
-    rule=elementwise(promote="int_to_float", no_bfloat16=True),
-    tests=[OpTest("rsqrt")],
-)
+@aten("aten::rsqrt", "prims::rsqrt", rule=elementwise(promote="int_to_float", no_bfloat16=True))
 def rsqrt(op: Op, self: Value) -> Value:
     """One over the square root."""
     return op.Reciprocal(op.Sqrt(self))
@@ -178,24 +156,19 @@ def _rsqrt_complex(op: Op, self: Complex) -> Complex:
     return complex_math.reciprocal(op, complex_math.sqrt(op, self))
 
 
-@aten("aten::deg2rad", rule=elementwise(promote="int_to_float"), tests=[OpTest("deg2rad")])
+@aten("aten::deg2rad", rule=elementwise(promote="int_to_float"))
 def deg2rad(op: Op, self: Value) -> Value:
     """Degrees as radians."""
     return op.Mul(self, math.pi / 180.0)
 
 
-@aten("aten::rad2deg", rule=elementwise(promote="int_to_float"), tests=[OpTest("rad2deg")])
+@aten("aten::rad2deg", rule=elementwise(promote="int_to_float"))
 def rad2deg(op: Op, self: Value) -> Value:
     """Radians as degrees."""
     return op.Mul(self, 180.0 / math.pi)
 
 
-@aten(
-    "aten::nan_to_num",
-    rule=elementwise(no_bfloat16=True),
-    tests=[OpTest("nan_to_num")],
-    complex="parts",
-)
+@aten("aten::nan_to_num", rule=elementwise(no_bfloat16=True), complex="parts")
 def nan_to_num(
     op: Op,
     self: Value,
@@ -228,11 +201,7 @@ def _typed(op: Op, x: float, dtype: DType) -> Value:
     return op.constant(np.array(number(x, dtype), dtype.numpy))
 
 
-@aten(
-    "aten::isnan",
-    rule=elementwise(promote="always_bool", no_bfloat16=True),
-    tests=[OpTest("isnan")],
-)
+@aten("aten::isnan", rule=elementwise(promote="always_bool", no_bfloat16=True))
 def isnan(op: Op, self: Value) -> Value:
     """Whether a number is NaN."""
     if not self.onnx_dtype.is_float:
@@ -245,7 +214,7 @@ def _isnan_complex(op: Op, self: Complex) -> Value:
     return op.Or(op.IsNaN(self.real), op.IsNaN(self.imag))
 
 
-@aten("aten::isinf", rule=elementwise(promote="always_bool"), tests=[OpTest("isinf")])
+@aten("aten::isinf", rule=elementwise(promote="always_bool"))
 def isinf(op: Op, self: Value) -> Value:
     """Whether a number is infinite."""
     if not self.onnx_dtype.is_float:
@@ -260,12 +229,7 @@ def _isinf_complex(op: Op, self: Complex) -> Value:
     return op.Or(op.IsInf(self.real), op.IsInf(self.imag))
 
 
-@aten(
-    "aten::isfinite",
-    "prims::isfinite",
-    rule=elementwise(promote="always_bool"),
-    tests=[OpTest("isfinite")],
-)
+@aten("aten::isfinite", "prims::isfinite", rule=elementwise(promote="always_bool"))
 def isfinite(op: Op, self: Value) -> Value:
     """Whether a number is neither infinite nor NaN."""
     if not self.onnx_dtype.is_float:
@@ -278,7 +242,7 @@ def _isfinite_complex(op: Op, self: Complex) -> Value:
     return op.And(isfinite.body(op, self.real), isfinite.body(op, self.imag))
 
 
-@aten("aten::isposinf", rule=elementwise(promote="always_bool"), tests=[OpTest("isposinf")])
+@aten("aten::isposinf", rule=elementwise(promote="always_bool"))
 def isposinf(op: Op, self: Value) -> Value:
     """Whether a number is infinite and positive."""
     if not self.onnx_dtype.is_float:
@@ -286,7 +250,7 @@ def isposinf(op: Op, self: Value) -> Value:
     return op.Equal(self, math.inf)
 
 
-@aten("aten::isneginf", rule=elementwise(promote="always_bool"), tests=[OpTest("isneginf")])
+@aten("aten::isneginf", rule=elementwise(promote="always_bool"))
 def isneginf(op: Op, self: Value) -> Value:
     """Whether a number is infinite and negative."""
     if not self.onnx_dtype.is_float:
@@ -294,7 +258,7 @@ def isneginf(op: Op, self: Value) -> Value:
     return op.Equal(self, -math.inf)
 
 
-@aten("aten::isreal", rule=elementwise(promote="always_bool"), tests=[OpTest("isreal")])
+@aten("aten::isreal", rule=elementwise(promote="always_bool"))
 def isreal(op: Op, self: Value) -> Value:
     """Whether a number has no imaginary part."""
     return full_like(op, self, True, DType.BOOL)

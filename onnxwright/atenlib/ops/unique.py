@@ -64,11 +64,7 @@ def _sortable(op: Op, x: Value) -> Value:
     return x
 
 
-@aten(
-    "aten::unique_consecutive",
-    rule=custom(),
-    tests=[OpTest("unique_consecutive")],
-)
+@aten("aten::unique_consecutive", rule=custom())
 def unique_consecutive(
     op: Op,
     self: Value,

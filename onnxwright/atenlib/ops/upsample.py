@@ -10,10 +10,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers.constants import cast, vector
 from onnxwright.atenlib.helpers.reduce import in_working_type
-from onnxwright.atenlib.helpers.resampling import (
-    resize_nearest,
-    resize_smooth,
-)
+from onnxwright.atenlib.helpers.resampling import resize_nearest, resize_smooth
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.helpers.uint8_resize import cubic_matrix, resize_bytes
 from onnxwright.atenlib.op import aten
@@ -97,7 +94,6 @@ def resize(
     """All axes but the first two, resized.
 
     Args:
-        op: the operators.
         x: `[N, C, ...]`.
         mode: "nearest", "exact", "linear" or "cubic".
         sizes: the new sizes; from the factors if None.
@@ -117,9 +113,9 @@ def resize(
         if by_factor and not all(f == 1 for f in factors) and not align:
             return _by_axis(op, x, mode, target, factors, align)
         return x
-    known = by_factor or all(f is None for f in factors)
+    factors_agree = by_factor or all(f is None for f in factors)
     types = _NEAREST if mode in ("nearest", "exact") else _FLOATS
-    if x.onnx_dtype in types and known and _agrees(x, target, factors, mode):
+    if x.onnx_dtype in types and factors_agree and _agrees(x, target, factors, mode):
         return _by_resize(op, x, mode, target, factors if by_factor else None, align)
     return _by_axis(op, x, mode, target, factors, align)
 

@@ -121,12 +121,7 @@ _register("var_mean", "The variance and the mean", _var_mean)
 _register("std_mean", "The root of the variance and the mean", _std_mean)
 
 
-@aten(
-    "aten::logsumexp",
-    "aten::special_logsumexp",
-    rule=reduction(promote="int_to_float"),
-    tests=[OpTest("logsumexp")],
-)
+@aten("aten::logsumexp", "aten::special_logsumexp", rule=reduction(promote="int_to_float"))
 def logsumexp(op: Op, self: Value, dim: int | Sequence[int], keepdim: bool = False) -> Value:
     """The logarithm of the sum of exponentials over axes."""
     return reduce(op, "ReduceLogSumExp", self, reduced_axes(dim, self.rank), keepdim)

@@ -39,7 +39,7 @@ def view(op: Op, self: Value, size: Sequence[Size]) -> Value:
     return reshaped(op, self, size)
 
 
-@aten("aten::reshape", rule=like(), complex="parts", tests=[OpTest("reshape")])
+@aten("aten::reshape", rule=like(), complex="parts")
 def reshape(op: Op, self: Value, shape: Sequence[Size]) -> Value:
     """The elements in another shape, in the same order."""
     return reshaped(op, self, shape)
@@ -68,7 +68,7 @@ def _view_as_complex(op: Op, self: Value, other: Value) -> Value:
     return algebra.each(lambda part: reshaped(op, part, lengths), self)
 
 
-@aten("aten::flatten.using_ints", rule=like(), complex="parts", tests=[OpTest("flatten")])
+@aten("aten::flatten.using_ints", rule=like(), complex="parts")
 def flatten(op: Op, self: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     """The dimensions from `start_dim` to `end_dim` as one."""
     if self.rank == 0:
@@ -90,7 +90,7 @@ def flatten(op: Op, self: Value, start_dim: int = 0, end_dim: int = -1) -> Value
     return reshaped(op, self, [*every[:first], middle, *every[last + 1 :]])
 
 
-@aten("aten::unflatten.int", rule=like(), complex="parts", tests=[OpTest("unflatten")])
+@aten("aten::unflatten.int", rule=like(), complex="parts")
 def unflatten(op: Op, self: Value, dim: int, sizes: Sequence[Size]) -> Value:
     """One dimension as several."""
     axis = axis_of(dim, self.rank)
@@ -105,7 +105,7 @@ def unflatten(op: Op, self: Value, dim: int, sizes: Sequence[Size]) -> Value:
     return reshaped(op, self, [*every[:axis], *parts, *every[axis + 1 :]])
 
 
-@aten("aten::ravel", rule=like(), complex="parts", tests=[OpTest("ravel")])
+@aten("aten::ravel", rule=like(), complex="parts")
 def ravel(op: Op, self: Value) -> Value:
     """All elements in one dimension."""
     return flat(op, self)
@@ -173,7 +173,7 @@ def expand(op: Op, self: Value, size: Sequence[Size]) -> Value:
     return expand_to(op, self, size)
 
 
-@aten("aten::expand_as", rule=like(), tests=[OpTest("expand_as")])
+@aten("aten::expand_as", rule=like())
 def expand_as(op: Op, self: Value, other: Value) -> Value:
     """Broadcast to the shape of another tensor."""
     if static(other.shape):

@@ -3,274 +3,215 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import check_file, check_folder, load, write_model
-from onnxwright.cli.shared.grammar import add_json, command
+from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag, numbers, pairs
 from onnxwright.diagnostics.text import as_utf8, clean
 
 if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
     from onnxwright.verification.verifying import Verification
 
 
-def add(commands: Commands) -> None:
-    """Add the commands to the parser."""
-    parser = command(
-        commands,
-        "convert",
-        "convert a model to another opset version, newer or older",
-        [
-            "onnxwright convert model.onnx --opset 21 -o new.onnx",
-            "onnxwright convert model.onnx --opset 13 --ir-version 7 -o old.onnx",
-            "onnxwright convert model.onnx --opset 13 -o old.onnx --verify",
-        ],
-        _convert,
-    )
-    add_model(parser)
-    parser.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
-    parser.add_argument(
-        "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
-    )
-    parser.add_argument("--ir-version", type=int, metavar="N")
-    add_verify(parser)
-    add_output(parser)
-    parser = command(
-        commands,
-        "extract",
-        "write the part of a model between named values",
-        ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
-        _extract,
-    )
-    add_model(parser)
-    parser.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
-    parser.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
-    add_output(parser)
-    parser = command(
-        commands,
-        "compose",
-        "connect the outputs of one model to the inputs of another",
-        [
-            "onnxwright compose body.onnx head.onnx -o whole.onnx",
-            "onnxwright compose a.onnx b.onnx --connect y=x --prefix b_ -o ab.onnx",
-        ],
-        _compose,
-    )
-    add_model(parser)
-    parser.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
-    parser.add_argument(
-        "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
-    )
-    parser.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
-    parser.set_defaults(options={"io_map": "--connect", "second": "MODEL2", "prefix": "--prefix"})
-    add_output(parser)
-    parser = command(
-        commands,
-        "set-shapes",
-        "make dimensions of inputs fixed or dynamic, and infer all other shapes anew",
-        [
-            "onnxwright set-shapes model.onnx --shape x=batch,3,? -o dynamic.onnx",
-            "onnxwright set-shapes model.onnx --dim batch=1 -o fixed.onnx",
-        ],
-        _set_shapes,
-    )
-    add_model(parser)
-    parser.add_argument(
-        "--shape", action="append", metavar="INPUT=DIMS", help="numbers, names, ? to keep one"
-    )
-    parser.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
-    add_output(parser)
-    parser = command(
-        commands,
-        "rename",
-        "rename inputs, outputs, other values and dimensions",
-        ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
-        _rename,
-    )
-    add_model(parser)
-    for kind in ("inputs", "outputs", "values", "dims"):
-        parser.add_argument(f"--{kind}", metavar="OLD=NEW,...")
-    add_verify(parser)
-    add_output(parser)
+OUTPUT = argument("-o --output", "FILE", "- for a pipe", required=True)
+VERIFY = flag("--verify", "run both models on random inputs, and compare")
+_RENAMED = ("inputs", "outputs", "values", "dims")
 
 
-def add_model(made: Any) -> None:
-    """Add the argument for the model."""
-    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
-
-
-def add_output(made: Any, *, required: bool = True) -> None:
-    """Add the argument for the result."""
-    words = "- for a pipe" if required else "- for a pipe; without it nothing is written"
-    made.add_argument("-o", "--output", metavar="FILE", required=required, help=words)
-    add_json(made)
-
-
-def add_verify(made: Any) -> None:
-    """Add the option that runs the model before and after."""
-    made.add_argument("--verify", action="store_true",
-                      help="run both models on random inputs, and compare")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What running two models on the same inputs found.
-
-    Fields:
-        found: the differences of the outputs; None where they were not asked for.
-    """
-
-    found: Verification | None
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """It as JSON."""
-        if self.found is None:
-            return {}
-        outputs = {o.name: {"largest": o.largest, "relative": o.relative, "differs": o.words}
-                   for o in self.found.outputs}  # fmt: skip
-        return {
-            "verified": self.found.difference is None, "difference": self.found.difference,
-            "runs": list(self.found.runs), "outputs": outputs,
-        }  # fmt: skip
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        return OK if self.found is None or self.found.difference is None else DIFFERS
-
-    def show(self) -> None:
-        """Print it."""
-        if self.found is None:
-            return
-        if self.found.outputs:
-            print(self.found.table())
-        different = self.found.difference
-        print("equal on random inputs" if different is None else f"differs: {clean(different)}")
-
-
-def verified(given: Namespace, source: Any, model: Any, *, exact: bool = False) -> Verified:
-    """Run a model and what was made of it, where `--verify` asks for it.
+def write_verified(
+    args: Namespace,
+    source: Any,
+    model: Any,
+    *,
+    exact: bool = False,
+    data: Mapping[str, Any] | None = None,
+    reports: Sequence[object] = (),
+) -> int:
+    """Write the result, compared with the model where `--verify` asks for it.
 
     Args:
-        given: the arguments.
+        args: the arguments of the command.
         source: the model, or its path.
-        model: what was made of it; its inputs may have other names.
+        model: the result; its inputs may have other names.
         exact: compare bits.
+        data: what else the JSON says.
+        reports: what is printed beside, where neither JSON nor the model goes to the terminal.
 
     Returns:
-        What was found.
+        The exit status.
 
     Raises:
         CliError: the first model cannot be run on random inputs.
     """
-    if not given.verify:
-        return Verified(None)
+    comparison = _compared(args, source, model, exact) if getattr(args, "verify", False) else None
+    write_result(args, model, {**(data or {}), **_as_data(comparison)})
+    difference = None if comparison is None else comparison.difference
+    if args.output != "-" and not args.json:
+        for report in reports:
+            print(report)
+        if comparison is not None:
+            if comparison.outputs:
+                print(comparison.table())
+            print(f"differs: {clean(difference)}" if difference else "equal on random inputs")
+    return OK if difference is None else DIFFERS
+
+
+def _compared(args: Namespace, source: Any, model: Any, exact: bool) -> Verification:
+    """Both models run on the same random inputs."""
     from onnxwright.verification.verifying import verify
 
     try:
-        return Verified(verify(source, model, exact=exact))
+        return verify(source, model, exact=exact)
     except ValueError as error:
         if hasattr(error, "diagnostics"):
             raise
-        raise CliError(f"{given.model} cannot be verified: {error}") from error
+        raise CliError(f"{args.model} cannot be verified: {error}") from error
 
 
-def _write_verified(given: Namespace, source: Any, made: Any) -> int:
-    checked = verified(given, source, made)
-    write_result(given, made, checked.data)
-    if given.output != "-" and not given.json:
-        checked.show()
-    return checked.code
+def _as_data(comparison: Verification | None) -> dict[str, Any]:
+    """A comparison as JSON; nothing where it was not asked for."""
+    if comparison is None:
+        return {}
+    return {
+        "verified": comparison.difference is None,
+        "difference": comparison.difference,
+        "runs": list(comparison.runs),
+        "outputs": {
+            o.name: {"largest": o.largest, "relative": o.relative, "differs": o.words}
+            for o in comparison.outputs
+        },
+    }
 
 
-def _convert(given: Namespace) -> int:
+@command(
+    "convert",
+    "convert a model to another opset version, newer or older",
+    [
+        "onnxwright convert model.onnx --opset 21 -o new.onnx",
+        "onnxwright convert model.onnx --opset 13 --ir-version 7 -o old.onnx",
+        "onnxwright convert model.onnx --opset 13 -o old.onnx --verify",
+    ],
+    MODEL,
+    argument("--opset", "N", "the version of the default domain", type=int),
+    argument("--domain", "DOMAIN=N", "the version of another domain", action="append"),
+    argument("--ir-version", "N", type=int),
+    VERIFY,
+    OUTPUT,
+    JSON,
+)
+def _convert(args: Namespace) -> int:
     from onnxwright.versions.api import convert_version
 
-    domains = dict(map(_domain, given.domain or ()))
-    if given.opset is None and not domains:
+    domains = numbers(args.domain, "--domain takes DOMAIN=N, such as ai.onnx.ml=3")
+    if args.opset is None and not domains:
         raise CliError("say what to convert to with --opset or --domain")
-    source = model_of(given.model)
-    converted = convert_version(source, given.opset, domains=domains, ir_version=given.ir_version)
-    return _write_verified(given, source, converted)
+    source = model_of(args.model)
+    converted = convert_version(source, args.opset, domains=domains, ir_version=args.ir_version)
+    return write_verified(args, source, converted)
 
 
-def _extract(given: Namespace) -> int:
+@command(
+    "extract",
+    "write the part of a model between named values",
+    ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
+    MODEL,
+    argument("--inputs", "NAMES", "values, with commas", required=True),
+    argument("--outputs", "NAMES", "values, with commas", required=True),
+    OUTPUT,
+    JSON,
+)
+def _extract(args: Namespace) -> int:
     from onnxwright.model_tools import extract
 
-    model = model_of(given.model)
-    write_result(given, extract(model, _names(given.inputs), _names(given.outputs)))
+    model = model_of(args.model)
+    write_result(args, extract(model, _names(args.inputs), _names(args.outputs)))
     return OK
 
 
-def _compose(given: Namespace) -> int:
+@command(
+    "compose",
+    "connect the outputs of one model to the inputs of another",
+    [
+        "onnxwright compose body.onnx head.onnx -o whole.onnx",
+        "onnxwright compose a.onnx b.onnx --connect y=x --prefix b_ -o ab.onnx",
+    ],
+    MODEL,
+    argument("second", "MODEL2", "a file or FILE.py:fn"),
+    argument("--connect", "OUTPUT=INPUT", "without it, by equal names", action="append"),
+    argument("--prefix", "TEXT", "before the names of the second model"),
+    OUTPUT,
+    JSON,
+    options={"io_map": "--connect", "second": "MODEL2", "prefix": "--prefix"},
+)
+def _compose(args: Namespace) -> int:
     from onnxwright.model_tools import compose
 
-    pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
-    prefix = given.prefix and as_utf8(given.prefix)
-    composed = compose(model_of(given.model), model_of(given.second), pairs, prefix=prefix)
-    write_result(given, composed)
+    connected = pairs(args.connect, "--connect takes NAME=VALUE") or None
+    prefix = args.prefix and as_utf8(args.prefix)
+    composed = compose(model_of(args.model), model_of(args.second), connected, prefix=prefix)
+    write_result(args, composed)
     return OK
 
 
-def _set_shapes(given: Namespace) -> int:
+@command(
+    "set-shapes",
+    "make dimensions of inputs fixed or dynamic, and infer all other shapes anew",
+    [
+        "onnxwright set-shapes model.onnx --shape x=batch,3,? -o dynamic.onnx",
+        "onnxwright set-shapes model.onnx --dim batch=1 -o fixed.onnx",
+    ],
+    MODEL,
+    argument("--shape", "INPUT=DIMS", "numbers, names, ? to keep one", action="append"),
+    argument("--dim", "NAME=DIM", "a number or a new name", action="append"),
+    OUTPUT,
+    JSON,
+)
+def _set_shapes(args: Namespace) -> int:
     from onnxwright.model_tools import set_shapes
 
-    if not given.shape and not given.dim:
+    if not args.shape and not args.dim:
         raise CliError("say what changes with --shape or --dim")
     shapes = {
         name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
-        for name, dims in (_pair(text, "--shape") for text in given.shape or ())
+        for name, dims in pairs(args.shape, "--shape takes NAME=VALUE")
     }
-    dims = {name: _number(d) for name, d in (_pair(text, "--dim") for text in given.dim or ())}
-    write_result(given, set_shapes(model_of(given.model), shapes, dims=dims))
+    dims = {name: _number(d) for name, d in pairs(args.dim, "--dim takes NAME=VALUE")}
+    write_result(args, set_shapes(model_of(args.model), shapes, dims=dims))
     return OK
 
 
-def _rename(given: Namespace) -> int:
+@command(
+    "rename",
+    "rename inputs, outputs, other values and dimensions",
+    ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
+    MODEL,
+    *(argument(f"--{kind}", "OLD=NEW,...") for kind in _RENAMED),
+    VERIFY,
+    OUTPUT,
+    JSON,
+)
+def _rename(args: Namespace) -> int:
     from onnxwright.model_tools import rename
 
-    names = {}
-    for kind in ("inputs", "outputs", "values", "dims"):
-        texts = [text for text in _names(getattr(given, kind) or "") if text]
-        names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
+    names: dict[str, Any] = {}
+    for kind in _RENAMED:
+        texts = [text for text in _names(getattr(args, kind) or "") if text]
+        names[kind] = dict(pairs(texts, f"--{kind} takes NAME=VALUE"))
     if not any(names.values()):
         raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
-    source = model_of(given.model)
-    renamed = rename(
-        source,
-        inputs=names["inputs"],
-        outputs=names["outputs"],
-        values=names["values"],
-        dims=names["dims"],
-    )
-    return _write_verified(given, source, renamed)
+    source = model_of(args.model)
+    return write_verified(args, source, rename(source, **names))
 
 
 def _names(text: str) -> list[str]:
     return as_utf8(text).split(",")
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, sign, value = as_utf8(text).partition("=")
-    if not sign or not name:
-        raise CliError(f"{option} takes NAME=VALUE, not {text}")
-    return name, value
-
-
 def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
-
-
-def _domain(text: str) -> tuple[str, int]:
-    name, _, number = as_utf8(text).rpartition("=")
-    if not name or not number.isdecimal():
-        raise CliError(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
-    return name, int(number)
 
 
 def model_of(argument: str) -> Any:
@@ -282,39 +223,34 @@ def model_of(argument: str) -> Any:
     return load(argument).proto
 
 
-def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = None) -> None:
+def write_result(args: Namespace, changed: Any, more: Mapping[str, Any] | None = None) -> None:
     """Write the result and say what it is, with `more` in the JSON; no file, nothing is written."""
     import onnx_ir as ir
 
     from onnxwright.ir.saving import as_proto, save
 
-    if given.output is None:
-        if given.json:
+    if args.output is None:
+        if args.json:
             print_json({"path": None, **(more or {})})
         return
-    if given.output.endswith(".onnx"):
-        check_folder(Path(given.output))
-        model = made if isinstance(made, ir.Model) else ir.from_proto(made)
-        save(model, given.output)
-    elif isinstance(made, ir.Model):
-        folder = None if given.output == "-" else Path(given.output).parent
-        write_model(given.output, as_proto(made, folder))
+    if args.output.endswith(".onnx"):
+        check_folder(Path(args.output))
+        model = changed if isinstance(changed, ir.Model) else ir.from_proto(changed)
+        save(model, args.output)
+    elif isinstance(changed, ir.Model):
+        folder = None if args.output == "-" else Path(args.output).parent
+        write_model(args.output, as_proto(changed, folder))
     else:
-        write_model(given.output, made)
-    if given.output == "-":
+        write_model(args.output, changed)
+    if args.output == "-":
         return
-    graph = made.graph
-    nodes = len(graph.node) if hasattr(graph, "node") and not isinstance(made, ir.Model) else len(
-        list(graph)
-    )  # fmt: skip
-    if given.json:
-        print_json({"path": given.output, "nodes": nodes, **(more or {})})
+    graph = changed.graph
+    nodes = len(list(graph)) if isinstance(changed, ir.Model) else len(graph.node)
+    if args.json:
+        print_json({"path": args.output, "nodes": nodes, **(more or {})})
     else:
-        size = Path(given.output).stat().st_size
-        print(f"{given.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
+        size = Path(args.output).stat().st_size
+        print(f"{args.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
 
 
-__all__ = [
-    "Verified", "add", "add_model", "add_output", "add_verify", "model_of", "verified",
-    "write_result",
-]  # fmt: skip
+__all__ = ["OUTPUT", "VERIFY", "model_of", "write_result", "write_verified"]

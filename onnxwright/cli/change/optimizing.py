@@ -4,71 +4,73 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from onnxwright.cli.change.changing import (
-    add_model,
-    add_output,
-    add_verify,
-    model_of,
-    verified,
-    write_result,
-)
-from onnxwright.cli.shared.grammar import command
+from onnxwright.cli.change.changing import VERIFY, model_of, write_verified
+from onnxwright.cli.shared.grammar import JSON, MODEL, argument, choice, command, flag
 from onnxwright.diagnostics.text import as_utf8
 
-if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
 
-
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "optimize",
-        "make a model smaller and faster; what it computes stays",
-        [
-            "onnxwright optimize model.onnx -o small.onnx --report",
-            "onnxwright optimize model.onnx --explain --verify",
-            "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
-            "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
-        ],
-        _run,
-    )
-    add_model(parser)
-    parser.add_argument("--level", choices=("exact", "rounding"), default="rounding",
-                      help="exact: the same bits; rounding: results may differ by it")  # fmt: skip
-    parser.add_argument("--target", choices=("any", "onnxruntime"), default="any",
-                      help="onnxruntime: its own operators may be used")  # fmt: skip
-    parser.add_argument("--opset", type=int, metavar="N", help="the opset version afterwards")
-    parser.add_argument("--skip", action="append", metavar="RULE", default=[],
-                      help="a rule that is not used, move_transposes or share_weights")  # fmt: skip
-    parser.add_argument("--keep", action="append", metavar="NAME", default=[],
-                      help="a value or weight that stays what it is")  # fmt: skip
-    parser.add_argument("--assume", action="append", metavar="WHAT", default=[],
-                      help="nonempty, finite, right_padded, visible, frozen, "
-                      "constant_initializers or default_session")  # fmt: skip
-    parser.add_argument("--inline", action="store_true", help="inline model-local functions")
-    parser.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
-    parser.add_argument("--report", action="store_true", help="say what was done")
-    parser.add_argument("--explain", action="store_true",
-                      help="say rule by rule what was done, nodes before and after")  # fmt: skip
-    add_verify(parser)
-    add_output(parser, required=False)
-
-
-def _run(given: Namespace) -> int:
+@command(
+    "optimize",
+    "make a model smaller and faster; what it computes stays",
+    [
+        "onnxwright optimize model.onnx -o small.onnx --report",
+        "onnxwright optimize model.onnx --explain --verify",
+        "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
+        "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
+    ],
+    MODEL,
+    choice(
+        "--level",
+        ("exact", "rounding"),
+        "exact: the same bits; rounding: results may differ by it",
+        default="rounding",
+    ),
+    choice(
+        "--target",
+        ("any", "onnxruntime"),
+        "onnxruntime: its own operators may be used",
+        default="any",
+    ),
+    argument("--opset", "N", "the opset version afterwards", type=int),
+    argument(
+        "--skip",
+        "RULE",
+        "a rule that is not used, move_transposes or share_weights",
+        action="append",
+        default=[],
+    ),
+    argument(
+        "--keep", "NAME", "a value or weight that stays what it is", action="append", default=[]
+    ),
+    argument(
+        "--assume",
+        "WHAT",
+        "nonempty, finite, right_padded, visible, frozen, constant_initializers or default_session",
+        action="append",
+        default=[],
+    ),
+    flag("--inline", "inline model-local functions"),
+    flag("--prune", "remove functions that nothing calls"),
+    flag("--report", "say what was done"),
+    flag("--explain", "say rule by rule what was done, nodes before and after"),
+    VERIFY,
+    argument("-o --output", "FILE", "- for a pipe; without it nothing is written"),
+    JSON,
+)
+def _run(args: Namespace) -> int:
     from onnxwright.optimizer import optimize
     from onnxwright.optimizer.steps import merged
 
-    source = model_of(given.model)
+    source = model_of(args.model)
     model, report = optimize(
-        source, level=given.level, target=given.target, opset_version=given.opset,
-        skip=given.skip, keep=[as_utf8(name) for name in given.keep], assume=given.assume,
-        inline=given.inline, prune=given.prune, report=True,
+        source, level=args.level, target=args.target, opset_version=args.opset,
+        skip=args.skip, keep=[as_utf8(name) for name in args.keep], assume=args.assume,
+        inline=args.inline, prune=args.prune, report=True,
     )  # fmt: skip
     more: dict[str, Any] = {}
-    if given.report:
+    if args.report:
         more["report"] = {
             "nodes": list(report.nodes),
             "weight_bytes": list(report.weight_bytes),
@@ -76,17 +78,10 @@ def _run(given: Namespace) -> int:
             "rules": dict(report.rules),
             "shared_weights": report.shared_weights,
         }
-    if given.explain:
+    if args.explain:
         more["steps"] = [asdict(step) for step in merged(report.steps)]
-    checked = verified(given, source, model, exact=given.level == "exact")
-    write_result(given, model, {**more, **checked.data})
-    if given.output != "-" and not given.json:
-        if given.report:
-            print(report)
-        if given.explain:
-            print(report.explain())
-        checked.show()
-    return checked.code
-
-
-__all__ = ["add"]
+    reports = [report] if args.report else []
+    if args.explain:
+        reports.append(report.explain())
+    exact = args.level == "exact"
+    return write_verified(args, source, model, exact=exact, data=more, reports=reports)

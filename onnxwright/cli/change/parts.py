@@ -4,132 +4,105 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from onnxwright.cli.change.changing import (
-    add_model,
-    add_output,
-    add_verify,
-    model_of,
-    verified,
-    write_result,
-)
-from onnxwright.cli.shared.console import CliError
+from onnxwright.cli.change.changing import OUTPUT, VERIFY, model_of, write_result, write_verified
+from onnxwright.cli.shared.console import OK, CliError
 from onnxwright.cli.shared.files import check_file
-from onnxwright.cli.shared.grammar import command
+from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag, pairs
 from onnxwright.cli.shared.programs import find_program, split_target
 from onnxwright.diagnostics.text import as_utf8
 
-if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
 
-
-def add(commands: Commands) -> None:
-    """Add the commands to the parser."""
-    parser = command(
-        commands,
-        "fold",
-        "compute what depends on no input: constants, known shapes, weights",
-        [
-            "onnxwright fold model.onnx -o folded.onnx",
-            "onnxwright fold model.onnx -o folded.onnx --exact --keep table --verify",
-        ],
-        _fold,
-    )
-    add_model(parser)
-    parser.add_argument("--exact", action="store_true",
-                      help="only what every machine computes to the same bits")  # fmt: skip
-    parser.add_argument("--keep", action="append", metavar="NAME", default=[],
-                      help="a weight that stays what it is")  # fmt: skip
-    _finish(parser)
-    parser = command(
-        commands,
-        "inline",
-        "put the bodies of model-local functions in the places of their calls",
-        [
-            "onnxwright inline model.onnx -o flat.onnx",
-            "onnxwright inline model.onnx --function pkg.Gelu -o flat.onnx",
-        ],
-        _inline,
-    )
-    add_model(parser)
-    parser.add_argument("--function", action="append", metavar="NAME",
-                      help="a name or DOMAIN.NAME; all functions without it")  # fmt: skip
-    _finish(parser)
-    parser = command(
-        commands,
-        "remove-unused",
-        "remove nodes, initializers, functions and opset imports that nothing needs",
-        ["onnxwright remove-unused model.onnx -o small.onnx"],
-        _remove_unused,
-    )
-    add_model(parser)
-    _finish(parser)
-    parser = command(
-        commands,
-        "replace-functions",
-        "give functions and custom operators of a model another definition",
-        ["onnxwright replace-functions model.onnx --function pkg.Gelu=my.py:gelu -o new.onnx"],
-        _replace,
-    )
-    add_model(parser)
-    parser.add_argument("--function", action="append", metavar="NAME=FILE.py:fn", required=True,
-                      help="a name or DOMAIN.NAME, and a script or FunctionProto")  # fmt: skip
-    add_output(parser)
-
-
-def _finish(made: Any) -> None:
-    add_verify(made)
-    add_output(made)
-
-
-def _write(given: Namespace, source: Any, made: Any, *, exact: bool = False) -> int:
-    checked = verified(given, source, made, exact=exact)
-    write_result(given, made, checked.data)
-    if given.output != "-" and not given.json:
-        checked.show()
-    return checked.code
-
-
-def _fold(given: Namespace) -> int:
+@command(
+    "fold",
+    "compute what depends on no input: constants, known shapes, weights",
+    [
+        "onnxwright fold model.onnx -o folded.onnx",
+        "onnxwright fold model.onnx -o folded.onnx --exact --keep table --verify",
+    ],
+    MODEL,
+    flag("--exact", "only what every machine computes to the same bits"),
+    argument("--keep", "NAME", "a weight that stays what it is", action="append", default=[]),
+    VERIFY,
+    OUTPUT,
+    JSON,
+)
+def _fold(args: Namespace) -> int:
     from onnxwright.optimizer.parts import fold_constants
 
-    source = model_of(given.model)
-    keep = [as_utf8(name) for name in given.keep]
-    return _write(
-        given, source, fold_constants(source, exact=given.exact, keep=keep), exact=given.exact
+    source = model_of(args.model)
+    keep = [as_utf8(name) for name in args.keep]
+    return write_verified(
+        args, source, fold_constants(source, exact=args.exact, keep=keep), exact=args.exact
     )
 
 
-def _inline(given: Namespace) -> int:
+@command(
+    "inline",
+    "put the bodies of model-local functions in the places of their calls",
+    [
+        "onnxwright inline model.onnx -o flat.onnx",
+        "onnxwright inline model.onnx --function pkg.Gelu -o flat.onnx",
+    ],
+    MODEL,
+    argument(
+        "--function", "NAME", "a name or DOMAIN.NAME; all functions without it", action="append"
+    ),
+    VERIFY,
+    OUTPUT,
+    JSON,
+)
+def _inline(args: Namespace) -> int:
     from onnxwright.optimizer.parts import inline
 
-    source = model_of(given.model)
-    names = None if given.function is None else [as_utf8(name) for name in given.function]
-    return _write(given, source, inline(source, names))
+    source = model_of(args.model)
+    names = None if args.function is None else [as_utf8(name) for name in args.function]
+    return write_verified(args, source, inline(source, names))
 
 
-def _remove_unused(given: Namespace) -> int:
+@command(
+    "remove-unused",
+    "remove nodes, initializers, functions and opset imports that nothing needs",
+    ["onnxwright remove-unused model.onnx -o small.onnx"],
+    MODEL,
+    VERIFY,
+    OUTPUT,
+    JSON,
+)
+def _remove_unused(args: Namespace) -> int:
     from onnxwright.optimizer.parts import remove_unused
 
-    source = model_of(given.model)
-    return _write(given, source, remove_unused(source), exact=True)
+    source = model_of(args.model)
+    return write_verified(args, source, remove_unused(source), exact=True)
 
 
-def _replace(given: Namespace) -> int:
+@command(
+    "replace-functions",
+    "give functions and custom operators of a model another definition",
+    ["onnxwright replace-functions model.onnx --function pkg.Gelu=my.py:gelu -o new.onnx"],
+    MODEL,
+    argument(
+        "--function",
+        "NAME=FILE.py:fn",
+        "a name or DOMAIN.NAME, and a script or FunctionProto",
+        action="append",
+        required=True,
+    ),
+    OUTPUT,
+    JSON,
+)
+def _replace(args: Namespace) -> int:
     from onnxwright.optimizer.parts import replace_functions
 
     replacements: dict[str, Any] = {}
-    for text in given.function:
-        name, sign, place = as_utf8(text).partition("=")
-        target = split_target(place) if sign and name else None
+    takes = "--function takes NAME=FILE.py:fn"
+    for name, place in pairs(args.function, takes):
+        target = split_target(place)
         if target is None:
-            raise CliError(f"--function takes NAME=FILE.py:fn, not {text}")
+            raise CliError(f"{takes}, not {name}={place}")
         check_file(Path(target[0]))
         replacements[name] = find_program(*target)
-    replaced = replace_functions(model_of(given.model), replacements)
-    write_result(given, replaced)
-    return 0
-
-
-__all__ = ["add"]
+    replaced = replace_functions(model_of(args.model), replacements)
+    write_result(args, replaced)
+    return OK

@@ -16,11 +16,10 @@ from onnxwright.version import __version__
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def workflow_commands(found: Sequence[Message], file: str, failure: str = "") -> Iterator[str]:
+def workflow_commands(messages: Sequence[Message], file: str, failure: str = "") -> Iterator[str]:
     """Messages as commands of a workflow, which GitHub shows beside the lines.
 
     Args:
-        found: the messages.
         file: the file that was checked, for messages without a place.
         failure: why it could not be executed.
 
@@ -36,7 +35,7 @@ def workflow_commands(found: Sequence[Message], file: str, failure: str = "") ->
     """
     if failure:
         yield f"::error file={_property(file)},title=onnxwright::{_data(failure)}"
-    for one in found:
+    for one in messages:
         kind = "warning" if one.severity == "warning" else "error"
         place = {"file": file}
         if one.span is not None:
@@ -48,11 +47,12 @@ def workflow_commands(found: Sequence[Message], file: str, failure: str = "") ->
         yield f"::{kind} {properties}::{_data(_words(one))}"
 
 
-def sarif_log(found: Sequence[Message], failures: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+def sarif_log(
+    messages: Sequence[Message], failures: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:
     """Messages as a log of SARIF 2.1.0.
 
     Args:
-        found: the messages.
         failures: files that could not be executed, and why.
 
     Returns:
@@ -66,8 +66,8 @@ def sarif_log(found: Sequence[Message], failures: Sequence[tuple[str, str]] = ()
         >>> sarif_log([])["runs"][0]["results"]
         []
     """
-    codes = sorted({d.code for d in found if d.code})
-    kinds = {d.code: type(d) for d in found}
+    codes = sorted({d.code for d in messages if d.code})
+    kinds = {d.code: type(d) for d in messages}
     rules = [
         {
             "id": code,
@@ -76,7 +76,7 @@ def sarif_log(found: Sequence[Message], failures: Sequence[tuple[str, str]] = ()
         }
         for code in codes
     ]
-    results = [_result(d, codes) for d in found]
+    results = [_result(d, codes) for d in messages]
     notes = [
         {
             "level": "error",

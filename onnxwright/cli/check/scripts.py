@@ -26,13 +26,13 @@ class Report:
     Fields:
         file: its path, as it was given.
         scripts: name of each script -> whether it compiles.
-        found: what is to be said of them, warnings included.
+        messages: what is to be said of them, warnings included.
         failure: why the file could not be executed; empty where it could.
     """
 
     file: str
     scripts: dict[str, bool] = field(default_factory=dict)
-    found: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     failure: str = ""
 
     @property
@@ -45,7 +45,7 @@ class Report:
         """The exit status of this file alone."""
         if self.failure:
             return USAGE
-        return DIFFERS if self.wrong or any(d.severity == "error" for d in self.found) else OK
+        return DIFFERS if self.wrong or any(d.severity == "error" for d in self.messages) else OK
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
@@ -53,7 +53,7 @@ class Report:
             "file": self.file,
             "ok": self.status == OK,
             "scripts": [{"name": n, "compiles": ok} for n, ok in self.scripts.items()],
-            "diagnostics": [json.loads(render_json(d)) for d in self.found],
+            "diagnostics": [json.loads(render_json(d)) for d in self.messages],
             "error": self.failure or None,
         }
 
@@ -88,10 +88,10 @@ def check_files(files: Sequence[str], *, color: bool = False, form: str = "text"
         print_json({"ok": all(entry["ok"] for entry in data), "files": data})
     elif form == "github":
         for report in reports:
-            for line in workflow_commands(report.found, report.file, report.failure):
+            for line in workflow_commands(report.messages, report.file, report.failure):
                 print(line)
     elif form == "sarif":
-        messages = [d for report in reports for d in report.found]
+        messages = [d for report in reports for d in report.messages]
         failures = [(report.file, report.failure) for report in reports if report.failure]
         print_json(sarif_log(messages, failures))
     return max(report.status for report in reports)
@@ -117,14 +117,14 @@ def check_file(file: str) -> Report:
         with contextlib.redirect_stdout(sys.stderr):
             module = executed(path)
     except OnnxwrightError as error:
-        report.found += error.diagnostics
+        report.messages += error.diagnostics
         return report
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is the user's
         report.failure = failure_of(path, error)
         return report
     for script in scripts_of(module):
-        found, failed = _messages(script)
-        report.found += found
+        script_messages, failed = _messages(script)
+        report.messages += script_messages
         report.scripts[script.function.__qualname__] = not failed
     return report
 
@@ -134,8 +134,8 @@ def _print(report: Report, color: bool) -> None:
         sys.stdout.flush()
         print(escape_control_chars(f"onnxwright check: {report.failure}"), file=sys.stderr)
         return
-    if report.found:
-        print(render_all(report.found, color=color) + "\n")
+    if report.messages:
+        print(render_all(report.messages, color=color) + "\n")
     count = len(report.scripts)
     if report.status != OK and not count:
         print(f"{report.file}: it cannot be executed")

@@ -8,71 +8,15 @@ import time
 from argparse import Namespace
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxwright.cli.shared.console import DIFFERS, OK, Bar, CliError
 from onnxwright.cli.shared.files import write
-from onnxwright.cli.shared.grammar import command
+from onnxwright.cli.shared.grammar import argument, choice, command, flag
 from onnxwright.cli.shared.programs import module_of
-
-if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
-
 
 # How many units that no journal has are listed.
 _SHOWN = 10
-
-
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "sweep",
-        "run PyTorch's OpInfo samples through the ATen functions and compare with torch",
-        [
-            "onnxwright sweep --op clamp --op aten::add.Tensor --dtype float32",
-            "onnxwright sweep -n auto --journal sweep.jsonl --resume --html sweep.html",
-            "onnxwright sweep --mode export --dtype float32 --limit 2",
-            "onnxwright sweep --table my_ops.py --dtype float32",
-            "onnxwright sweep --shard 1/4 --journal part1.jsonl",
-            "onnxwright sweep merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl",
-        ],
-        _sweep,
-    )
-    parser.add_argument(
-        "merge", nargs="*", metavar="merge FILE",
-        help="the word merge and journals of parts of a sweep: report them as one, run nothing",
-    )  # fmt: skip
-    parser.add_argument("--op", action="append", metavar="NAME", help="an operator or OpInfo")
-    parser.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
-    parser.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
-    parser.add_argument(
-        "--table", metavar="FILE.py",
-        help="run the functions that this file registers with @aten, in this process",
-    )  # fmt: skip
-    parser.add_argument(
-        "--mode", choices=("eager", "graph", "dynamic", "both", "all", "export"), default="both",
-        help="eager, graph, both (the default), dynamic (symbolic sizes), all three, or export "
-        "(every OpInfo exported as a module of one operator)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-n", default="auto", metavar="N", help="processes; auto, or 0 for this one"
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="N samples of each OpInfo and dtype")
-    parser.add_argument("--opset", type=int, metavar="N", help="the version of the opset")
-    parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds a unit")
-    parser.add_argument("--journal", metavar="FILE", help="write finished units here")
-    parser.add_argument("--resume", action="store_true", help="run what the journal does not have")
-    parser.add_argument("--shard", metavar="I/N", help="run part I of N, for several machines")
-    parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="run on this dask scheduler, tcp://host:8786"
-    )
-    parser.add_argument("--memory", metavar="SIZE", help="limit of each process, such as 4GB")
-    parser.add_argument(
-        "--dashboard", metavar="ADDRESS", help="serve dask's dashboard here (:8787)"
-    )
-    parser.add_argument("--json", metavar="FILE", help="write the report as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write the report as a page")
 
 
 def need_torch(what: str) -> None:
@@ -94,7 +38,52 @@ def need_torch(what: str) -> None:
         )
 
 
-def _sweep(given: Namespace) -> int:
+@command(
+    "sweep",
+    "run PyTorch's OpInfo samples through the ATen functions and compare with torch",
+    [
+        "onnxwright sweep --op clamp --op aten::add.Tensor --dtype float32",
+        "onnxwright sweep -n auto --journal sweep.jsonl --resume --html sweep.html",
+        "onnxwright sweep --mode export --dtype float32 --limit 2",
+        "onnxwright sweep --table my_ops.py --dtype float32",
+        "onnxwright sweep --shard 1/4 --journal part1.jsonl",
+        "onnxwright sweep merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl",
+    ],
+    argument(
+        "merge",
+        "merge FILE",
+        "the word merge and journals of parts of a sweep: report them as one, run nothing",
+        nargs="*",
+    ),
+    argument("--op", "NAME", "an operator or OpInfo", action="append"),
+    argument("--module", "NAME", "functions of a module", action="append"),
+    argument("--dtype", "DTYPE", "such as float32", action="append"),
+    argument(
+        "--table",
+        "FILE.py",
+        "run the functions that this file registers with @aten, in this process",
+    ),
+    choice(
+        "--mode",
+        ("eager", "graph", "dynamic", "both", "all", "export"),
+        "eager, graph, both (the default), dynamic (symbolic sizes), all three, or export "
+        "(every OpInfo exported as a module of one operator)",
+        default="both",
+    ),
+    argument("-n", "N", "processes; auto, or 0 for this one", default="auto"),
+    argument("--limit", "N", "N samples of each OpInfo and dtype", type=int),
+    argument("--opset", "N", "the version of the opset", type=int),
+    argument("--timeout", "S", "seconds a unit", type=float, default=600.0),
+    argument("--journal", "FILE", "write finished units here"),
+    flag("--resume", "run what the journal does not have"),
+    argument("--shard", "I/N", "run part I of N, for several machines"),
+    argument("--scheduler", "ADDRESS", "run on this dask scheduler, tcp://host:8786"),
+    argument("--memory", "SIZE", "limit of each process, such as 4GB"),
+    argument("--dashboard", "ADDRESS", "serve dask's dashboard here (:8787)"),
+    argument("--json", "FILE", "write the report as JSON"),
+    argument("--html", "FILE", "write the report as a page"),
+)
+def _sweep(args: Namespace) -> int:
     need_torch("sweep")
     from onnxwright.sweep import units as sweeping
     from onnxwright.sweep.journal import Journal, merge
@@ -102,33 +91,33 @@ def _sweep(given: Namespace) -> int:
     from onnxwright.sweep.results import Settings, UnitResult
     from onnxwright.sweep.run import sweep
 
-    if given.merge:
-        if given.merge[0] != "merge" or len(given.merge) < 2:
+    if args.merge:
+        if args.merge[0] != "merge" or len(args.merge) < 2:
             raise CliError(
                 "sweep takes options, or `merge` and journals: sweep merge a.jsonl b.jsonl"
             )
         try:
-            settings, head, results = merge([Path(file) for file in given.merge[1:]])
+            settings, head, results = merge([Path(file) for file in args.merge[1:]])
         except ValueError as error:
             raise CliError(str(error)) from error
-        todo = _chosen(given, settings.modes)
+        todo = _chosen(args, settings.modes)
         lacking = {unit.key for unit in todo} - {result.key for result in results}
         seconds = sum(result.seconds for result in results)
         return _report(
-            given, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
+            args, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
         )
-    _check_numbers(given)
-    if given.table:
-        return _sweep_table(given)
-    if given.resume and not given.journal:
+    _check_numbers(args)
+    if args.table:
+        return _sweep_table(args)
+    if args.resume and not args.journal:
         raise CliError("--resume needs the journal to resume from: --journal FILE")
-    modes = _modes(given)
-    settings = Settings(modes, given.limit, given.opset or sweeping.OPSET)
-    todo = _shard(_chosen(given, modes), given.shard)
+    modes = _modes(args)
+    settings = Settings(modes, args.limit, args.opset or sweeping.OPSET)
+    todo = _shard(_chosen(args, modes), args.shard)
     journal = None
-    if given.journal:
+    if args.journal:
         try:
-            journal = Journal(Path(given.journal), settings, resume=given.resume)
+            journal = Journal(Path(args.journal), settings, resume=args.resume)
         except ValueError as error:
             raise CliError(f"{error}; leave --resume out to start again") from error
     bar = Bar(len(todo), "sweep")
@@ -141,16 +130,16 @@ def _sweep(given: Namespace) -> int:
 
     begun = time.perf_counter()
     try:
-        results = sweep(todo, settings, cluster=_cluster(given), journal=journal, each=each)
+        results = sweep(todo, settings, cluster=_cluster(args), journal=journal, each=each)
     finally:
         bar.close()
-    asked = {"op": given.op, "dtype": given.dtype, "module": given.module, "workers": given.n}
-    asked["shard"] = given.shard
+    asked = {"op": args.op, "dtype": args.dtype, "module": args.module, "workers": args.n}
+    asked["shard"] = args.shard
     seconds = time.perf_counter() - begun
-    return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+    return _report(args, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
 
 
-def _sweep_table(given: Namespace) -> int:
+def _sweep_table(args: Namespace) -> int:
     """The functions of a user's file, each with its OpInfos."""
     from onnxwright.atenlib.load import functions
     from onnxwright.sweep import units as sweeping
@@ -159,16 +148,16 @@ def _sweep_table(given: Namespace) -> int:
     from onnxwright.sweep.run import measure
     from onnxwright.sweep.user_tables import in_use, table_of, without_others
 
-    _check_table_options(given)
+    _check_table_options(args)
     functions()  # the library's own come first, so that a name that is taken is the file's error
     try:
-        table = table_of(module_of(Path(given.table)), given.dtype)
+        table = table_of(module_of(Path(args.table)), args.dtype)
     except ValueError as error:
         raise CliError(str(error)) from error
     if not table.entries:
-        raise CliError(f"{given.table} registers no function with @aten")
-    todo = [unit for unit in table.units if not given.op or _named(unit, given.op)]
-    settings = Settings(_modes(given), given.limit, given.opset or sweeping.OPSET)
+        raise CliError(f"{args.table} registers no function with @aten")
+    todo = [unit for unit in table.units if not args.op or _named(unit, args.op)]
+    settings = Settings(_modes(args), args.limit, args.opset or sweeping.OPSET)
     bar = Bar(len(todo), "sweep")
     results, begun = [], time.perf_counter()
     try:
@@ -179,8 +168,8 @@ def _sweep_table(given: Namespace) -> int:
     finally:
         bar.close()
     seconds = time.perf_counter() - begun
-    asked = {"table": given.table, "op": given.op, "dtype": given.dtype}
-    status = _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+    asked = {"table": args.table, "op": args.op, "dtype": args.dtype}
+    status = _report(args, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
     for name, why in table.untested.items():
         print(f"not tested: {name}: {why}")
     if not any(o.status == "passed" for result in results for o in result.outcomes):
@@ -189,15 +178,15 @@ def _sweep_table(given: Namespace) -> int:
     return status
 
 
-def _check_table_options(given: Namespace) -> None:
+def _check_table_options(args: Namespace) -> None:
     for name in ("module", "journal", "resume", "shard", "scheduler"):
-        if getattr(given, name):
+        if getattr(args, name):
             raise CliError(f"--table and --{name} do not go together")
-    if given.n not in ("auto", "0"):
+    if args.n not in ("auto", "0"):
         raise CliError("--table runs in this process: leave -n out")
-    if given.mode == "export":
+    if args.mode == "export":
         raise CliError("--mode export runs OpInfos, not functions: leave it or --table out")
-    for dtype in given.dtype or ():
+    for dtype in args.dtype or ():
         _check_dtype(dtype)
 
 
@@ -206,9 +195,9 @@ def _named(unit: Any, ops: list[str]) -> bool:
     return bool({*unit.function.names, *short, unit.test.name} & set(ops))
 
 
-def _modes(given: Namespace) -> tuple[str, ...]:
+def _modes(args: Namespace) -> tuple[str, ...]:
     return {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
-        given.mode, (given.mode,)
+        args.mode, (args.mode,)
     )
 
 
@@ -219,37 +208,37 @@ def _check_dtype(dtype: str) -> None:
         raise CliError(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
 
 
-def _check_numbers(given: Namespace) -> None:
+def _check_numbers(args: Namespace) -> None:
     """Refuse numbers that no sweep can use, before any sample is drawn."""
     from onnxwright.opset.history import newest
 
     for name in ("limit", "timeout"):
-        number = getattr(given, name)
+        number = getattr(args, name)
         if number is not None and number <= 0:
             raise CliError(f"--{name} takes a number above 0, not {number}")
-    if given.opset is not None and not 1 <= given.opset <= newest():
-        raise CliError(f"--opset is one of 1 to {newest()}, not {given.opset}")
-    if given.memory and not re.fullmatch(r"\d+(\.\d+)? *([kKMGT]i?)?B?", given.memory):
-        raise CliError(f"--memory takes a size such as 4GB or 500MB, not {given.memory}")
-    port = (given.scheduler or ":1").rpartition(":")[2]
+    if args.opset is not None and not 1 <= args.opset <= newest():
+        raise CliError(f"--opset is one of 1 to {newest()}, not {args.opset}")
+    if args.memory and not re.fullmatch(r"\d+(\.\d+)? *([kKMGT]i?)?B?", args.memory):
+        raise CliError(f"--memory takes a size such as 4GB or 500MB, not {args.memory}")
+    port = (args.scheduler or ":1").rpartition(":")[2]
     if not port.isdigit():
         advice = "an address such as tcp://host:8786"
-        raise CliError(f"--scheduler takes {advice}, not {given.scheduler}")
+        raise CliError(f"--scheduler takes {advice}, not {args.scheduler}")
 
 
-def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
+def _chosen(args: Namespace, modes: tuple[str, ...]) -> list[Any]:
     """The units that the options name."""
     from onnxwright.sweep import export as sweep_export
     from onnxwright.sweep import units as sweeping
 
-    for dtype in given.dtype or ():
+    for dtype in args.dtype or ():
         _check_dtype(dtype)
     exported = sweep_export.EXPORT in modes
-    if exported and given.module:
+    if exported and args.module:
         raise CliError("--module names functions; --mode export runs OpInfos: name them with --op")
-    todo = (sweep_export.export_units if exported else sweeping.units)(given.op, given.dtype)
-    if given.module:
-        todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in given.module]
+    todo = (sweep_export.export_units if exported else sweeping.units)(args.op, args.dtype)
+    if args.module:
+        todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in args.module]
     if not todo:
         raise CliError("no function with tests has such a name in such a dtype")
     return list(todo)
@@ -265,11 +254,11 @@ def _shard(todo: list[Any], text: str | None) -> list[Any]:
     return todo[int(part) - 1 :: int(parts)]
 
 
-def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
-    if given.json:
-        write(given.json, json.dumps(report.data(), indent=1))
-    if given.html:
-        write(given.html, report.html())
+def _report(args: Namespace, report: Any, lacking: set[str]) -> int:
+    if args.json:
+        write(args.json, json.dumps(report.data(), indent=1))
+    if args.html:
+        write(args.html, report.html())
     print(report.text())
     for key in sorted(lacking)[:_SHOWN]:
         print(f"not run: {key}")
@@ -281,21 +270,21 @@ def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
     return DIFFERS if report.wrong or lacking else OK
 
 
-def _cluster(given: Namespace) -> Any:
+def _cluster(args: Namespace) -> Any:
     from importlib.util import find_spec
 
     from onnxwright.sweep.cluster import Cluster
     from onnxwright.sweep.run import processors
 
-    if given.n != "auto" and not given.n.isdigit():
-        raise CliError(f"-n takes a number of processes or auto, not {given.n}")
-    workers = processors() if given.n == "auto" else int(given.n)
-    if (workers or given.scheduler) and find_spec("distributed") is None:
+    if args.n != "auto" and not args.n.isdigit():
+        raise CliError(f"-n takes a number of processes or auto, not {args.n}")
+    workers = processors() if args.n == "auto" else int(args.n)
+    if (workers or args.scheduler) and find_spec("distributed") is None:
         raise CliError(
             "several processes need dask's `distributed`: pip install 'onnxwright[sweep]', or "
             "run in this process with -n 0"
         )
-    return Cluster(workers, given.scheduler, given.timeout, given.memory, given.dashboard)
+    return Cluster(workers, args.scheduler, args.timeout, args.memory, args.dashboard)
 
 
-__all__ = ["add", "need_torch"]
+__all__ = ["need_torch"]

@@ -26,7 +26,6 @@ def watch(
     outside the folders of installed packages.
 
     Args:
-        files: the files.
         check: checks them once; gives an exit status.
         sleep: waits between two looks; KeyboardInterrupt ends the watch.
         say: prints a line for the user.

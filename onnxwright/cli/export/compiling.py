@@ -7,64 +7,45 @@ import re
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxwright.cli.shared.console import OK, CliError, print_json
 from onnxwright.cli.shared.files import is_too_large, write_model
-from onnxwright.cli.shared.grammar import add_json, command
+from onnxwright.cli.shared.grammar import JSON, argument, choice, command, flag, pairs
 from onnxwright.cli.shared.programs import MAKER, find_program, split_target
 from onnxwright.diagnostics.text import as_utf8
 from onnxwright.errors import OnnxwrightError
 
-if TYPE_CHECKING:
-    from onnxwright.cli.shared.grammar import Commands
+_ATTRIBUTE = "--attribute takes NAME=VALUE, such as axis=1"
 
 
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "compile",
-        "compile a script to a model",
-        [
-            "onnxwright compile model.py:fn -o model.onnx",
-            'onnxwright compile model.py:fn --type "x=FLOAT[N, 3]" --attribute axis=1',
-            "onnxwright compile model.py:fn -o - | onnxwright run - --random",
-            "onnxwright to-script model.onnx -o m.py && onnxwright compile m.py -o again.onnx",
-        ],
-        _run,
-    )
-    parser.add_argument(
-        "script",
-        metavar="FILE.py:fn",
-        help="the name may be left out if only one, or after to-script",
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="fn.onnx if not given; - for a pipe")
-    parser.add_argument(
-        "--type", action="append", metavar="NAME=TYPE", help="the type of an input, FLOAT[N, 3]"
-    )
-    parser.add_argument(
-        "--attribute", action="append", metavar="NAME=VALUE", help="the value of an attribute"
-    )
-    parser.add_argument("--opset", type=int, metavar="N", help="the ai.onnx version of the model")
-    parser.add_argument("--ir-version", type=int, metavar="N")
-    parser.add_argument(
-        "--functions", choices=("all", "none"), help="keep called scripts as functions, or inline"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="have onnx.checker look at the model first"
-    )
-    add_json(parser)
-
-
-def _run(given: Namespace) -> int:
-    target = split_target(given.script)
+@command(
+    "compile",
+    "compile a script to a model",
+    [
+        "onnxwright compile model.py:fn -o model.onnx",
+        'onnxwright compile model.py:fn --type "x=FLOAT[N, 3]" --attribute axis=1',
+        "onnxwright compile model.py:fn -o - | onnxwright run - --random",
+        "onnxwright to-script model.onnx -o m.py && onnxwright compile m.py -o again.onnx",
+    ],
+    argument("script", "FILE.py:fn", "the name may be left out if only one, or after to-script"),
+    argument("-o --output", "FILE", "fn.onnx if not given; - for a pipe"),
+    argument("--type", "NAME=TYPE", "the type of an input, FLOAT[N, 3]", action="append"),
+    argument("--attribute", "NAME=VALUE", "the value of an attribute", action="append"),
+    argument("--opset", "N", "the ai.onnx version of the model", type=int),
+    argument("--ir-version", "N", type=int),
+    choice("--functions", ("all", "none"), "keep called scripts as functions, or inline"),
+    flag("--check", "have onnx.checker look at the model first"),
+    JSON,
+)
+def _run(args: Namespace) -> int:
+    target = split_target(args.script)
     if target is None:
-        raise CliError(f"a script is named as FILE.py:fn, not {given.script}")
-    if given.output == "-" and sys.stdout.isatty():
+        raise CliError(f"a script is named as FILE.py:fn, not {args.script}")
+    if args.output == "-" and sys.stdout.isatty():
         raise CliError("the result is binary; redirect it, or name a file with -o")
-    model, name = _compiled(given, *target)
-    if given.check:
+    model, name = _compiled(args, *target)
+    if args.check:
         import onnx
 
         try:
@@ -72,11 +53,11 @@ def _run(given: Namespace) -> int:
         except Exception as error:
             words = str(error).strip()
             raise CliError(f"onnx.checker refuses the model: {words}", status=1) from error
-    output = given.output or f"{name}.onnx"
+    output = args.output or f"{name}.onnx"
     write_model(output, model)
     if output != "-":
         nodes = len(model.graph.node)
-        if given.json:
+        if args.json:
             functions = [f.name for f in model.functions]
             print_json({"path": output, "nodes": nodes, "functions": functions})
         else:
@@ -85,11 +66,11 @@ def _run(given: Namespace) -> int:
     return OK
 
 
-def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
+def _compiled(args: Namespace, path: Path, name: str) -> tuple[Any, str]:
     """The model, and what it is called."""
     program = find_program(path, name)
     if not hasattr(program, "to_model_proto"):
-        changes = (given.type, given.attribute, given.opset, given.ir_version, given.functions)
+        changes = (args.type, args.attribute, args.opset, args.ir_version, args.functions)
         if any(change is not None for change in changes):
             raise CliError(
                 f"`{MAKER}` of {path} gives the model as it is; name a script to change it"
@@ -97,11 +78,11 @@ def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
         return program, path.stem
     try:
         model = program.to_model_proto(
-            input_types=_types(given.type),
-            attributes=dict(map(_attribute, given.attribute or ())),
-            opset_version=given.opset,
-            ir_version=given.ir_version,
-            functions=given.functions,
+            input_types=_types(args.type),
+            attributes={name: _value(text) for name, text in pairs(args.attribute, _ATTRIBUTE)},
+            opset_version=args.opset,
+            ir_version=args.ir_version,
+            functions=args.functions,
         )
     except OnnxwrightError:
         raise
@@ -153,14 +134,12 @@ def read_type(text: str) -> tuple[str, Any]:
     return match[1], TensorType(DType[match[2]], shape)
 
 
-def _attribute(text: str) -> tuple[str, Any]:
-    name, equals, value = as_utf8(text).partition("=")
-    if not equals:
-        raise CliError(f"--attribute takes NAME=VALUE, such as axis=1, not {text}")
+def _value(text: str) -> Any:
+    """A value written as JSON; any other text is a text."""
     try:
-        return name, json.loads(value)
+        return json.loads(text)
     except json.JSONDecodeError:
-        return name, value
+        return text
 
 
-__all__ = ["add", "read_type"]
+__all__ = ["read_type"]

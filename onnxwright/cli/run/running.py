@@ -12,78 +12,41 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.cli.shared import values
 from onnxwright.cli.shared.console import OK, Bar, CliError, print_json
 from onnxwright.cli.shared.files import check_weights, load, write
-from onnxwright.cli.shared.grammar import add_dims, add_json, add_sources, command, sizes
+from onnxwright.cli.shared.grammar import (
+    DIMS,
+    JSON,
+    MODEL,
+    SOURCES,
+    argument,
+    choice,
+    command,
+    flag,
+    numbers,
+)
 from onnxwright.ir.text import clean
 
 if TYPE_CHECKING:
-    import argparse
-
     from onnxwright.cli.shared.files import Loaded
-    from onnxwright.cli.shared.grammar import Commands
 
 
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
-    parser = command(
-        commands,
-        "run",
-        "run a model",
-        [
-            "onnxwright run model.onnx --random --dim N=4",
-            "onnxwright run model.onnx --inputs x=x.npy 'scale=[1, 2]' -o results.npz",
-            "onnxwright run model.py:fn --random --trace",
-        ],
-        _run,
-    )
-    parser.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
-    add_inputs(parser)
-    parser.add_argument("--trace", action="store_true", help="run node by node, show every value")
-    parser.add_argument(
-        "--stop-on", choices=("nan", "inf", "bad"), help="with --trace: stop at the first such"
-    )
-    add_sources(parser)
-    parser.add_argument("-o", "--output", metavar="FILE.npz", help="save the outputs; - for a pipe")
-    add_json(parser)
-
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Give a command what says which inputs and which evaluator to run with."""
-    parser.add_argument(
-        "--inputs", nargs="+", metavar="INPUT",
-        help="file.npz, name=file.npy, name=[1, 2] or tensor.pb; a sequence is a list of its "
-        'elements, a map is {"key": 1}, an absent optional is null',
-    )  # fmt: skip
-    parser.add_argument("--random", action="store_true", help="draw what is not given")
-    parser.add_argument("--seed", type=int, default=0, help="for --random (0)")
-    add_dims(parser)
-    parser.add_argument(
-        "--evaluator", choices=("ort", "reference"), default="ort",
-        help="ONNX Runtime (the default), or the reference evaluator of onnx",
-    )  # fmt: skip
-    parser.add_argument(
-        "--provider", action="append", metavar="NAME",
-        help="an execution provider of ONNX Runtime, such as CUDAExecutionProvider; the CPU",
-    )  # fmt: skip
-
-
-def check_provider(given: Namespace) -> None:
+def check_provider(args: Namespace) -> None:
     """Refuse a provider that is not there, or beside an evaluator that has none."""
-    if not given.provider:
+    if not args.provider:
         return
-    if given.evaluator != "ort":
+    if args.evaluator != "ort":
         raise CliError("--provider is for ONNX Runtime: leave --evaluator reference out")
     from onnxwright.eager.ort.sessions import runtime
 
     there = runtime().get_available_providers()
-    for name in given.provider:
+    for name in args.provider:
         if name not in there:
             raise CliError(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
 
 
-def gather(loaded: Loaded, given: Namespace) -> dict[str, Any]:
+def gather(loaded: Loaded, args: Namespace) -> dict[str, Any]:
     """The inputs that the options ask for."""
     return values.gather(
-        loaded.proto, given.inputs, random=given.random, seed=given.seed, dims=sizes(given.dim)
+        loaded.proto, args.inputs, random=args.random, seed=args.seed, dims=numbers(args.dim)
     )
 
 
@@ -137,25 +100,64 @@ def _binary(loaded: Loaded) -> bool:
     return loaded.path is not None and loaded.path.suffix in (".onnx", ".ort", "")
 
 
-def _run(given: Namespace) -> int:
-    if given.stop_on and not given.trace:
+# What says which inputs and which evaluator a command runs with.
+INPUTS = (
+    argument(
+        "--inputs", "INPUT",
+        "file.npz, name=file.npy, name=[1, 2] or tensor.pb; a sequence is a list of its "
+        'elements, a map is {"key": 1}, an absent optional is null',
+        nargs="+",
+    ),
+    flag("--random", "draw what is not given"),
+    argument("--seed", None, "for --random (0)", type=int, default=0),
+    DIMS,
+    choice(
+        "--evaluator", ("ort", "reference"),
+        "ONNX Runtime (the default), or the reference evaluator of onnx", default="ort",
+    ),
+    argument(
+        "--provider", "NAME",
+        "an execution provider of ONNX Runtime, such as CUDAExecutionProvider; the CPU",
+        action="append",
+    ),
+)  # fmt: skip
+
+
+@command(
+    "run",
+    "run a model",
+    [
+        "onnxwright run model.onnx --random --dim N=4",
+        "onnxwright run model.onnx --inputs x=x.npy 'scale=[1, 2]' -o results.npz",
+        "onnxwright run model.py:fn --random --trace",
+    ],
+    MODEL,
+    *INPUTS,
+    flag("--trace", "run node by node, show every value"),
+    choice("--stop-on", ("nan", "inf", "bad"), "with --trace: stop at the first such"),
+    SOURCES,
+    argument("-o --output", "FILE.npz", "save the outputs; - for a pipe"),
+    JSON,
+)
+def _run(args: Namespace) -> int:
+    if args.stop_on and not args.trace:
         raise CliError("--stop-on needs --trace")
-    check_provider(given)
-    loaded = load(given.model)
-    inputs = gather(loaded, given)
+    check_provider(args)
+    loaded = load(args.model)
+    inputs = gather(loaded, args)
     start = time.perf_counter()
     table = None
-    if given.trace:
-        table = traced(loaded, inputs, given)
+    if args.trace:
+        table = traced(loaded, inputs, args)
         outputs = dict(table.outputs)
     else:
-        outputs = outputs_of(loaded, inputs, given.evaluator, given.provider)
+        outputs = outputs_of(loaded, inputs, args.evaluator, args.provider)
     seconds = time.perf_counter() - start
-    if given.output:
-        write(given.output, _archive(outputs))
-    if given.output == "-":
+    if args.output:
+        write(args.output, _archive(outputs))
+    if args.output == "-":
         return OK
-    if given.json:
+    if args.json:
         data: dict[str, Any] = {
             "seconds": seconds,
             "outputs": {name: values.as_data(value) for name, value in outputs.items()},
@@ -172,12 +174,12 @@ def _run(given: Namespace) -> int:
     return OK
 
 
-def traced(loaded: Loaded, inputs: dict[str, Any], given: Namespace, keep: str = "none") -> Any:
+def traced(loaded: Loaded, inputs: dict[str, Any], args: Namespace, keep: str = "none") -> Any:
     """Run a model node by node, with a bar; `keep` says which values stay, as for `debug`."""
     check_weights(loaded)
     from onnxwright.eager import OrtEvaluator, debug, evaluator
 
-    chosen = given.evaluator if given.provider is None else OrtEvaluator(given.provider)
+    chosen = args.evaluator if args.provider is None else OrtEvaluator(args.provider)
     bar = Bar(sum(len(node.output) for node in loaded.proto.graph.node), "running")
     try:
         with evaluator(chosen):
@@ -185,9 +187,9 @@ def traced(loaded: Loaded, inputs: dict[str, Any], given: Namespace, keep: str =
                 loaded.source,
                 inputs,
                 keep=keep,
-                stop_on=getattr(given, "stop_on", None),
+                stop_on=getattr(args, "stop_on", None),
                 on_value=lambda _record, _value: bar.step(),
-                sources=given.sources,
+                sources=args.sources,
             )
     finally:
         bar.close()
@@ -200,7 +202,7 @@ def _archive(outputs: dict[str, Any]) -> bytes:
     arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
     odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
     if odd:
-        raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+        raise CliError(f"an .npz holds arrays of numbers only, which {', '.join(odd)} is not")
     # NOTE: not savez(**arrays): an output may be called `file`.
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
@@ -215,4 +217,4 @@ def _safe(name: str) -> str:
     return name.replace("\\", "_").replace("/", "_") if Path(name).name != name else name
 
 
-__all__ = ["add", "add_inputs", "gather", "outputs_of"]
+__all__ = ["INPUTS", "gather", "outputs_of"]

@@ -126,12 +126,13 @@ def check_file(path: Path) -> None:
         if not path.exists():
             raise CliError(f"there is no file {path}")
     except (OSError, ValueError) as error:
-        raise CliError(f"{path!s} is not a path: {_first_line(error)}") from error
+        raise CliError(f"{path!s} is not a path: {first_line(error)}") from error
     if not os.access(path, os.R_OK):
         raise CliError(f"{path} cannot be read: permission denied")
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of an error, or its class where it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -186,7 +187,6 @@ def write_model(target: str, proto: Any) -> None:
 
     Args:
         target: a path (`.onnx`, `.onnxtxt`, `.textproto`, `.json`), or `-`.
-        proto: the model.
 
     Raises:
         CliError: it cannot be written.

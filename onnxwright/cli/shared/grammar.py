@@ -1,4 +1,4 @@
-"""What the commands' parsers share: a help with an example, `--json`, `--color`, pairs."""
+"""How a command is declared: its arguments as data, and those that several commands have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from onnxwright.cli.shared.console import CliError
@@ -16,7 +17,7 @@ from onnxwright.errors import Message
 
 if TYPE_CHECKING:
     # What `add_subparsers` returns.
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands: TypeAlias = argparse._SubParsersAction[Any]
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -65,31 +66,136 @@ def in_words_of(options: Mapping[str, str], diagnostic: Message) -> Message:
     return dataclasses.replace(diagnostic, **changed)
 
 
-def command(
-    commands: Commands, name: str, words: str, examples: Sequence[str], run: Callable[[Any], int]
-) -> argparse.ArgumentParser:
-    """Add a command.
+@dataclass(frozen=True)
+class Argument:
+    """One argument or option of a command.
+
+    Attributes:
+        names: its spellings; one without a hyphen for an argument that is given by its place.
+        words: its help; None for one that says enough by its name.
+        settings: what else `add_argument` of argparse takes.
+        group: of the options of a command with the same group only one may be given.
+    """
+
+    names: tuple[str, ...]
+    words: str | None
+    settings: Mapping[str, Any]
+    group: str = ""
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it starts with a hyphen."""
+        return self.names[0].startswith("-")
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether a word follows it."""
+        return self.settings.get("action") not in ("store_true", "help")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it takes; none where others are possible."""
+        return tuple(map(str, self.settings.get("choices") or ()))
+
+
+def argument(
+    names: str, metavar: str | None, words: str | None = None, **settings: Any
+) -> Argument:
+    """An argument, or an option that takes a value.
 
     Args:
-        commands: what `add_subparsers` gave.
+        names: its spellings, with spaces: `"-o --output"`.
+        metavar: what the help calls the value.
+        words: its help.
+        settings: what `add_argument` of argparse takes.
+
+    Example:
+        >>> argument("-o --output", "FILE", "- for a pipe").names
+        ('-o', '--output')
+    """
+    more = settings if metavar is None else {"metavar": metavar, **settings}
+    return Argument(tuple(names.split()), words, more)
+
+
+def flag(names: str, words: str, *, group: str = "") -> Argument:
+    """An option without a value: its attribute is True where it is given.
+
+    Args:
+        names: its spellings, with spaces.
+        words: its help.
+        group: as `Argument.group`.
+    """
+    return Argument(tuple(names.split()), words, {"action": "store_true"}, group)
+
+
+def choice(
+    names: str, choices: Sequence[Any], words: str | None = None, **settings: Any
+) -> Argument:
+    """An argument or option that takes one of a few words.
+
+    Args:
+        names: its spellings, with spaces.
+        choices: the words.
+        words: its help.
+        settings: what `add_argument` of argparse takes.
+    """
+    return Argument(tuple(names.split()), words, {"choices": tuple(choices), **settings})
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: the parser, the help and the completion of shells are made of it.
+
+    Attributes:
         name: what the user types.
         words: what it does, for the list of commands.
         examples: command lines, shown under the help.
+        arguments: its arguments and options, in the order of the help.
+        options: the names of arguments of the function behind it -> the options here, for messages.
         run: carries it out and gives the exit status.
+    """
+
+    name: str
+    words: str
+    examples: Sequence[str]
+    arguments: Sequence[Argument]
+    options: Mapping[str, str]
+    run: Callable[[argparse.Namespace], int]
+
+    def add_to(self, commands: Commands) -> None:
+        """Add it to what `add_subparsers` gave."""
+        lines = "\n".join(f"  {example}" for example in self.examples)
+        parser: argparse.ArgumentParser = commands.add_parser(
+            self.name,
+            help=self.words,
+            description=f"{self.words[0].upper()}{self.words[1:]}.",
+            epilog=f"example{'s' if len(self.examples) > 1 else ''}:\n{lines}",
+            formatter_class=Formatter,
+        )
+        groups: dict[str, Any] = {"": parser}
+        for one in self.arguments:
+            if one.group not in groups:
+                groups[one.group] = parser.add_mutually_exclusive_group()
+            groups[one.group].add_argument(*one.names, help=one.words, **one.settings)
+        parser.set_defaults(run=self.run, parser=parser, options=self.options)
+
+
+def command(
+    name: str,
+    words: str,
+    examples: Sequence[str],
+    *arguments: Argument,
+    options: Mapping[str, str] | None = None,
+) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+    """Declare a command; a decorator of the function that carries it out.
+
+    Args:
+        name, words, examples, arguments, options: as the attributes of `Command`.
 
     Returns:
-        Its parser.
+        The decorator, which gives the `Command`.
     """
-    lines = "\n".join(f"  {example}" for example in examples)
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=words,
-        description=f"{words[0].upper()}{words[1:]}.",
-        epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
-        formatter_class=Formatter,
-    )
-    parser.set_defaults(run=run, parser=parser)
-    return parser
+    return lambda run: Command(name, words, examples, arguments, options or {}, run)
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -118,63 +224,63 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Give a command `--sources`."""
-    parser.add_argument(
-        "--sources", nargs="+", metavar="FILE.py",
-        help="Python files, or folders of them, whose lines are shown where the model names them",
-    )  # fmt: skip
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Give a command `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-
-
-def add_color(parser: argparse.ArgumentParser) -> None:
-    """Give a command `--color`."""
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-
-
-def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
-    """`N=4` for symbolic dimensions, as a dictionary.
+def pairs(texts: Sequence[str] | None, takes: str) -> list[tuple[str, str]]:
+    """The values of an option that takes `NAME=VALUE`, in order.
 
     Args:
-        pairs: what the user wrote.
-
-    Returns:
-        Name -> size.
+        texts: what the user wrote; None where the option is not given.
+        takes: what the option takes, for the error: "--connect takes NAME=VALUE".
 
     Raises:
         CliError: one is not such a pair.
 
     Example:
-        >>> sizes(["N=4", "batch=1"])
+        >>> pairs(["y=x", "z=a=b"], "--connect takes NAME=VALUE")
+        [('y', 'x'), ('z', 'a=b')]
+    """
+    parts = [as_utf8(text).partition("=") for text in texts or ()]
+    for text, (name, sign, _) in zip(texts or (), parts, strict=True):
+        if not name or not sign:
+            raise CliError(f"{takes}, not {text}")
+    return [(name, value) for name, _, value in parts]
+
+
+def numbers(
+    texts: Sequence[str] | None, takes: str = "--dim takes NAME=SIZE, such as N=4"
+) -> dict[str, int]:
+    """The values of an option that takes `NAME=NUMBER`, as a dictionary.
+
+    Args:
+        texts, takes: as for `pairs`; a name may hold a sign of equality.
+
+    Raises:
+        CliError: one is not such a pair.
+
+    Example:
+        >>> numbers(["N=4", "batch=1"])
         {'N': 4, 'batch': 1}
     """
     lengths = {}
-    for pair in pairs or ():
-        name, _, size = as_utf8(pair).rpartition("=")
-        if not name or not size.isdigit():
-            raise CliError(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
-        lengths[name] = int(size)
+    for text in texts or ():
+        name, _, number = as_utf8(text).rpartition("=")
+        if not name or not number.isdecimal():
+            raise CliError(f"{takes}, not {text}")
+        lengths[name] = int(number)
     return lengths
 
 
-def add_dims(parser: argparse.ArgumentParser) -> None:
-    """Give a command `--dim N=4`."""
-    parser.add_argument(
-        "--dim", action="append", metavar="NAME=SIZE", help="the size of a symbolic dimension"
-    )
-
+MODEL = argument("model", "MODEL", "a file, FILE.py:fn, or - for a pipe")
+JSON = flag("--json", "print JSON, for programs")
+COLOR = choice("--color", ("auto", "always", "never"), default="auto")
+DIMS = argument("--dim", "NAME=SIZE", "the size of a symbolic dimension", action="append")
+SOURCES = argument(
+    "--sources",
+    "FILE.py",
+    "Python files, or folders of them, whose lines are shown where the model names them",
+    nargs="+",
+)
 
 __all__ = [
-    "Formatter",
-    "Parser",
-    "add_color",
-    "add_dims",
-    "add_json",
-    "at_least",
-    "command",
-    "sizes",
-]
+    "COLOR", "DIMS", "JSON", "MODEL", "SOURCES", "Argument", "Command", "Formatter", "Parser",
+    "argument", "at_least", "choice", "command", "flag", "in_words_of", "numbers", "pairs",
+]  # fmt: skip

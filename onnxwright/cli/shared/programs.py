@@ -119,9 +119,6 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
         path: the file.
         name: the script's name (`Class.name` for one of a class); empty for the only one.
 
-    Returns:
-        The script.
-
     Raises:
         CliError: the file or script does not exist, or the file cannot be executed.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.shared.console import CliError, width
-from onnxwright.cli.shared.files import check_file
+from onnxwright.cli.shared.files import check_file, first_line
 from onnxwright.diagnostics.text import as_utf8
 from onnxwright.ir.text import clean
 
@@ -22,9 +22,6 @@ _MOST = 1 << 30  # elements of a value that is drawn at random
 
 def needed(proto: Any) -> dict[str, Any]:
     """The inputs that a model has no value for, by name, with their types (None: not known).
-
-    Args:
-        proto: the model.
 
     Returns:
         Name -> type.
@@ -42,7 +39,7 @@ def typed(proto: Any) -> dict[str, Any]:
 
 def gather(
     proto: Any,
-    given: Sequence[str] | None,
+    args: Sequence[str] | None,
     *,
     random: bool,
     seed: int,
@@ -51,8 +48,7 @@ def gather(
     """The inputs for a run.
 
     Args:
-        proto: the model.
-        given: files and pairs as the user wrote them.
+        args: files and pairs as the user wrote them.
         random: draw what is not given.
         seed: for the drawing.
         dims: sizes of symbolic dimensions; 2 for those not named.
@@ -68,7 +64,7 @@ def gather(
     every = list(types)
     feeds: dict[str, Any] = {}
     free = (name for name in kinds if name not in feeds)
-    for text in given or ():
+    for text in args or ():
         for name, value in _read(text, types, free):
             if name not in every:
                 have = ", ".join(every) or "none"
@@ -115,7 +111,7 @@ def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any
     try:
         return [(name, from_literal(literal, kind))]
     except (TypeError, ValueError, OverflowError) as error:
-        raise CliError(f"{text}: {_words(error)}") from error
+        raise CliError(f"{text}: {first_line(error)}") from error
 
 
 def from_literal(value: Any, kind: Any) -> Any:
@@ -196,7 +192,7 @@ def _archive(path: Path) -> Iterator[tuple[str, Any]]:
         with np.load(path, allow_pickle=False) as held:
             yield from [(key, held[key]) for key in held.files]
     except Exception as error:
-        raise CliError(f"{path} is not a file of arrays: {_words(error)}") from error
+        raise CliError(f"{path} is not a file of arrays: {first_line(error)}") from error
 
 
 def _file(path: Path, kind: Any) -> Any:
@@ -217,7 +213,7 @@ def _file(path: Path, kind: Any) -> Any:
 
         return np.load(path, allow_pickle=False)
     except Exception as error:
-        raise CliError(f"{path} is not an array: {_words(error)}") from error
+        raise CliError(f"{path} is not an array: {first_line(error)}") from error
 
 
 def _value(value: Any) -> Any:
@@ -233,7 +229,7 @@ def _value(value: Any) -> Any:
         try:
             checked_value(value, "the value")
         except ModelError as error:
-            raise CliError(f"a .pb file holds no value: {_words(error)}") from error
+            raise CliError(f"a .pb file holds no value: {first_line(error)}") from error
     try:
         if isinstance(value, onnx.TensorProto):
             return numpy_helper.to_array(value)
@@ -243,12 +239,8 @@ def _value(value: Any) -> Any:
             held = numpy_helper.to_optional(value)
             return SequenceValue(held) if isinstance(held, list) else held
     except (TypeError, ValueError) as error:
-        raise CliError(f"a .pb file holds no value: {_words(error)}") from error
+        raise CliError(f"a .pb file holds no value: {first_line(error)}") from error
     return value
-
-
-def _words(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
@@ -337,7 +329,6 @@ def as_text(name: str, value: Any) -> str:
     """A result as text: name, type and elements.
 
     Args:
-        name: its name.
         value: what a run gave.
 
     Returns:

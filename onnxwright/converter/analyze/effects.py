@@ -47,7 +47,7 @@ def is_iterator(x: object) -> bool:
 
 def is_fresh(function: Any, result: Any) -> bool:
     """Whether the result of a call is an object that the call made."""
-    if function in (sorted, iter) if _hashable(function) else False:
+    if function in (sorted, iter) if is_hashable(function) else False:
         return not isinstance(result, FIXED)
     return isinstance(function, type) and type(result) is function
 
@@ -77,7 +77,6 @@ def special_methods(
 
     Args:
         function: a function of the module `operator`, or a built-in one.
-        args: its arguments.
 
     Yields:
         `__add__`, `__getitem__`, `__len__` and their like, the ones of right operands included.
@@ -115,7 +114,7 @@ def _changed(
             if isinstance(arguments, (types.FunctionType, types.MethodType)):
                 # It is called with what only the call itself knows.
                 used += _changed(arguments, [_Blank()] * _arity(arguments), {}, seen, depth + 1)
-    if _hashable(function) and function in LAZY:
+    if is_hashable(function) and function in LAZY:
         return [x for x in used if not is_iterator(x)]
     if isinstance(function, functools.partial):
         arguments = (*function.args, *args)
@@ -206,7 +205,8 @@ def _module(x: Any) -> str:
     return (getattr(x, "__module__", None) or "").split(".")[0]
 
 
-def _hashable(x: Any) -> bool:
+def is_hashable(x: Any) -> bool:
+    """Whether an object can be looked up in a set or a dictionary."""
     try:
         hash(x)
     except TypeError:
@@ -294,25 +294,25 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node, ast.Call):
             held = self.value(node.func)
             builtin = isinstance(held, type) or (
-                _hashable(held) and held in (sorted, iter, len, sum, min, max, abs, float, int)
+                is_hashable(held) and held in (sorted, iter, len, sum, min, max, abs, float, int)
             )
             return _NEW if builtin else _UNKNOWN
         return _UNKNOWN
 
     def change(self, node: ast.expr) -> None:
         """Something is changed in what an expression refers to."""
-        found = self.value(node)
-        if found is _NEW:
+        before = self.value(node)
+        if before is _NEW:
             return
-        if found is _UNKNOWN:
+        if before is _UNKNOWN:
             inner: ast.expr = node
             while isinstance(inner, (ast.Attribute, ast.Subscript)):
                 inner = inner.value
             held = self.value(inner) if inner is not node else _UNKNOWN
             if held is _NEW or isinstance(held, _New):
                 return
-            found = OUTSIDE if held is _UNKNOWN else held
-        self.changed.append(found)
+            before = OUTSIDE if held is _UNKNOWN else held
+        self.changed.append(before)
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -390,7 +390,7 @@ class _Reader(ast.NodeVisitor):
             self.unknown_call(node)
             return
         args = [self.value(part) for part in (*node.args, *(k.value for k in node.keywords))]
-        if _hashable(function) and function in (*CHANGES_FIRST,):
+        if is_hashable(function) and function in (*CHANGES_FIRST,):
             self.change(node.args[0]) if node.args else None
             return
         plain = [_Blank() if a is _UNKNOWN or a is _NEW else a for a in args]
@@ -439,4 +439,4 @@ def objects_in(x: Any, depth: int = 6) -> Iterator[Any]:
             yield from objects_in(item, depth - 1)
 
 
-__all__ = ["OUTSIDE", "changed_by", "is_fresh", "is_iterator", "objects_in"]
+__all__ = ["OUTSIDE", "changed_by", "is_fresh", "is_hashable", "is_iterator", "objects_in"]

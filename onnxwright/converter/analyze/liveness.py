@@ -22,8 +22,8 @@ def liveness(block: hir.Block, outer: Iterable[str] = ()) -> hir.Block:
     `outer` are names of functions around it that it binds: they are live everywhere.
     """
     always = frozenset(names.captured_names(block)) | frozenset(outer)
-    made, _ = _Liveness(always).block(block, {hir.RESULT} | always)
-    return made
+    annotated, _ = _Liveness(always).block(block, {hir.RESULT} | always)
+    return annotated
 
 
 def live_before(block: hir.Block, live: Iterable[str], always: Iterable[str]) -> set[str]:
@@ -45,8 +45,8 @@ class _Liveness:
         """The statements with facts, and what is live before them."""
         out: list[hir.Statement] = []
         for s in reversed(block):
-            made, live = self.statement(s, live)
-            out.append(made)
+            statement, live = self.statement(s, live)
+            out.append(statement)
         return tuple(reversed(out)), live
 
     def statement(self, s: hir.Statement, live: set[str]) -> tuple[hir.Statement, set[str]]:

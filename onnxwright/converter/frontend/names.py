@@ -67,47 +67,47 @@ def reads(node: object, bound: set[str] | None = None) -> list[str]:
     return list(names)
 
 
-def _reads(node: object, bound: set[str], found: dict[str, None]) -> None:
+def _reads(node: object, bound: set[str], names: dict[str, None]) -> None:
     if node is None:
         return
     if isinstance(node, hir.Name):
         if node.id not in bound:
-            found.setdefault(node.id)
+            names.setdefault(node.id)
     elif isinstance(node, hir.Verbatim):
-        found.update(dict.fromkeys(name for name in node.read if name not in bound))
+        names.update(dict.fromkeys(name for name in node.read if name not in bound))
         bound |= set(node.bound)
     elif isinstance(node, hir.Walrus):
-        _reads(node.value, bound, found)
+        _reads(node.value, bound, names)
         bound.add(node.name)
     elif isinstance(node, hir.Logic):
-        _reads(node.operands[0], bound, found)
+        _reads(node.operands[0], bound, names)
         maybe = set(bound)
         for operand in node.operands[1:]:
-            _reads(operand, maybe, found)
+            _reads(operand, maybe, names)
     elif isinstance(node, hir.Conditional):
-        _reads(node.test, bound, found)
+        _reads(node.test, bound, names)
         then, orelse = set(bound), set(bound)
-        _reads(node.then, then, found)
-        _reads(node.orelse, orelse, found)
+        _reads(node.then, then, names)
+        _reads(node.orelse, orelse, names)
         bound |= then & orelse
     elif isinstance(node, hir.Comprehension):
-        _comprehension_reads(node, bound, found)
+        _comprehension_reads(node, bound, names)
     elif isinstance(node, hir.LocalFunction):
-        found.update(dict.fromkeys(name for name in free_names(node) if name not in bound))
+        names.update(dict.fromkeys(name for name in free_names(node) if name not in bound))
     else:
         for child in hir.children(node):
-            _reads(child, bound, found)
+            _reads(child, bound, names)
 
 
-def _comprehension_reads(node: hir.Comprehension, bound: set[str], found: dict[str, None]) -> None:
+def _comprehension_reads(node: hir.Comprehension, bound: set[str], names: dict[str, None]) -> None:
     inner = set(bound)
     for clause in node.clauses:
-        _reads(clause.iterable, inner, found)
+        _reads(clause.iterable, inner, names)
         inner |= set(target_names(clause.target))
         for test in clause.tests:
-            _reads(test, inner, found)
-    _reads(node.element, inner, found)
-    _reads(node.value, inner, found)
+            _reads(test, inner, names)
+    _reads(node.element, inner, names)
+    _reads(node.value, inner, names)
 
 
 def free_names(function: hir.LocalFunction) -> list[str]:

@@ -251,11 +251,11 @@ class _Parser(ExpressionParser):
     def do_Continue(self, node: ast.Continue) -> list[hir.Statement]:
         return self._exit(node, "continue", hir.Continue(self.span(node)))
 
-    def _exit(self, node: ast.stmt, name: str, made: hir.Statement) -> list[hir.Statement]:
+    def _exit(self, node: ast.stmt, name: str, statement: hir.Statement) -> list[hir.Statement]:
         if not self.loops:
             self._refuse(messages.OutsideLoop(construct=name, span=self.span(node)))
             return []
-        return [made]
+        return [statement]
 
     def do_Return(self, node: ast.Return) -> list[hir.Statement]:
         value = None if node.value is None else self.expr(node.value)
@@ -303,9 +303,9 @@ class _Parser(ExpressionParser):
         return hir.LocalFunction(self.span(node), name, tuple(params), body)
 
     def _parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> hir.Parameter:
-        made = None if default is None else self.expr(default)
+        value = None if default is None else self.expr(default)
         text = None if arg.annotation is None else ast.unparse(arg.annotation)
-        return hir.Parameter(self.span(arg), arg.arg, kind, made, text)
+        return hir.Parameter(self.span(arg), arg.arg, kind, value, text)
 
     def do_Lambda(self, node: ast.Lambda) -> hir.Expr:
         return self.function(node, "<lambda>")

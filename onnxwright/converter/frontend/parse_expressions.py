@@ -199,5 +199,7 @@ class ExpressionParser:
             target = self.target(generator.target)
             if target is not None:
                 clauses.append(hir.Clause(target, iterable, self.exprs(generator.ifs)))
-        made = None if value is None else self.expr(value)
-        return hir.Comprehension(self.span(node), kind, self.expr(element), made, tuple(clauses))
+        expression = None if value is None else self.expr(value)
+        return hir.Comprehension(
+            self.span(node), kind, self.expr(element), expression, tuple(clauses)
+        )

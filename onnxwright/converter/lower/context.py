@@ -106,7 +106,7 @@ class Context:
     @contextmanager
     def entering(self, key: object, name: str, span: Span | None, limit: int = 1) -> Iterator[None]:
         """Lower a function; the same one `limit` times inside itself is recursion."""
-        if sum(1 for known, _ in self.chain if known is key) >= limit:
+        if sum(1 for entered, _ in self.chain if entered is key) >= limit:
             chain = " -> ".join([*(n for _, n in self.chain[-6:]), name])
             fail(messages.Recursion(name=name, chain=chain, span=span))
         self.chain.append((key, name))

@@ -159,7 +159,7 @@ def _lower(
 
 def _finish(
     script: Script,
-    made: Front,
+    front: Front,
     lowering: Lowering,
     emission: Usual,
     result: Any,
@@ -174,10 +174,10 @@ def _finish(
         if recorder.type_of(value) is None:
             recorder.set_type(value, source.kind)
             adapters.set_type(value, source.kind)
-    emission.name_outputs(lowering, outputs, strong, _returned_names(made.body))
+    emission.name_outputs(lowering, outputs, strong, _returned_names(front.body))
     nodes = recorder.scope.nodes
     recorder.remove_dead(nodes, outputs)
-    span = made.parsed.unit.span
+    span = front.parsed.unit.span
     imports, outputs = emission.close(b, lowering.context, inputs, outputs, span)
     by_name = {v.name or "": v for v in recorder.values}
     types = {v.name or "": info.type for v, info in recorder.values.items()}
@@ -188,8 +188,8 @@ def _finish(
         nodes,
         imports,
         types,
-        made.parsed.doc,
-        made.parsed.unit.span,
+        front.parsed.doc,
+        front.parsed.unit.span,
         lowering.result_span,
         by_name,
         recorder,

@@ -32,20 +32,20 @@ def memory_of(x: GraphValue) -> Memory:
     return memory
 
 
-def as_view(made: Any, of: GraphValue) -> Any:
+def as_view(value: Any, of: GraphValue) -> Any:
     """The result of taking a view; a scalar is a copy."""
-    for one in leaves(made):
+    for one in leaves(value):
         if isinstance(one, GraphValue) and one is not of and one.rank != 0:
             one._memory = memory_of(of)
-    return made
+    return value
 
 
-def joined(made: Any, *sides: Any) -> Any:
+def joined(value: Any, *sides: Any) -> Any:
     """A value that is one of several, decided when the model runs."""
     memories = [memory_of(s) for s in sides if isinstance(s, GraphValue)]
-    if isinstance(made, GraphValue) and memories:
-        made._memory = frozenset().union(*memories)
-    return made
+    if isinstance(value, GraphValue) and memories:
+        value._memory = frozenset().union(*memories)
+    return value
 
 
 def shares(x: Any, memory: Memory) -> bool:

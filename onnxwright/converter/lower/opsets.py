@@ -12,17 +12,17 @@ from onnxwright.converter.pipeline import Front
 from onnxwright.opset import DEFAULT_OPSET_VERSION, Opset
 
 
-def sugar_opset(script: Script | None, made: Front, context: Context) -> Opset | None:
+def sugar_opset(script: Script | None, front: Front, context: Context) -> Opset | None:
     """The default-domain opset of a function: named by the author, or the newest it mentions."""
     if context.opset_version is not None:
         return Opset("", context.opset_version)
     if script is not None and script.default_opset is not None:
         if script.default_opset.domain == "":
             return script.default_opset
-    outer = OuterNames(made.parsed.unit.function)
+    outer = OuterNames(front.parsed.unit.function)
     opsets = [
         value
-        for value in (_static(node, outer) for node in made.chains)
+        for value in (_static(node, outer) for node in front.chains)
         if isinstance(value, Opset) and value.domain == ""
     ]
     return max(opsets, key=lambda o: o.version) if opsets else None

@@ -142,8 +142,8 @@ class Regions:
             NeedsStaticValue: the loop around it can be unrolled.
             ScriptError: it cannot (OW318).
         """
-        for method, given in special_methods(function, args) if self.stack else ():
-            self.before_call(method, given, {}, span)
+        for method, values in special_methods(function, args) if self.stack else ():
+            self.before_call(method, values, {}, span)
 
     def before_attribute(self, holder: Any, name: str, span: Span) -> None:
         """Refuse to read a property that changes what is further out, as `before_call` does."""

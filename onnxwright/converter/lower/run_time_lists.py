@@ -144,7 +144,7 @@ def _typed(b: GraphBackend, x: GraphValue, kind: SequenceType) -> GraphValue:
 # -- scan outputs ----------------------------------------------------------------------------------
 
 
-def is_fixed(item: LeafType, known: frozenset[str], *, many: bool) -> bool:
+def is_fixed(item: LeafType, names: frozenset[str], *, many: bool) -> bool:
     """Whether all items have one shape: numbers, and sizes that were known before the loop.
 
     Where an iteration appends `many`, the shape must be numbers, none of them 0.
@@ -154,7 +154,7 @@ def is_fixed(item: LeafType, known: frozenset[str], *, many: bool) -> bool:
         return False
     if many and not all(isinstance(d, int) and d > 0 for d in kind.shape):
         return False
-    return all(d is not None and set(dims.names_in(d)) <= known for d in kind.shape)
+    return all(d is not None and set(dims.names_in(d)) <= names for d in kind.shape)
 
 
 def scan_item(b: GraphBackend, items: Sequence[Any], item: LeafType) -> GraphValue:

@@ -51,7 +51,7 @@ class Apply(Protocol):
         args: list[Any],
         kwargs: dict[str, Any],
         span: Span,
-        wanted: int | None = None,
+        outputs: int | None = None,
     ) -> Any:
         """What the call gives."""
 
@@ -134,11 +134,11 @@ class Lowering:
 
     # -- dispatch ----------------------------------------------------------------------------------
 
-    def evaluate(self, node: hir.Expr, wanted: int | None = None) -> Any:
+    def evaluate(self, node: hir.Expr, outputs: int | None = None) -> Any:
         """The value of an expression: a Python object, a graph value, or a container of both."""
         self.b.span = node.span
         if isinstance(node, hir.Call):
-            return self.handlers.call(self, node, wanted)
+            return self.handlers.call(self, node, outputs)
         return self.handlers.expressions[type(node)](self, node)
 
     def execute(self, statements: hir.Block) -> None:
@@ -154,10 +154,10 @@ class Lowering:
         args: list[Any],
         kwargs: dict[str, Any],
         span: Span,
-        wanted: int | None = None,
+        outputs: int | None = None,
     ) -> Any:
         """Call an evaluated function with evaluated arguments."""
-        return self.handlers.apply(self, function, args, kwargs, span, wanted)
+        return self.handlers.apply(self, function, args, kwargs, span, outputs)
 
     # -- services ----------------------------------------------------------------------------------
 
@@ -168,13 +168,13 @@ class Lowering:
 
     def frames(self) -> list[Frame]:
         """The frames of everything that is being lowered, and those around them."""
-        found: list[Frame] = []
+        frames: list[Frame] = []
         for start in (self.frame, *self.callers):
             frame: Any = start
             while isinstance(frame, Frame):
-                found.append(frame)
+                frames.append(frame)
                 frame = frame.outer
-        return found
+        return frames
 
     def python(self, span: Span, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Python's own result of an operation without tensors; its errors become ours."""

@@ -36,15 +36,15 @@ _RESERVED = ("_outputs", "_name")
 
 
 def call_op(
-    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
+    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, outputs: int | None
 ) -> Any:
     """An operator call as one node; as usual where an argument is not a value yet."""
-    result = _as_written(low, op, args, kwargs, span, wanted)
-    return usual_calls.call_op(low, op, args, kwargs, span, wanted) if result is None else result
+    result = _as_written(low, op, args, kwargs, span, outputs)
+    return usual_calls.call_op(low, op, args, kwargs, span, outputs) if result is None else result
 
 
 def _as_written(
-    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
+    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, outputs: int | None
 ) -> Any:
     """The node of an operator call; None where an argument is not a value yet."""
     if any(isinstance(v, GraphValue) for v in kwargs.values()):
@@ -57,10 +57,10 @@ def _as_written(
         # Numbers among the arguments take the types that the schema gives them.
         bound = BoundCall(op, tuple(args), {})
         args = calls.input_values(b, bound)
-    given = {k: v for k, v in kwargs.items() if k not in _RESERVED and v is not None}
+    written = {k: v for k, v in kwargs.items() if k not in _RESERVED and v is not None}
     attributes: list[ir.Attr] = []
     graphs: list[ir.Graph] = []
-    for name, value in given.items():
+    for name, value in written.items():
         if isinstance(value, Closure):
             graph = body_graph(low, op, name, value, args, kwargs, span)
             graphs.append(graph)
@@ -73,7 +73,7 @@ def _as_written(
     b = low.at(span)
     count = kwargs.get("_outputs")
     if count is None:
-        count = wanted if wanted is not None else 1
+        count = outputs if outputs is not None else 1
     values = b.recorder.node(
         op.domain,
         op.name,

@@ -119,8 +119,8 @@ def _trip_count(low: Lowering, node: hir.Expr) -> GraphValue | None:
         return count
     if type(count) is not int:
         return None
-    made: GraphValue = as_value(low.at(node.span), count, dtype=DType.INT64)
-    return made
+    count_value: GraphValue = as_value(low.at(node.span), count, dtype=DType.INT64)
+    return count_value
 
 
 def _until(low: Lowering, test: hir.Expr) -> GraphValue:
@@ -203,9 +203,9 @@ def _emit_loop(
     inits = [_carried(low, x) for x in starts]
     inputs = [None if v is None else v.value for v in (trip, first, *inits)]
     attribute = ir.Attr("body", ir.AttributeType.GRAPH, graph)
-    made = b.recorder.node("", "Loop", inputs, [attribute], len(names), sugar=False)
+    outputs = b.recorder.node("", "Loop", inputs, [attribute], len(names), sugar=False)
     b.recorder.use_opset("", b.opset.version, s.span)
-    for name, value, init in zip(names, made, inits, strict=True):
+    for name, value, init in zip(names, outputs, inits, strict=True):
         kind = _any_shape(init)
         b.recorder.set_type(value, kind)
         low.frame.env[name] = b.wrap(value, kind)

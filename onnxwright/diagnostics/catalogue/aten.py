@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import (
-    AtenArgumentError,
-    AtenLookupError,
-    AtenUnsupportedError,
-)
+from onnxwright.errors import AtenArgumentError, AtenLookupError, AtenUnsupportedError
 
 
 class AtenDefinedTwice(Diagnostic):

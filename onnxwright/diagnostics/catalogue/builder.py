@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import (
-    ScriptError,
-    ScriptNameError,
-    ScriptTypeError,
-    ScriptValueError,
-)
+from onnxwright.errors import ScriptError, ScriptNameError, ScriptTypeError, ScriptValueError
 
 
 class UnknownValueName(Diagnostic):

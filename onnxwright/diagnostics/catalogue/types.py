@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import (
-    ScriptTypeError,
-    ScriptValueError,
-    StaticTypeError,
-)
+from onnxwright.errors import ScriptTypeError, ScriptValueError, StaticTypeError
 
 
 class MixedTypes(Diagnostic):

@@ -20,6 +20,7 @@ from onnxwright.eager.values import MapValue, SequenceValue, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
+from onnxwright.tracing.control_flow import is_callable
 
 _BODIES = ("then_branch", "else_branch", "body")
 
@@ -57,22 +58,10 @@ def run(
     return _sequence_map(op, inputs, attributes)
 
 
-def is_callable(body: object) -> bool:
-    """Whether a body is run by Python (protos are not callable).
-
-    Args:
-        body: the value of a graph attribute.
-
-    Returns:
-        True for functions, lambdas, scripts.
-    """
-    return callable(body) and not hasattr(body, "SerializeToString")
-
-
-def _call(op: Op, attribute: str, body: Any, given: Sequence[Any], names: str) -> list[Any]:
+def _call(op: Op, attribute: str, body: Any, arguments: Sequence[Any], names: str) -> list[Any]:
     """The results of a body as values."""
-    _check_call(op, attribute, body, len(given), names)
-    returned = body(*given)
+    _check_call(op, attribute, body, len(arguments), names)
+    returned = body(*arguments)
     if isinstance(returned, (tuple, list)) and not isinstance(returned, SequenceValue):
         results = list(returned)
     else:
@@ -126,10 +115,15 @@ def _as_result(op: Op, attribute: str, value: Any) -> Any:
         )
 
 
-def _wrong_result(op: Op, attribute: str, got: str, wanted: str, advice: str) -> NoReturn:
+def _wrong_result(op: Op, attribute: str, got: str, expected: str, advice: str) -> NoReturn:
     fail(
         messages.WrongBodyResult(
-            op=op.name, attribute=attribute, got=got, wanted=wanted, advice=advice, span=user_span()
+            op=op.name,
+            attribute=attribute,
+            got=got,
+            wanted=expected,
+            advice=advice,
+            span=user_span(),
         )
     )
 

@@ -128,11 +128,11 @@ class Interpreter:
             self.failed,
             self._initializers,
         )
-        given = {a.name: attribute_value(a, {}) for a in proto.attribute_proto}
-        given.update(attributes)
+        defaults = {a.name: attribute_value(a, {}) for a in proto.attribute_proto}
+        defaults.update(attributes)
         scope: dict[str, Value] = dict.fromkeys(proto.input)
         scope.update(zip(proto.input, inputs, strict=False))
-        inner.nodes(proto.node, scope, given, path)
+        inner.nodes(proto.node, scope, defaults, path)
         # A body made for one call may leave out outputs that the call does not want.
         return [scope.get(name) for name in proto.output]
 
@@ -186,11 +186,11 @@ class Interpreter:
             Its outputs.
         """
         domain = normalized(node.domain)
-        given = attribute_values(node, attributes)
+        values = attribute_values(node, attributes)
         here = (*path, node.name or node.op_type)
         local = self.functions.get((domain, node.op_type, node.overload))
         if local is not None:
-            return self.function(local, inputs, given, here)
+            return self.function(local, inputs, values, here)
         trimmed = list(inputs)
         while trimmed and trimmed[-1] is None:
             trimmed.pop()
@@ -199,24 +199,24 @@ class Interpreter:
         op = opset[node.op_type]
         outputs = max((n + 1 for n, name in enumerate(node.output) if name), default=1)
         if facts(node.op_type, domain).has_bodies:
-            return self._control(op, node, trimmed, given, scope, attributes, here)
+            return self._control(op, node, trimmed, values, scope, attributes, here)
         if domain == "" and node.op_type == "Constant":
-            array = constant_array(given)
+            array = constant_array(values)
             if array is not None:
                 return [array]
-        return self.run_op(op, trimmed, given, outputs)
+        return self.run_op(op, trimmed, values, outputs)
 
     def _control(
         self,
         op: Op,
         node: onnx.NodeProto,
         inputs: Sequence[Value],
-        given: Mapping[str, Any],
+        values: Mapping[str, Any],
         scope: Mapping[str, Value],
         attributes: Mapping[str, Any],
         path: tuple[str, ...],
     ) -> Sequence[Value]:
-        require_attributes(op, given)  # the attribute of a function that a call does not give
+        require_attributes(op, values)  # the attribute of a function that a call does not give
         least = op.signature.min_input if op.signature is not None else 0
         if len(inputs) < least:
             what = f"it has {len(inputs)} inputs, and {op.name} takes at least {least}"
@@ -225,13 +225,13 @@ class Interpreter:
             name: self.callable(body, scope, attributes, path, number=op.name != "If")
             if hasattr(body, "node")
             else body
-            for name, body in given.items()
+            for name, body in values.items()
         }
         wrapped = [as_value(x) for x in inputs]
         results = callable_bodies.run(op, wrapped, bodies, len(node.output))
         assert results is not None
         results_of_body = [raw_value(r) for r in results]
-        body = given.get("body")
+        body = values.get("body")
         if len(results_of_body) < len(node.output) and body is not None:
             # No iteration: what is stacked is empty, of the type that the body declares.
             results_of_body += [
@@ -256,9 +256,6 @@ class Interpreter:
             attributes: the attributes of the function around.
             path: where it is.
             number: whether its calls are numbered in the path.
-
-        Returns:
-            The callable.
         """
         calls = 0
 
@@ -280,8 +277,8 @@ class Interpreter:
         Returns:
             Name -> value.
         """
-        known = self._initializers.get(id(graph))
-        if known is None:
+        arrays = self._initializers.get(id(graph))
+        if arrays is None:
             from onnx import numpy_helper
 
             load = self.load or numpy_helper.to_array
@@ -290,8 +287,8 @@ class Interpreter:
                 array: Any = load(t)
                 values[t.name] = array.astype(object) if array.dtype.kind in "SU" else array
             # The graph is kept with its values, so that its id stays its own.
-            known = self._initializers[id(graph)] = (graph, values)
-        return known[1]
+            arrays = self._initializers[id(graph)] = (graph, values)
+        return arrays[1]
 
 
 def _empty(info: Any) -> Value:

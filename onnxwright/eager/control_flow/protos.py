@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 def normalized(domain: str) -> str:
     """The domain as used in keys.
 
-    Args:
-        domain: a domain.
-
     Returns:
         The same, the standard domain as "".
     """
@@ -80,9 +77,6 @@ def used_names(node: onnx.NodeProto) -> list[str]:
 
     Args:
         node: the NodeProto.
-
-    Returns:
-        The names.
     """
     names = [name for name in node.input if name]
     for attribute in node.attribute:

@@ -83,8 +83,8 @@ def run_value(value: Any) -> Value:
     if array is not None:
         return array
     if isinstance(value, BackendValue) or value is None:
-        found: Value = raw_value(value)
-        return found
+        plain: Value = raw_value(value)
+        return plain
     if isinstance(value, (list, dict)) and any(isinstance(v, (np.ndarray, Tensor)) for v in value):
         listed: Value = raw_value(value)
         return listed

@@ -114,10 +114,10 @@ class Debug:
             return self.values[name]
         if name in self.outputs:
             return self.outputs[name]
-        made = any(r.output == name and not r.path for r in self.records)
+        is_recorded = any(r.output == name and not r.path for r in self.records)
         advice = (
             'it was not kept: run with `keep="all"` or a greater `max_bytes`'
-            if made
+            if is_recorded
             else "the kept values are " + (", ".join(list(self.values)[:20]) or "none")
         )
         fail(messages.UnknownNode(what="value", name=name, advice=advice, span=user_span()))
@@ -210,15 +210,15 @@ def debug(
         >>> run.resume("y", h=np.ones(2, np.float32)).outputs["y"].round(3)
         array([2.718, 2.718], dtype=float32)
     """
-    for option, given, allowed in (
+    for option, value, allowed in (
         ("keep", keep, ("all", "none")),
         ("stop_on", stop_on, (None, *BAD)),
     ):
-        if given not in allowed:
+        if value not in allowed:
             words = ", ".join(repr(a) for a in allowed)
             fail(
                 messages.BadOption(
-                    option=option, given=repr(given), advice=f"use {words}", span=user_span()
+                    option=option, given=repr(value), advice=f"use {words}", span=user_span()
                 )
             )
     proto, load = read_model(model)
@@ -238,12 +238,8 @@ def run_opened(
     """Run what `read_model` gave, node by node.
 
     Args:
-        proto: the model.
         load: the reader of its initializers.
         inputs, options: as for `debug`.
-
-    Returns:
-        The run.
     """
     defaults = {"keep": "none", "max_bytes": DEFAULT_BYTES, "stop_on": None, "last": None,
                 "on_value": None, "sources": None}  # fmt: skip
@@ -267,7 +263,7 @@ def _find_node(model: Any, which: str | int) -> int:
 
 def _run(
     model: Any,
-    known: Mapping[str, Value],
+    values: Mapping[str, Value],
     start: int,
     *,
     keep: str,
@@ -281,8 +277,8 @@ def _run(
     """Run the nodes of the main graph from `start` to `last`."""
     options = {"keep": keep, "max_bytes": max_bytes, "stop_on": stop_on, "last": last,
                "on_value": on_value, "load": load, "sources": sources}  # fmt: skip
-    result = Debug(model, inputs={i.name: known[i.name] for i in model.graph.input
-                                  if i.name in known}, _options=options)  # fmt: skip
+    result = Debug(model, inputs={i.name: values[i.name] for i in model.graph.input
+                                  if i.name in values}, _options=options)  # fmt: skip
     watcher = _Watcher(result, stop_on, on_value, sources)
     runner = interpreter.Interpreter(
         backend.run,
@@ -292,7 +288,7 @@ def _run(
         load,
         failed=watcher.on_failure,
     )
-    scope = {**runner.initializers(model.graph), **known}
+    scope = {**runner.initializers(model.graph), **values}
     nodes = list(model.graph.node)
     stop = len(nodes) if last is None else last + 1
     outputs = {o.name for o in model.graph.output}
@@ -380,6 +376,6 @@ class _Watcher:
         note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
         first = error.diagnostic
         moved = dataclasses.replace(first.with_notes(note), span=origin or first.span)
-        made = type(error)(moved, *error.diagnostics[1:])
-        made.debug = self.result  # type: ignore[attr-defined]
-        raise made from error
+        moved_error = type(error)(moved, *error.diagnostics[1:])
+        moved_error.debug = self.result  # type: ignore[attr-defined]
+        raise moved_error from error

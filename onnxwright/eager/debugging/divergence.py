@@ -203,23 +203,23 @@ def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Mad
     """
     strict = any(m.in_model for m in (*ours, *theirs))
     tables: list[dict[Any, deque[Made]]] = [defaultdict(deque) for _ in _KEYS]
-    for made in theirs:
-        if made.result is None:
-            kind = _kind(made.value) if strict else ""
+    for theirs_now in theirs:
+        if theirs_now.result is None:
+            kind = _kind(theirs_now.value) if strict else ""
             for table, key in zip(tables, _KEYS, strict=True):
-                table[key(made), kind].append(made)
+                table[key(theirs_now), kind].append(theirs_now)
     used: set[int] = set()
     pairs = []
-    for made in ours:
-        if made.result is not None:
+    for theirs_now in ours:
+        if theirs_now.result is not None:
             continue
-        kind = _kind(made.value) if strict else ""
+        kind = _kind(theirs_now.value) if strict else ""
         for table, key in zip(tables, _KEYS, strict=True):
-            wanted = key(made)
-            found = None if wanted is None else _next(table.get((wanted, kind)), used)
-            if found is not None:
-                used.add(id(found))
-                pairs.append((made, found))
+            key_now = key(theirs_now)
+            partner = None if key_now is None else _next(table.get((key_now, kind)), used)
+            if partner is not None:
+                used.add(id(partner))
+                pairs.append((theirs_now, partner))
                 break
     return pairs + _result_pairs(ours, theirs)
 
@@ -230,18 +230,18 @@ def _result_pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Ma
     names = sorted(({m.name for m in side} for side in (left, right)), key=len)
     models = all(m.in_model for m in (*left, *right))
     if models and len(left) != len(right) and names[0] <= names[1]:
-        named = {made.name: made for made in right}
-        return [(made, named[made.name]) for made in left if made.name in named]
-    placed = {made.result: made for made in right}
-    return [(made, placed[made.result]) for made in left if made.result in placed]
+        named = {record.name: record for record in right}
+        return [(record, named[record.name]) for record in left if record.name in named]
+    placed = {record.result: record for record in right}
+    return [(record, placed[record.result]) for record in left if record.result in placed]
 
 
-def _base_and_place(made: Made) -> Any:
-    return (re.sub(r"_\d+$", "", made.name), _short(made.place)) if made.place else None
+def _base_and_place(record: Made) -> Any:
+    return (re.sub(r"_\d+$", "", record.name), _short(record.place)) if record.place else None
 
 
-def _place_and_op(made: Made) -> Any:
-    return (_short(made.place), made.op) if made.place and made.op else None
+def _place_and_op(record: Made) -> Any:
+    return (_short(record.place), record.op) if record.place and record.op else None
 
 
 _KEYS: tuple[Callable[[Made], Any], ...] = (lambda m: m.name, _base_and_place, _place_and_op)
@@ -284,8 +284,8 @@ def difference(a: Any, b: Any, *, rtol: float, atol: float) -> str:
     if isinstance(a, list) and isinstance(b, list):
         if len(a) != len(b):
             return f"sequences of {len(a)} and {len(b)}"
-        found = (difference(x, y, rtol=rtol, atol=atol) for x, y in zip(a, b, strict=True))
-        return next((f"[{n}]: {text}" for n, text in enumerate(found) if text), "")
+        differences = (difference(x, y, rtol=rtol, atol=atol) for x, y in zip(a, b, strict=True))
+        return next((f"[{n}]: {text}" for n, text in enumerate(differences) if text), "")
     a, b = (v.value if isinstance(v, Tensor) else v for v in (a, b))
     if isinstance(a, np.ndarray) != isinstance(b, np.ndarray):
         if a is None or b is None:

@@ -184,32 +184,32 @@ def trace(
     return tracer.trace
 
 
-def _not_a_function(given: object) -> NoReturn:
+def _not_a_function(source: object) -> NoReturn:
     fail(NotAModel(
-        what=f"a value of type `{type(given).__name__}`", expected="a function",
+        what=f"a value of type `{type(source).__name__}`", expected="a function",
         taken="give a @script function or a Python function: `trace` shows their lines",
         advice="a model has no lines of Python; `debug` runs it node by node"
-        if is_source(given) else None,
+        if is_source(source) else None,
         span=user_span(),
     ))  # fmt: skip
 
 
-def _arguments(fn: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(fn: Callable[..., Any], inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call that was given one value: a list or a dict may hold them all."""
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):  # a callable of C
-        return (given,), {}
-    if isinstance(given, Mapping):
-        named = bool(given) and all(name in parameters for name in given)
-        return ((), dict(given)) if named else ((given,), {})
-    if not isinstance(given, (list, tuple)):
-        return (given,), {}
+        return (inputs,), {}
+    if isinstance(inputs, Mapping):
+        named = bool(inputs) and all(name in parameters for name in inputs)
+        return ((), dict(inputs)) if named else ((inputs,), {})
+    if not isinstance(inputs, (list, tuple)):
+        return (inputs,), {}
     needed = [p for p in parameters.values() if p.default is p.empty and p.kind not in _STARRED]
-    arrays = any(hasattr(item, "__array__") for item in given)
-    if len(needed) <= 1 and (not arrays or len(given) != 1 or _takes_sequence(fn)):
-        return (given,), {}
-    return tuple(given), {}
+    arrays = any(hasattr(item, "__array__") for item in inputs)
+    if len(needed) <= 1 and (not arrays or len(inputs) != 1 or _takes_sequence(fn)):
+        return (inputs,), {}
+    return tuple(inputs), {}
 
 
 def _takes_sequence(fn: Any) -> bool:

@@ -48,9 +48,6 @@ def facts_of(value: Any) -> Facts:
     Args:
         value: a tensor, an array, a sequence, a number or None.
 
-    Returns:
-        The facts.
-
     Example:
         >>> found = facts_of(np.array([1.0, np.nan, 3.0]))
         >>> found.type, found.low, found.high, found.mean, found.nans
@@ -97,7 +94,6 @@ def cells(facts: Facts, seconds: float) -> list[str]:
     """The facts as cells of a table, in the order of `COLUMNS`.
 
     Args:
-        facts: the facts.
         seconds: how long the value took to make.
 
     Returns:

@@ -22,12 +22,7 @@ from onnxwright.eager.ort.calls import from_runtime, output_kind
 from onnxwright.eager.ort.model_failures import model_failed, tell_node
 from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.eager.select import evaluator, other_evaluator
-from onnxwright.eager.values import (
-    SequenceValue,
-    Value,
-    raw_value,
-    type_of_value,
-)
+from onnxwright.eager.values import SequenceValue, Value, raw_value, type_of_value
 from onnxwright.eager.where import user_span
 from onnxwright.ir.loading import held_by
 from onnxwright.ir.reading import serialized
@@ -138,14 +133,17 @@ class CompiledModel:
 
     def _use_evaluator(self, model: Any, on: Evaluator) -> None:
         """Run on an evaluator: the model is called as a session is."""
-        made = _interpreted[0](held_by(model), on)
-        self.session, self._run = made, made.run
+        interpreted = _interpreted[0](held_by(model), on)
+        self.session, self._run = interpreted, interpreted.run
         self._model, self._weights, self._on = None, (None, None), on
         self._made_from = (model, None, None, None)
-        self.input_names, self.output_names = tuple(made.inputs), tuple(made.outputs)
+        self.input_names, self.output_names = tuple(interpreted.inputs), tuple(interpreted.outputs)
         self._names = list(self.output_names)
-        self._in_kinds, self._out_kinds = tuple(made.inputs.values()), tuple(made.outputs.values())
-        self._kinds, self._plain = dict(made.inputs), True
+        self._in_kinds, self._out_kinds = (
+            tuple(interpreted.inputs.values()),
+            tuple(interpreted.outputs.values()),
+        )
+        self._kinds, self._plain = dict(interpreted.inputs), True
 
     @classmethod
     def of_session(cls, session: Any, model: bytes | Path) -> Self:
@@ -161,15 +159,15 @@ class CompiledModel:
         Raises:
             EagerError: it is not a session (OW622).
         """
-        made = cls.__new__(cls)
-        made._model, made._weights = None, (None, None)
-        made._made_from = (model, None, None, None)
-        made.session = session
+        compiled = cls.__new__(cls)
+        compiled._model, compiled._weights = None, (None, None)
+        compiled._made_from = (model, None, None, None)
+        compiled.session = session
         try:
-            made._read_session()
+            compiled._read_session()
         except AttributeError as error:
             model_failed("the initializer", "did not give an InferenceSession for", None, error)
-        return made
+        return compiled
 
     def _read_session(self) -> None:
         """Read the inputs and outputs of the session."""
@@ -267,15 +265,15 @@ class CompiledModel:
         # What is not a tensor comes out as a Python object, not by memory.
         lists = not all(isinstance(k, TensorType) for k in self._out_kinds)
         if not by_memory or maps or (plain and lists):
-            found = self._run(self._names, feed, None)
-            return [from_runtime(r, k) for r, k in zip(found, self._out_kinds, strict=True)]
-        given, alive = {}, []
+            outputs = self._run(self._names, feed, None)
+            return [from_runtime(r, k) for r, k in zip(outputs, self._out_kinds, strict=True)]
+        ort_feed, alive = {}, []
         for (name, array), kind in zip(feed.items(), kinds, strict=True):
             assert isinstance(kind, TensorType)
             dtype = kind.dtype if kind.dtype is not None else DType.FLOAT
-            given[name], keep = ort_values.to_ort(ort, np.asarray(array), dtype)
+            ort_feed[name], keep = ort_values.to_ort(ort, np.asarray(array), dtype)
             alive.append(keep)
-        results = self.session._sess.run_with_ort_values(given, self._names, None)
+        results = self.session._sess.run_with_ort_values(ort_feed, self._names, None)
         del alive
         return [
             ort_values.from_ort(r, k.dtype)
@@ -427,7 +425,7 @@ def _compiled(model: Any, providers: Sequence[Any] | None) -> CompiledModel:
         key += repr(providers).encode()
     kept = compiled_models.get(key)
     if kept is None:
-        made = CompiledModel(model, providers=providers)
-        kept = compiled_models.add(key, Kept(made, sessions.SESSION_BYTES + 2 * len(data)))
-    found: CompiledModel = kept.model
-    return found
+        compiled = CompiledModel(model, providers=providers)
+        kept = compiled_models.add(key, Kept(compiled, sessions.SESSION_BYTES + 2 * len(data)))
+    kept_model: CompiledModel = kept.model
+    return kept_model

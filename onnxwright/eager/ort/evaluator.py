@@ -18,32 +18,17 @@ from onnxwright.eager.control_flow import protos
 from onnxwright.eager.failures import fail_op, tidy
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
-from onnxwright.eager.ort.calls import (
-    Exotic,
-    Interpreted,
-    NoKernelError,
-    Prepared,
-    Widened,
-)
+from onnxwright.eager.ort.calls import Exotic, Interpreted, NoKernelError, Prepared, Widened
 from onnxwright.eager.ort.kernels import fail_no_kernel
 from onnxwright.eager.ort.plans import declared_types, models_for, widen
 from onnxwright.eager.reference import ReferenceEvaluator
-from onnxwright.eager.values import (
-    Value,
-    show_values,
-    type_key,
-    type_of_value,
-    without_shape,
-)
+from onnxwright.eager.values import Value, show_values, type_key, type_of_value, without_shape
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import (
-    OnnxType,
-    TensorType,
-)
+from onnxwright.types.kinds import OnnxType, TensorType
 
 # The first words of the errors that mean "no kernel for this", and no other failure.
 _NO_KERNEL = re.compile(
@@ -173,9 +158,9 @@ class OrtEvaluator:
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             unsupported = prepared.older or _NO_KERNEL.search(str(error)) is not None
             if unsupported or prepared.defined:
-                made = self._by_definition(key, prepared, op, inputs, attributes, outputs)
-                if made is not None:
-                    return made
+                results = self._by_definition(key, prepared, op, inputs, attributes, outputs)
+                if results is not None:
+                    return results
             if unsupported:
                 reason = NoKernelError(tidy(str(error)))
                 return self._fall_back(op, inputs, attributes, outputs, reason, key)
@@ -193,14 +178,14 @@ class OrtEvaluator:
         """What a session refused, by the operator's definition, node by node; None without one."""
         if op.signature is None or not op.signature.has_function:
             return None
-        made = Interpreted(self, op, attributes, outputs, graphs=False)
+        interpreted = Interpreted(self, op, attributes, outputs, graphs=False)
         try:
-            if made.body(inputs) is None:
+            if interpreted.body(inputs) is None:
                 return None
-            results = made(inputs)
+            results = interpreted(inputs)
         except (EagerError, NoKernelError):
             return None
-        self.cache.replace(key, failed, made)
+        self.cache.replace(key, failed, interpreted)
         return results
 
     def prepare(
@@ -329,9 +314,9 @@ class OrtEvaluator:
         if graphs and op.domain == "" and not any(protos.free_names(g) for g in graphs):
             return Interpreted(self, op, attributes, outputs, graphs=True)
         if op.signature is not None and op.signature.has_function:
-            made = Interpreted(self, op, attributes, outputs, graphs=False)
-            if made.body(inputs) is not None:
-                return made
+            interpreted = Interpreted(self, op, attributes, outputs, graphs=False)
+            if interpreted.body(inputs) is not None:
+                return interpreted
         if first is None:
             raise NoKernelError("no version that it loads has this operator")
         none, error = first
@@ -380,8 +365,8 @@ class OrtEvaluator:
             t is None or (isinstance(t, TensorType) and t.dtype is not DType.STRING) for t in types
         )
         if by_memory:
-            made: Prepared = Exotic(op, session, present, outputs, nbytes)
-            made.elements = elements
+            call: Prepared = Exotic(op, session, present, outputs, nbytes)
+            call.elements = elements
         else:
             widen(model, elements, exotic_in, results)
             session = self._session(model.SerializeToString())
@@ -390,9 +375,9 @@ class OrtEvaluator:
                 d if x else None for d, x in zip(elements, exotic_in, strict=True)
             )
             wide.results = results
-            made = wide
-        made.plain = False
-        return made
+            call = wide
+        call.plain = False
+        return call
 
     # -- failures --------------------------------------------------------------------------------
 

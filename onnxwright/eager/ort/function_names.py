@@ -11,6 +11,7 @@ import functools
 import onnx
 
 from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.opset.history import normalize_domain
 
 
 def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -34,14 +35,14 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
     operators = _operator_names()
     if not any(f.name in operators for f in model.functions):
         return model
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    taken = {f.name for f in made.functions} | operators
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    taken = {f.name for f in copied.functions} | operators
     renamed: dict[tuple[str, str], str] = {}
-    for function in made.functions:
+    for function in copied.functions:
         if function.name not in operators:
             continue
-        key = (_domain(function.domain), function.name)
+        key = (normalize_domain(function.domain), function.name)
         if key not in renamed:
             name = f"{function.name}_function"
             while name in taken:
@@ -49,14 +50,10 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
             taken.add(name)
             renamed[key] = name
         function.name = renamed[key]
-    for nodes in (made.graph.node, *(f.node for f in made.functions)):
+    for nodes in (copied.graph.node, *(f.node for f in copied.functions)):
         for node in nodes_of(nodes):
-            node.op_type = renamed.get((_domain(node.domain), node.op_type), node.op_type)
-    return made
-
-
-def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
+            node.op_type = renamed.get((normalize_domain(node.domain), node.op_type), node.op_type)
+    return copied
 
 
 @functools.cache

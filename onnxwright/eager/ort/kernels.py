@@ -22,11 +22,11 @@ def _kernels() -> dict[tuple[str, str], tuple[Any, ...]]:
     from onnxruntime.capi import onnxruntime_pybind11_state as core
 
     list_all = getattr(core, "get_all_opkernel_def", None)
-    found: dict[tuple[str, str], list[Any]] = {}
+    by_operator: dict[tuple[str, str], list[Any]] = {}
     for kernel in list_all() if list_all is not None else ():
         domain = "" if kernel.domain == "ai.onnx" else kernel.domain
-        found.setdefault((domain, kernel.op_name), []).append(kernel)
-    return {key: tuple(kernels) for key, kernels in found.items()}
+        by_operator.setdefault((domain, kernel.op_name), []).append(kernel)
+    return {key: tuple(kernels) for key, kernels in by_operator.items()}
 
 
 def kernel_types(domain: str, name: str, version: int) -> dict[str, frozenset[str]] | None:
@@ -73,11 +73,11 @@ def kernels_text(domain: str, name: str, version: int) -> str:
 
 
 def _all_types(types: frozenset[str]) -> str:
-    known = frozenset(t for t in types if t.count("(") == t.count(")"))
+    well_formed = frozenset(t for t in types if t.count("(") == t.count(")"))
     try:
-        return show_types(known, most=40)
+        return show_types(well_formed, most=40)
     except TypeError:  # a type that onnx does not have
-        return " | ".join(sorted(known))
+        return " | ".join(sorted(well_formed))
 
 
 def fail_no_kernel(evaluator: str, op: Op, inputs: Sequence[Value], error: Exception) -> NoReturn:
@@ -85,8 +85,6 @@ def fail_no_kernel(evaluator: str, op: Op, inputs: Sequence[Value], error: Excep
 
     Args:
         evaluator: the name of the evaluator.
-        op: the operator.
-        inputs: its inputs.
         error: what the runtime says.
 
     Raises:

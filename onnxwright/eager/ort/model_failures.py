@@ -129,7 +129,6 @@ def raise_at_node(
     """Raise the failure of an operator again, with the node and the Python line that made it.
 
     Args:
-        node: the node.
         failure: the error.
         where: what the node is part of.
         cause: the cause of the new error; that of the failure if not given.

@@ -10,11 +10,7 @@ from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_models
 from onnxwright.eager.ort.evaluator import OrtEvaluator
-from onnxwright.eager.values import (
-    Value,
-    type_of_value,
-    without_shape,
-)
+from onnxwright.eager.values import Value, type_of_value, without_shape
 from onnxwright.errors import EagerError
 from onnxwright.opset.op import Op
 
@@ -75,14 +71,14 @@ def _function_session(
     kept = compiled_models.get(key)
     if kept is None:
         model = _function_model(proto, op, inputs, attributes, outputs)
-        made: CompiledModel | None
+        compiled: CompiledModel | None
         try:
-            made = CompiledModel(model, providers=evaluator.providers)
+            compiled = CompiledModel(model, providers=evaluator.providers)
         except EagerError:
-            made = None
+            compiled = None
         nbytes = sessions.SESSION_BYTES + model.ByteSize() * 2
         # NOTE: the key holds ids; what they belong to is kept with the session.
-        kept = compiled_models.add(key, Kept((made, proto, evaluator), nbytes))
+        kept = compiled_models.add(key, Kept((compiled, proto, evaluator), nbytes))
     session: CompiledModel | None = kept.model[0]
     return session
 
@@ -155,10 +151,6 @@ def remember_function(proto: onnx.FunctionProto) -> None:
 
 def find_function(domain: str, name: str) -> Any | None:
     """The FunctionProto registered for an operator.
-
-    Args:
-        domain: its domain.
-        name: its name.
 
     Returns:
         The function; None without one.

@@ -13,10 +13,7 @@ from onnxwright.eager.ort import sessions
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import (
-    OnnxType,
-    OptionalType,
-)
+from onnxwright.types.kinds import OnnxType, OptionalType
 
 if TYPE_CHECKING:
     import onnx
@@ -32,10 +29,8 @@ def models_for(
     """Models that compute a call, the best first.
 
     Args:
-        op: the operator.
         types: the types of its inputs, None where one is absent.
         present: which inputs are given.
-        attributes: the attributes.
         outputs: how many outputs are wanted.
 
     Yields:
@@ -87,9 +82,6 @@ def last_version(signature: registry.OpSignature) -> int:
 
     Args:
         signature: the schema.
-
-    Returns:
-        The version.
     """
     later = [
         since
@@ -145,11 +137,7 @@ def declared_types(op: Op, types: list[OnnxType | None]) -> list[OnnxType | None
     """The types as the model declares them: optional where the schema takes nothing else.
 
     Args:
-        op: the operator.
         types: the types of the inputs; changed in place.
-
-    Returns:
-        The types.
     """
     signature = op.signature
     if signature is None or not signature.inputs:

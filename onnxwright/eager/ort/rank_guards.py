@@ -55,17 +55,17 @@ def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
     if not in_functions and not any(_unknown(model.graph, {})):
         return model
     if in_functions:
-        made = inliner.inline_local_functions(model)
+        inlined = inliner.inline_local_functions(model)
     else:
-        made = onnx.ModelProto()
-        made.CopyFrom(model)
-    light = _light(made)
+        inlined = onnx.ModelProto()
+        inlined.CopyFrom(model)
+    light = _light(inlined)
     inferred = infer_model(light)
     typed = (light if inferred is None else inferred).graph
-    if not any(_unknown(made.graph, {}, typed)):
+    if not any(_unknown(inlined.graph, {}, typed)):
         return model
-    _guard(made.graph, {}, typed, _Names(made))
-    return made
+    _guard(inlined.graph, {}, typed, _Names(inlined))
+    return inlined
 
 
 def failed_guard(text: str) -> str | None:
@@ -99,7 +99,6 @@ def _unknown(
     """The inputs in a graph and its subgraphs whose ranks matter and are not known.
 
     Args:
-        graph: the graph.
         around: the ranks of values around it.
         typed: the same graph with types that were inferred; without it, only those of the inputs
             of the main graph are known, which the runtime checks.
@@ -194,8 +193,8 @@ def _guard(graph: onnx.GraphProto, around: Ranks, typed: onnx.GraphProto, names:
     ranks = _ranks(graph, around, typed)
     nodes: list[onnx.NodeProto] = []
     for node, other in zip(graph.node, typed.node, strict=True):
-        for inner, known in zip(_subgraphs(node), _subgraphs(other), strict=True):
-            _guard(inner, ranks, known, names)
+        for inner, typed_graph in zip(_subgraphs(node), _subgraphs(other), strict=True):
+            _guard(inner, ranks, typed_graph, names)
         for n, rank in _least(node):
             if ranks.get(node.input[n]) is None:
                 where = f"{node.op_type} {quoted(node.name)}" if node.name else node.op_type

@@ -27,11 +27,7 @@ _CPU = "CPUExecutionProvider"
 
 @functools.cache
 def runtime() -> Any:
-    """The module `onnxruntime`, imported at the first eager call.
-
-    Returns:
-        The module.
-    """
+    """The module `onnxruntime`, imported at the first eager call."""
     import onnxruntime
 
     return onnxruntime
@@ -156,11 +152,7 @@ def check_providers(providers: Sequence[Any] | None) -> None:
 
 @functools.cache
 def newest_opset() -> int:
-    """The newest version of the standard opset that this runtime loads, found by trying.
-
-    Returns:
-        The version.
-    """
+    """The newest version of the standard opset that this runtime loads, found by trying."""
     import onnx
     from onnx import helper
 
@@ -238,9 +230,9 @@ class SessionCache(Generic[E]):
     def add(self, key: Hashable, entry: E) -> E:
         """Keep an entry and drop others where that is too much; the first of a key stays."""
         with self._lock:
-            known = self._entries.get(key)
-            if known is not None:
-                return known
+            before = self._entries.get(key)
+            if before is not None:
+                return before
             self._entries[key] = entry
             self.nbytes += entry.nbytes
             while len(self._entries) > 1 and (

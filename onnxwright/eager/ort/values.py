@@ -57,9 +57,6 @@ def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Arra
         bits: the bits of one element.
         dtype: the element type.
         shape: the shape of the result.
-
-    Returns:
-        The array.
     """
     per_byte = 8 // bits
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
@@ -69,8 +66,8 @@ def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Arra
     if dtype.is_signed and dtype.is_integer:
         sign = np.uint8(1 << (bits - 1))
         flat = (flat ^ sign).astype(np.int8) - np.int8(sign)
-    made: Array = flat.astype(dtype.numpy) if dtype.is_integer else flat.view(dtype.numpy)
-    return made.reshape(shape)
+    elements: Array = flat.astype(dtype.numpy) if dtype.is_integer else flat.view(dtype.numpy)
+    return elements.reshape(shape)
 
 
 def to_ort(ort: Any, array: Array, dtype: DType) -> tuple[Any, object]:
@@ -78,7 +75,6 @@ def to_ort(ort: Any, array: Array, dtype: DType) -> tuple[Any, object]:
 
     Args:
         ort: the module `onnxruntime`.
-        array: the array.
         dtype: its element type; not STRING.
 
     Returns:

@@ -117,10 +117,12 @@ class Items(Block):
 
     def html(self) -> str:
         """A list; texts of several lines keep them."""
-        made = [f"<pre>{html.escape(i)}</pre>" if "\n" in i else html.escape(i) for i in self.items]
-        if len(made) == 1:
-            return f"<p>{made[0]}</p>" if "<pre>" not in made[0] else made[0]
-        return f"<ul>{''.join(f'<li>{i}</li>' for i in made)}</ul>"
+        items = [
+            f"<pre>{html.escape(i)}</pre>" if "\n" in i else html.escape(i) for i in self.items
+        ]
+        if len(items) == 1:
+            return f"<p>{items[0]}</p>" if "<pre>" not in items[0] else items[0]
+        return f"<ul>{''.join(f'<li>{i}</li>' for i in items)}</ul>"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
     """Run an export; its report is written at the end, and given with its error.
 
     Args:
-        report: the report.
         where: False, True, or the path of the report.
 
     Raises:
@@ -47,9 +46,9 @@ def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
     except Exception as error:
         reason = str(error).split("\n")[0].replace("{", "(").replace("}", ")")
         bug = CompilerBug(exception=type(error).__name__, reason=reason, span=user_span())
-        found = InternalError(bug)
-        _give(found, report, path)
-        raise found from error
+        internal = InternalError(bug)
+        _give(internal, report, path)
+        raise internal from error
     if path is not None:
         _written(report, path)
 
@@ -76,15 +75,11 @@ def _written(report: Report, path: Path) -> tuple[Path, Path] | None:
 
 @contextmanager
 def warnings_recorded(report: Report) -> Iterator[None]:
-    """Note our warnings inside in a report; they are shown as ever.
-
-    Args:
-        report: the report.
-    """
-    with warnings.catch_warnings(record=True) as found:
+    """Note our warnings inside in a report; they are shown as ever."""
+    with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always", OnnxwrightWarning)
         yield
-    for one in found:
+    for one in recorded:
         if isinstance(one.message, OnnxwrightWarning):
             report.warnings.append(str(one.message))
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
@@ -92,9 +87,6 @@ def warnings_recorded(report: Report) -> Iterator[None]:
 
 def operators(program: ExportedProgram) -> list[str]:
     """The operators of a program, those of its inner graphs too.
-
-    Args:
-        program: the program.
 
     Returns:
         The name of each call.
@@ -111,7 +103,6 @@ def record_model(
     """Record what a model has: its operators, inputs, outputs, and what it writes to.
 
     Args:
-        report: the report.
         model: the model after optimization.
         outputs: for each result of the program, the name of the model's output or None.
     """
@@ -126,8 +117,8 @@ def record_model(
 
 def versions() -> dict[str, str]:
     """The versions of the packages an export depends on."""
-    found = {name: _version(name) for name in _PACKAGES}
-    return {name: version for name, version in found.items() if version is not None}
+    versions = {name: _version(name) for name in _PACKAGES}
+    return {name: version for name, version in versions.items() if version is not None}
 
 
 @functools.cache
@@ -144,7 +135,6 @@ def timed(report: Report, step: str) -> Iterator[None]:
     """Record the seconds of a step.
 
     Args:
-        report: the report.
         step: its name.
     """
     begun = time.perf_counter()

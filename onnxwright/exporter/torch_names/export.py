@@ -150,7 +150,7 @@ def export(
     with _mode(model, training, dynamo), symbolic_table(version, custom_opsets) as table:
         table.update(instead.get("custom_translation_table", {}))
         table.update(custom_translation_table or {})
-        made = api.export(
+        exported = api.export(
             model,
             arguments,
             named,
@@ -164,8 +164,8 @@ def export(
             **options,
         )
     if not export_params and optimize and do_constant_folding:
-        made.optimize(weights=False)  # whoever reads the file knows the weights of the module
-    program = TorchONNXProgram.of(made)
+        exported.optimize(weights=False)  # whoever reads the file knows the weights of the module
+    program = TorchONNXProgram.of(exported)
     if dump_exported_program:
         torch.export.save(program.exported_program, folder / "onnxwright_export.pt2")
     if verbose:
@@ -179,7 +179,7 @@ def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
     """Warn about arguments that are given and change nothing."""
     plain = operators is None or getattr(operators, "name", operators) == "ONNX"
     bool(opsets) and not registered()
-    for name, given, reason in (
+    for name, is_given, reason in (
         ("operator_export_type", not plain, "a model always holds ONNX operators"),
         (
             "custom_opsets",
@@ -189,7 +189,7 @@ def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
         ("autograd_inlining", not inlining, "autograd functions are always traced through"),
         ("fallback", bool(fallback), "there is no second exporter to fall back to"),
     ):
-        if given:
+        if is_given:
             warn(messages.NoEffectHere(argument=name, reason=reason, span=user_span()))
 
 
@@ -244,7 +244,7 @@ def _names_in_order(
         present = [(key, n) for key, n in leaves if counts[key][n] is not None]
         places = leaves if len(names) == len(leaves) else present
         by_place = dict(zip(places, names, strict=False))
-        found = [
+        ordered = [
             by_place.get((key, n))
             for key in bound
             for n in range(len(counts[key]))
@@ -262,9 +262,9 @@ def _names_in_order(
             f"`{name}` is given to the input `{key}`, and another input has that name",
             f"the inputs are, in this order: {', '.join(_leaf_names(bound))}",
         )
-    if len(names) > len(places) or None in found[: len(names)]:
+    if len(names) > len(places) or None in ordered[: len(names)]:
         return names
-    return [name for name in found if name is not None]
+    return [name for name in ordered if name is not None]
 
 
 def shapes_of_axes(
@@ -297,17 +297,18 @@ def shapes_of_axes(
     bound = _by_parameter(model, args, kwargs)
     leaves, structure = pytree.tree_flatten(bound)
     own = _leaf_names(bound)
-    given = iter(input_names or ())
+    remaining = iter(input_names or ())
     names = [
-        name if leaf is None else next(given, name) for name, leaf in zip(own, leaves, strict=True)
+        name if leaf is None else next(remaining, name)
+        for name, leaf in zip(own, leaves, strict=True)
     ]
-    known = {
+    ranks = {
         *names,
         *own,
         *([output_names] if isinstance(output_names, str) else output_names or ()),
     }
     for key in axes:
-        if key not in known:
+        if key not in ranks:
             raise_bad_argument(
                 "dynamic_axes",
                 f"`{key}` is not the name of an input or output",
@@ -340,15 +341,15 @@ def _leaf_names(bound: Mapping[str, Any]) -> list[str]:
 
 
 def _axes_of(name: str, axes: Mapping[str, Any]) -> dict[int, str] | None:
-    given = axes.get(name)
-    if given is None:
+    entry = axes.get(name)
+    if entry is None:
         return None
-    if isinstance(given, Mapping):
-        return {int(axis): str(label) for axis, label in given.items()}
-    if isinstance(given, (list, tuple)):
-        return {int(axis): f"{name}_dynamic_axes_{n}" for n, axis in enumerate(given, 1)}
+    if isinstance(entry, Mapping):
+        return {int(axis): str(label) for axis, label in entry.items()}
+    if isinstance(entry, (list, tuple)):
+        return {int(axis): f"{name}_dynamic_axes_{n}" for n, axis in enumerate(entry, 1)}
     hint = "give a dict from axes to names, or a list of axes"
-    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {shown(given)}", hint)
+    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {shown(entry)}", hint)
 
 
 @contextmanager

@@ -31,12 +31,12 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 
-def removed_arguments(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+def removed_arguments(arguments: Mapping[str, Any], supported: Iterable[str]) -> dict[str, Any]:
     """Answer arguments that torch.onnx.export had once.
 
     Args:
-        given: arguments that `export` has no parameter for.
-        known: its parameters.
+        arguments: arguments that `export` has no parameter for.
+        supported: its parameters.
 
     Returns:
         Arguments of `export` that say the same.
@@ -45,7 +45,7 @@ def removed_arguments(given: Mapping[str, Any], known: Iterable[str]) -> dict[st
         TypeError: torch.onnx.export never had one of them.
     """
     instead: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name == "use_external_data_format":
             _changed(name, "is read as `external_data=`", "torch.onnx renamed it")
             # False was its default: files above 2 GB need their weights outside all the same.
@@ -57,16 +57,16 @@ def removed_arguments(given: Mapping[str, Any], known: Iterable[str]) -> dict[st
         elif name in ARGUMENTS:
             warn(messages.NoEffectHere(argument=name, reason=ARGUMENTS[name], span=user_span()))
         else:
-            raise unknown_keyword("export", name, known)
+            raise unknown_keyword("export", name, supported)
     return instead
 
 
 def _changed(name: str, effect: str, reason: str) -> None:
     hint = "write the new argument"
-    found = messages.NoEffectHere(
+    warning = messages.NoEffectHere(
         argument=name, effect=effect, reason=reason, hint=hint, span=user_span()
     )
-    warn(found)
+    warn(warning)
 
 
 @dataclass
@@ -141,14 +141,14 @@ def of_options(options: Any) -> dict[str, Any]:
     Returns:
         Arguments by name.
     """
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if getattr(options, "dynamic_shapes", None):
-        found["dynamic_shapes"] = "auto"
+        arguments["dynamic_shapes"] = "auto"
     registry = getattr(options, "onnx_registry", None)
     if registry is not None:
-        found["custom_translation_table"] = dict(registry.table)
-        found["opset_version"] = registry.opset_version
-    return found
+        arguments["custom_translation_table"] = dict(registry.table)
+        arguments["opset_version"] = registry.opset_version
+    return arguments
 
 
 __all__ = ["ARGUMENTS", "ExportOptions", "OnnxRegistry", "of_options", "removed_arguments"]

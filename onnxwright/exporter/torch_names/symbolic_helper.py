@@ -34,8 +34,8 @@ def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable
     """
     wrong = [kind for kind in arg_descriptors if kind not in _KINDS]
     if wrong:
-        known = ", ".join(sorted(_KINDS))
-        _fail(f"the descriptor {wrong[0]!r}", f"choose from {known}")
+        kinds = ", ".join(sorted(_KINDS))
+        _fail(f"the descriptor {wrong[0]!r}", f"choose from {kinds}")
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
@@ -45,11 +45,11 @@ def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable
 
 def _get_const(value: Any, desc: str, arg_name: str) -> Any:
     """The number, string or list of a constant argument."""
-    found = _maybe_get_const(value, desc)
-    if isinstance(found, SymbolicValue):
+    constant = _maybe_get_const(value, desc)
+    if isinstance(constant, SymbolicValue):
         hint = "the symbolic function needs a constant: give `custom_translation_table=`"
         _fail(f"reading `{arg_name}`, which is computed when the model runs,", hint)
-    return found
+    return constant
 
 
 def _maybe_get_const(value: Any, descriptor: str) -> Any:
@@ -65,8 +65,8 @@ def _maybe_get_const(value: Any, descriptor: str) -> Any:
 
 def _maybe_get_scalar(value: Any) -> Any:
     """The number of a constant with one element; else the value."""
-    found = _maybe_get_const(value, "t")
-    return found.item() if isinstance(found, np.ndarray) and found.size == 1 else value
+    constant = _maybe_get_const(value, "t")
+    return constant.item() if isinstance(constant, np.ndarray) and constant.size == 1 else value
 
 
 def _is_none(value: Any) -> bool:

@@ -114,13 +114,13 @@ def symbolic_table(version: int, domains: Mapping[str, int] | None) -> Iterator[
     called: set[str] = set()
     chosen = {n: r for n, r in _REGISTERED.items() if r.opset_version <= version and _exists(n)}
     yield {
-        name: _lowering(name, found.function, version, domains or {}, called)
-        for name, found in chosen.items()
+        name: _lowering(name, versions.function, version, domains or {}, called)
+        for name, versions in chosen.items()
     }
-    for name, found in _REGISTERED.items():
+    for name, versions in _REGISTERED.items():
         if name not in called and name not in _WARNED:
             _WARNED.add(name)
-            old = found.opset_version
+            old = versions.opset_version
             hint = (
                 f"it is for opset versions from {old} on: the export has {version}"
                 if old > version
@@ -185,8 +185,8 @@ class SymbolicValue:
 
     def scalarType(self) -> str | None:  # noqa: N802 - torch's name
         """The element type by its name in TorchScript, such as "Float"."""
-        found = self.value.dtype
-        return None if found is None else _SCALAR_TYPES.get(found.name, found.name)
+        dtype = self.value.dtype
+        return None if dtype is None else _SCALAR_TYPES.get(dtype.name, dtype.name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -247,16 +247,16 @@ class SymbolicGraph:
         inputs = [_unwrapped(a) for a in raw_args]
         if outputs > 1 and not standard:
             attributes["_outputs"] = outputs
-        made = getattr(opset, name)(*inputs, **attributes)
-        return _wrapped(self._op, made)
+        result = getattr(opset, name)(*inputs, **attributes)
+        return _wrapped(self._op, result)
 
     def _version(self, domain: str, *, standard: bool) -> int:
         return self.opset if standard else self._domains.get(domain, 1)
 
 
 def _attribute_name(key: str) -> str:
-    found = _ATTRIBUTE.fullmatch(key)
-    return found["name"] if found else key
+    match = _ATTRIBUTE.fullmatch(key)
+    return match["name"] if match else key
 
 
 def _wrapped(op: Any, value: Any) -> Any:

@@ -37,9 +37,6 @@ _SAFETENSORS_DTYPES = {
 def missing_weights(model: ir.Model) -> list[str]:
     """The names of the weights that have no numbers yet.
 
-    Args:
-        model: the model.
-
     Returns:
         The names, as the module has them, in order.
     """
@@ -58,8 +55,8 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
     Raises:
         ExportValueError: a weight is unknown, or has another shape or type.
     """
-    known = weight_sources.sources(model)
-    given: dict[str, Any] = {}
+    sources = weight_sources.sources(model)
+    arrays: dict[str, Any] = {}
     for name, tensor in _entries(weights):
         target = names.get(name)
         if target is None:
@@ -68,7 +65,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
                 f"the model has no weight `{name}`",
                 _near(name, names),
             )
-        old = known.get(target)
+        old = sources.get(target)
         if old is None:
             continue  # nothing in the model uses it
         if tuple(tensor.shape) != tuple(old.shape):
@@ -83,9 +80,9 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
                 f"`{name}` is {tensor.dtype.name}, the model has {old.dtype.name}",
                 "convert the weights, or export the model in their type",
             )
-        given[target] = tensor
+        arrays[target] = tensor
     # Only when all of them fit: an error leaves the model as it was.
-    weight_sources.load_weights(model, given)
+    weight_sources.load_weights(model, arrays)
 
 
 def _near(name: str, names: Iterable[str]) -> str:
@@ -98,15 +95,15 @@ def _near(name: str, names: Iterable[str]) -> str:
 def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
     """Names and onnx_ir tensors, one file after another."""
     if isinstance(weights, Mapping):
-        found = False
+        is_known = False
         for name, tensor in weights.items():
             if isinstance(tensor, np.ndarray):
                 tensor = torch.from_numpy(tensor)
             if isinstance(tensor, torch.Tensor):
-                found = True
+                is_known = True
                 for part, inner in all_inner_tensors(name, tensor):
                     yield part, _held(inner, part)
-        if weights and not found:
+        if weights and not is_known:
             keys = ", ".join(f"`{k}`" for k in list(weights)[:4])
             checks.raise_bad_argument(
                 "weights",
@@ -143,7 +140,7 @@ def _file(path: Path) -> Iterator[tuple[str, Any]]:
         yield from _safetensors(path)
         return
     try:
-        found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+        tensors = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         reason = str(error).strip().splitlines()[:1]
         checks.raise_bad_argument(
@@ -151,7 +148,7 @@ def _file(path: Path) -> Iterator[tuple[str, Any]]:
             f"`{path}` cannot be read ({''.join(reason)})",
             "write it with `torch.save`",
         )
-    yield from _entries(found)
+    yield from _entries(tensors)
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
@@ -174,8 +171,8 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
         if name == "__metadata__":
             continue
         begin, end = entry["data_offsets"]
-        known = _SAFETENSORS_DTYPES.get(entry["dtype"])
-        if known is None:
+        dtype = _SAFETENSORS_DTYPES.get(entry["dtype"])
+        if dtype is None:
             checks.raise_bad_argument(
                 "weights",
                 f"`{name}` has the type {entry['dtype']}",
@@ -187,7 +184,7 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
                 path.name,
                 base + begin,
                 end - begin,
-                ir.DataType[str(known)],
+                ir.DataType[str(dtype)],
                 shape=ir.Shape(entry["shape"]),
                 name=name,
                 base_dir=str(path.resolve().parent),

@@ -6,37 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.operators.reduction import REDUCTIONS
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 from onnxwright.versions.call import KEEP, Call, Refused, up
-
-_REDUCE = tuple(name for name in REDUCTIONS if name != "ReduceSum")
-
-
-@up(13, "Squeeze", "Unsqueeze", "ReduceSum")
-@up(18, *_REDUCE)
-def axes_become_an_input(op: Ops, call: Call) -> Any:
-    """`axes` is an input.  Source: ONNX Squeeze, Unsqueeze, ReduceSum 13; Reduce* 18."""
-    axes = call.attr("axes")
-    axes_input = call.int64(op, list(axes)) if axes else None
-    return call.same(op, [call.input(0), axes_input], call.without("axes"))
-
-
-@up(10, "Slice")
-def slice_limits_become_inputs(op: Ops, call: Call) -> Any:
-    """`starts`, `ends` and `axes` are inputs.  Source: ONNX Slice 10."""
-    limits = [call.attr(n) for n in ("starts", "ends", "axes")]
-    inputs = [None if v is None else call.int64(op, list(v)) for v in limits]
-    return call.same(op, [call.input(0), *inputs], {})
-
-
-@up(13, "Split")
-def split_becomes_an_input(op: Ops, call: Call) -> Any:
-    """`split` is an input.  Source: ONNX Split 13."""
-    sizes = call.attr("split")
-    sizes_input = call.int64(op, list(sizes)) if sizes else None
-    return call.same(op, [call.input(0), sizes_input], call.without("split"))
 
 
 @up(18, "Split")
@@ -45,12 +17,6 @@ def split_names_its_count(op: Ops, call: Call) -> Any:
     if call.has(1):
         return KEEP
     return call.same(op, None, call.without(num_outputs=call.count))
-
-
-@up(10, "TopK")
-def k_becomes_an_input(op: Ops, call: Call) -> Any:
-    """`k` is an input.  Source: ONNX TopK 10."""
-    return call.same(op, [call.input(0), call.int64(op, [call.attr("k")])], call.without("k"))
 
 
 @up(11, "Pad")
@@ -71,17 +37,11 @@ def limits_become_inputs(op: Ops, call: Call) -> Any:
     Absent limits are the lowest and highest number of the type; version 6 had those of FLOAT.
     """
     double = call.input(0).dtype is DType.DOUBLE
-    given = [call.attr(n) if call.given(n) or double else None for n in ("min", "max")]
+    limits = [call.attr(n) if call.given(n) or double else None for n in ("min", "max")]
     inputs = [
-        None if v is None else op.constant(np.array(v, dtype=call.dtype(0).numpy)) for v in given
+        None if v is None else op.constant(np.array(v, dtype=call.dtype(0).numpy)) for v in limits
     ]
     return call.same(op, [call.input(0), *inputs], call.without("min", "max"))
-
-
-@up(11, "Scatter")
-def scatter_elements(op: Ops, call: Call) -> Any:
-    """Scatter is called ScatterElements.  Source: ONNX Scatter 11."""
-    return call.same(op, name="ScatterElements")
 
 
 @up(13, "Softmax", "LogSoftmax", "Hardmax")

@@ -10,28 +10,11 @@ from onnxwright.types.dtypes import DType
 from onnxwright.versions.call import KEEP, Call, Refused, up
 
 
-@up(6,
-    "Abs", "Add", "Ceil", "Div", "Elu", "Exp", "Floor", "HardSigmoid", "InstanceNormalization",
-    "LeakyRelu", "Log", "Max", "Mean", "Min", "Mul", "Neg", "PRelu", "Reciprocal", "Relu",
-    "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh", "BatchNormalization", "Dropout")  # fmt: skip
-def nothing_is_consumed(op: Ops, call: Call) -> Any:
-    """`consumed_inputs` told runtimes which memory to reuse.  Source: ONNX operators 1 and 6."""
-    if not call.given("consumed_inputs"):
-        return KEEP
-    return call.same(op, None, call.without("consumed_inputs"))
-
-
-@up(6, "Clip")
-def limits_have_defaults(op: Ops, call: Call) -> Any:
-    """Absent limits are those of FLOAT.  Source: ONNX Clip 1 and 6."""
-    return call.same(op, None, call.without("consumed_inputs"))
-
-
 @up(6, "Selu")
 def selu_has_more_digits(op: Ops, call: Call) -> Any:
     """The defaults of `alpha` and `gamma` have more digits.  Source: ONNX Selu 1 and 6."""
-    given = {name: call.attr(name) for name in ("alpha", "gamma")}
-    return call.same(op, None, call.without("consumed_inputs", **given))
+    defaults = {name: call.attr(name) for name in ("alpha", "gamma")}
+    return call.same(op, None, call.without("consumed_inputs", **defaults))
 
 
 @up(6, "Cast")
@@ -93,12 +76,6 @@ def slopes_are_aligned(op: Ops, call: Call) -> Any:
     return call.same(op, [call.input(0), _behind(op, slope, 1, call.rank(0) - 2)])
 
 
-@up(7, "Gemm")
-def third_operand_is_broadcast(op: Ops, call: Call) -> Any:
-    """`C` always broadcasts.  Source: ONNX Gemm 6 and 7."""
-    return call.same(op, None, call.without("broadcast"))
-
-
 _TRAINS = "it trains (`is_test` is 0), which newer versions below 14 do not say"
 _ADVICE = "set `is_test` to 1 if the model is for inference"
 
@@ -130,31 +107,11 @@ def dropout_is_of_inference(op: Ops, call: Call) -> Any:
     return [results[0]]
 
 
-@up(7, "LSTM", "RNN", "GRU")
-def sequences_are_outputs(op: Ops, call: Call) -> Any:
-    """What is an output is one; before, `output_sequence` said it.  Source: ONNX LSTM 1 and 7."""
-    return call.same(op, None, call.without("output_sequence"))
-
-
 @up(3, "GRU")
 def direction_is_forward(op: Ops, call: Call) -> Any:
     """The default of `direction` was misspelt.  Source: ONNX GRU 1 and 3."""
     direction = "forward" if call.attr("direction") == "foward" else call.attr("direction")
     return call.same(op, None, call.without(direction=direction))
-
-
-@up(4, "Concat")
-def axis_is_needed(op: Ops, call: Call) -> Any:
-    """`axis` is needed; before, it was 1 by default.  Source: ONNX Concat 1 and 4."""
-    return call.same(op, None, call.without(axis=call.attr("axis", 1)))
-
-
-@up(5, "Reshape")
-def shape_is_an_input(op: Ops, call: Call) -> Any:
-    """`shape` is an input.  Source: ONNX Reshape 1 and 5."""
-    if not call.given("shape"):
-        raise Refused("its attribute `shape` is missing", "repair the model")
-    return call.same(op, [call.input(0), call.int64(op, list(call.attr("shape")))], {})
 
 
 @up(2, "Pad")

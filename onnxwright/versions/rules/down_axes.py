@@ -9,7 +9,7 @@ import numpy as np
 from onnxwright.semantics.ops import Ops
 from onnxwright.tracing.constants import constant_array
 from onnxwright.versions.call import KEEP, Call, Refused, down
-from onnxwright.versions.rules.axes import _REDUCE
+from onnxwright.versions.rules.families import REDUCE
 
 _WITHOUT_REDUCTION = {
     "ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceSumSquare": "Mul",
@@ -17,7 +17,7 @@ _WITHOUT_REDUCTION = {
 
 
 @down(13, "ReduceSum")
-@down(18, *_REDUCE)
+@down(18, *REDUCE)
 def reduce_axes_become_an_attribute(op: Ops, call: Call) -> Any:
     """`axes` is an attribute; no axes at all may also have meant no reduction.
 
@@ -51,13 +51,13 @@ def axes_count_from_the_start(op: Ops, call: Call) -> Any:
         value = call.attr(name)
         if value is None:
             continue
-        given = [value] if isinstance(value, int) else list(value)
-        if all(v >= 0 for v in given):
+        axes = [value] if isinstance(value, int) else list(value)
+        if all(v >= 0 for v in axes):
             continue
         if call.name == "OneHot":
             return KEEP  # -1 always was its default
-        rank = call.rank(0) + (len(given) if call.name == "Unsqueeze" else 0)
-        counted = [v + rank if v < 0 else v for v in given]
+        rank = call.rank(0) + (len(axes) if call.name == "Unsqueeze" else 0)
+        counted = [v + rank if v < 0 else v for v in axes]
         changed[name] = counted[0] if isinstance(value, int) else sorted(counted)
     return call.same(op, None, call.without(**changed)) if changed else KEEP
 
@@ -257,10 +257,10 @@ def dft_axis_becomes_an_attribute(op: Ops, call: Call) -> Any:
     axis = call.ints(2)
     if call.attr("inverse", 0) and call.attr("onesided", 0):
         raise Refused("a one-sided inverse transform came with opset 20")
-    given = -2 if axis is None else axis[0]
-    if given < 0:
-        given += call.rank(0)
-    return call.same(op, [call.input(0), call.get(1)], call.without(axis=given))
+    number = -2 if axis is None else axis[0]
+    if number < 0:
+        number += call.rank(0)
+    return call.same(op, [call.input(0), call.get(1)], call.without(axis=number))
 
 
 @down(15, "Shape")

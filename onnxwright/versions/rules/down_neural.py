@@ -40,8 +40,8 @@ def ratio_becomes_an_attribute(op: Ops, call: Call) -> Any:
     if training is not None and bool(training):
         raise Refused("training mode came with opset 12", "export the model for inference")
     ratio, x = call.constant(1), call.input(0)
-    given = 0.5 if ratio is None else float(ratio)
-    attributes = call.without("seed", ratio=given)
+    rate = 0.5 if ratio is None else float(ratio)
+    attributes = call.without("seed", ratio=rate)
     results = op.backend.emit(op.opset["Dropout"], [x], attributes, 1)
     if not any(call.used[1:]):
         return [results[0]]

@@ -80,8 +80,8 @@ def resize_gives_all_inputs(op: Ops, call: Call) -> Any:
     Source: ONNX Resize 11.
     """
     empty = op.constant(np.zeros(0, dtype=np.float32))
-    given = [empty if v is None else v for v in (call.get(1), call.get(2))]
-    inputs = [call.input(0), *given, call.get(3)]
+    required = [empty if v is None else v for v in (call.get(1), call.get(2))]
+    inputs = [call.input(0), *required, call.get(3)]
     return call.same(op, inputs)
 
 

@@ -76,10 +76,10 @@ def _by_elements(op: Ops, terms: list[Term], out: str) -> Term:
 
 def _ordered(op: Ops, term: Term, letters: str) -> GraphValue:
     """A term with its axes in another order."""
-    value, given = term
-    if given == letters:
+    value, own_letters = term
+    if own_letters == letters:
         return value
-    ordered: GraphValue = op.Transpose(value, perm=[given.index(c) for c in letters])
+    ordered: GraphValue = op.Transpose(value, perm=[own_letters.index(c) for c in letters])
     return ordered
 
 

@@ -365,9 +365,7 @@ class _Reader:
                 self._row(tree, key + place, "BRANCH_EQ", feature, member, yes, to, track)
 
     def _row(self, *row: Any) -> None:
-        tree, key, mode, feature, split, yes, no, track = row
-        found = (tree, key, mode, feature, split, yes, no, track)
-        for column, value in zip(list(self.columns)[:8], found):
+        for column, value in zip(list(self.columns)[:8], row):
             self.columns[column].append(value)
 
 

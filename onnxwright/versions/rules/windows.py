@@ -17,12 +17,6 @@ def scales_become_an_input(op: Ops, call: Call) -> Any:
     return call.same(op, [call.input(0), scales], call.without("scales"))
 
 
-@up(10, "Upsample")
-def upsample_is_resize(op: Ops, call: Call) -> Any:
-    """Resize 10 has the meaning of Upsample 9.  Source: ONNX Upsample 10 (deprecated)."""
-    return call.same(op, name="Resize")
-
-
 @up(11, "Resize")
 def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
     """Version 10 divides coordinates by the scale (asymmetric).
@@ -37,11 +31,11 @@ def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
     nearest = call.attr("mode", "nearest") == "nearest"
     scales_array = call.constants(1)
 
-    def made(value: Any, given: Any, rounding: str) -> Any:
+    def made(value: Any, factors: Any, rounding: str) -> Any:
         attributes = call.without(coordinate_transformation_mode="asymmetric")
         if nearest:
             attributes["nearest_mode"] = rounding
-        return call.same(op, [value, empty, given], attributes)
+        return call.same(op, [value, empty, factors], attributes)
 
     if not nearest or scales_array is None or (scales_array >= 1).all():
         return made(x, scales, "floor")
@@ -58,12 +52,6 @@ def resize_without_odd_coordinates(op: Ops, call: Call) -> Any:
     if call.attr("coordinate_transformation_mode", "half_pixel") == "tf_half_pixel_for_nn":
         raise Refused("newer versions have no `tf_half_pixel_for_nn`")
     return KEEP
-
-
-@up(16, "RoiAlign")
-def roi_align_names_its_coordinates(op: Ops, call: Call) -> Any:
-    """Version 10 does not shift by half a pixel.  Source: ONNX RoiAlign 16."""
-    return call.same(op, None, call.without(coordinate_transformation_mode="output_half_pixel"))
 
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}

@@ -55,11 +55,11 @@ def body_graph(
         low.frame.env = dict(before)
         values = []
         annotations = _parameter_annotations(body)
-        for param, given in zip(names, kinds, strict=True):
-            kind = given
+        for param, given_kind in zip(names, kinds, strict=True):
+            kind = given_kind
             if param in annotations:
-                stated = annotated_type(low, param, annotations[param], given, span)
-                kind = refine_types(given, stated)
+                stated = annotated_type(low, param, annotations[param], given_kind, span)
+                kind = refine_types(given_kind, stated)
             values.append(low.b.wrap(recorder.input(param, kind), kind))
         with low.regions.inside(Region(f"`op.{op.name}`", span)):
             result = low.apply(body, list(values), {}, span)
@@ -131,8 +131,8 @@ def is_body(x: Any) -> bool:
     return isinstance(x, (Closure, FunctionType, MethodType)) or is_script(x)
 
 
-def _parameter_names(body: Any, given: int = 0) -> list[str]:
-    """The parameters without a default; `*args` takes what is left of the `given` values."""
+def _parameter_names(body: Any, count: int = 0) -> list[str]:
+    """The parameters without a default; `*args` takes what is left of the `count` values."""
     if isinstance(body, Closure):
         params = [(p.name, p.kind) for p in body.function.params if p.default is None]
         star, keywords = "star", "keywords"
@@ -144,7 +144,7 @@ def _parameter_names(body: Any, given: int = 0) -> list[str]:
     names: list[str] = []
     for name, kind in params:
         if kind == star:
-            names += [f"{name}_{n}" for n in range(len(names), given)]
+            names += [f"{name}_{n}" for n in range(len(names), count)]
         elif kind != keywords:
             names.append(name)
     return names

@@ -34,16 +34,16 @@ class CallResult:
     met: dict[str, DType]
 
 
-def call_result(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> CallResult:
+def call_result(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> CallResult:
     """The types a call gives, found by lowering the callee's body with these arguments."""
-    facts = tuple((name, _fact(low, value)) for name, value in given.items())
+    facts = tuple((name, _fact(low, value)) for name, value in arguments.items())
     key: object = ("result", script.function, script.domain, script.name, facts)
     try:
         hash(key)
     except TypeError:
-        return _lower_for_types(low, script, given, span)
+        return _lower_for_types(low, script, arguments, span)
     if key not in low.context.results:
-        low.context.results[key] = _lower_for_types(low, script, given, span)
+        low.context.results[key] = _lower_for_types(low, script, arguments, span)
     result: CallResult = low.context.results[key]
     return result
 
@@ -62,7 +62,7 @@ def _fact(low: Lowering, value: Any) -> object:
 
 
 def _lower_for_types(
-    low: Lowering, script: Script, given: dict[str, Any], span: Span
+    low: Lowering, script: Script, arguments: dict[str, Any], span: Span
 ) -> CallResult:
     stages = front(script.function, script.source_text)
     recorder = Recorder()
@@ -72,7 +72,7 @@ def _lower_for_types(
     env: dict[str, Any] = {}
     weak: dict[str, GraphValue] = {}
     for p in script.signature.params:
-        value = given[p.name]
+        value = arguments[p.name]
         if not p.is_attribute:
             value = _scratch_input(low, b, p, value, weak)
         env[p.name] = value
@@ -108,10 +108,10 @@ def _scratch_input(
     dtype = annotated_dtype(p)
     if number is not None and dtype is not None:
         kind, number = TensorType(dtype, ()), None
-    made = b.wrap(b.recorder.input(p.name, kind), kind, number)
+    wrapped = b.wrap(b.recorder.input(p.name, kind), kind, number)
     if number is not None:
-        weak[p.name] = made
-    return made
+        weak[p.name] = wrapped
+    return wrapped
 
 
 def annotated_dtype(p: Param) -> DType | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.converter.analyze.effects import is_iterator
+from onnxwright.converter.analyze.effects import is_hashable, is_iterator
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.capture import CACHES
 from onnxwright.converter.frontend.outer_names import OuterNames
@@ -51,8 +51,8 @@ from onnxwright.types.roles import marks_function
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
 
 
-def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
-    """Evaluate a call; `wanted` is the number of results its target takes, if known."""
+def evaluate_call(low: Lowering, node: hir.Call, outputs: int | None) -> Any:
+    """Evaluate a call; `outputs` is the number of results its target takes, if known."""
     if isinstance(node.func, hir.Attribute) and node.func.name.startswith(hir.INTERNAL):
         return _container_method(low, node)
     function = low.evaluate(node.func)
@@ -69,7 +69,7 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
             kwargs = low.python(value_node.span, _with_keywords, kwargs, arguments)
         else:
             low.needed_now("the mapping after `**`", value_node.span)
-    return low.apply(function, args, kwargs, node.span, wanted)
+    return low.apply(function, args, kwargs, node.span, outputs)
 
 
 def _with_keywords(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def apply_function(
     args: list[Any],
     kwargs: dict[str, Any],
     span: Span,
-    wanted: int | None = None,
+    outputs: int | None = None,
 ) -> Any:
     """Call an evaluated function with evaluated arguments."""
     low.b.span = span
@@ -107,7 +107,7 @@ def apply_function(
         kwargs = {**function.keywords, **kwargs}
         function = function.func
     if isinstance(function, Op):
-        return low.handlers.call_op(low, function, args, kwargs, span, wanted)
+        return low.handlers.call_op(low, function, args, kwargs, span, outputs)
     if is_script(function):
         return low.handlers.call_script(low, function, args, kwargs, span)
     if isinstance(function, Closure):
@@ -123,7 +123,7 @@ def apply_function(
         b = low.at(span)
         value = call_method(b, function.name, function.of, args, kwargs)
         return as_view(value, function.of) if ARRAY_METHODS[function.name].is_view else value
-    handler = BUILTINS.get(function) if _hashable(function) else None
+    handler = BUILTINS.get(function) if is_hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
     if handler is not None and (dynamic or _holds_functions([*args, *kwargs.values()])):
         value = handler(low, args, kwargs, span)
@@ -167,16 +167,16 @@ def _makes_ops(function: Any) -> bool:
 
 
 def call_op(
-    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
+    low: Lowering, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, outputs: int | None
 ) -> Any:
     """An operator call: subgraphs from callables, then the semantics of calls."""
     if op.name == "OptionalHasElement" and not op.domain:
         if not any(a is not None for a in (*args, kwargs.get("input"))):
             return False  # decided now, so that an `if` on it is, too
     if args and isinstance(args[0], RunTimeList) and not op.domain:
-        made = _list_operator(low.at(span), op.name, args, kwargs)
-        if made is not None:
-            return made
+        as_list = _list_operator(low.at(span), op.name, args, kwargs)
+        if as_list is not None:
+            return as_list
     signature = op.signature
     graphs = (
         {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}
@@ -190,11 +190,11 @@ def call_op(
         for name, body in pending.items():
             kwargs[name] = body_graph(low, op, name, body, inputs, kwargs, span)
         args = inputs
-        wanted = _graph_outputs(op, kwargs, inputs) or wanted
+        outputs = _graph_outputs(op, kwargs, inputs) or outputs
     b = low.at(span)
-    if wanted is not None and signature is not None:
-        wanted = _check_wanted(op, wanted, span)
-    result = calls.call(b, op, args, kwargs, wanted)
+    if outputs is not None and signature is not None:
+        outputs = _check_wanted(op, outputs, span)
+    result = calls.call(b, op, args, kwargs, outputs)
     _remember_constant(low, op, kwargs, result)
     return result
 
@@ -234,20 +234,20 @@ def _remember_constant(low: Lowering, op: Op, kwargs: dict[str, Any], result: An
             low.b.recorder.info(result.value).const_value = np.array(value, dtype=dtype)
 
 
-def _check_wanted(op: Op, wanted: int, span: Span) -> int:
+def _check_wanted(op: Op, outputs: int, span: Span) -> int:
     """The number of outputs a target takes, if the operator can give so many."""
     signature = op.signature
     assert signature is not None
     least = sum(1 for p in signature.outputs if p.option == "single")
-    if wanted > signature.max_output or wanted < min(least, signature.max_output):
+    if outputs > signature.max_output or outputs < min(least, signature.max_output):
         if least == 1 and signature.max_output == 1:
             return 1  # one tensor, taken apart along its first axis
         least = max(1, least)
         most = signature.max_output
         got = f"{least} outputs" if least == most else f"{least} to {most} outputs"
-        names = f"{wanted} name{'' if wanted == 1 else 's'}"
+        names = f"{outputs} name{'' if outputs == 1 else 's'}"
         fail(ops.WrongOutputCount(what=f"`op.{op.name}`", got=got, wanted=names, span=span))
-    return wanted
+    return outputs
 
 
 def _graph_outputs(op: Op, kwargs: dict[str, Any], inputs: Sequence[Any]) -> int | None:
@@ -367,14 +367,6 @@ _OP_FOR = {
     "stack": "Concat", "sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax",
     "einsum": "Einsum", "cumsum": "CumSum", "sign": "Sign", "isnan": "IsNaN", "isinf": "IsInf",
 }  # fmt: skip
-
-
-def _hashable(x: Any) -> bool:
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True
 
 
 def _holds_functions(items: Sequence[Any]) -> bool:

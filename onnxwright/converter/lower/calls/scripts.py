@@ -42,10 +42,10 @@ def call_script(
         return _call_node(low, script, arguments, span)
 
 
-def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> None:
+def _check_attributes(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> None:
     """A tensor cannot be the value of an attribute parameter, in any mode."""
     for p in script.signature.attributes:
-        value = given[p.name]
+        value = arguments[p.name]
         if isinstance(value, GraphValue) and value.weak is None:
             what = f"attribute `{p.name}` of `{script.name}`"
             advice = f"give a Python value, or annotate `{p.name}` as a tensor"
@@ -55,10 +55,10 @@ def _check_attributes(low: Lowering, script: Script, given: dict[str, Any], span
 # -- inlining --------------------------------------------------------------------------------------
 
 
-def inline_script(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> Any:
+def inline_script(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> Any:
     """The body of a script in place of the call."""
     stages = front(script.function, script.source_text)
-    frame = Frame(script.name, stages.own_names, OuterNames(script.function), dict(given))
+    frame = Frame(script.name, stages.own_names, OuterNames(script.function), dict(arguments))
     before = low.b.opset
     low.b.opset = sugar_opset(script, stages, low.context) or before
     try:
@@ -67,10 +67,10 @@ def inline_script(low: Lowering, script: Script, given: dict[str, Any], span: Sp
         low.b.opset = before
 
 
-def _must_inline(low: Lowering, script: Script, given: dict[str, Any]) -> bool:
+def _must_inline(low: Lowering, script: Script, arguments: dict[str, Any]) -> bool:
     """Whether a call cannot be a node: the callee needs values that only a call gives."""
     for p in script.signature.params:
-        value = given[p.name]
+        value = arguments[p.name]
         if p.is_variadic:
             return True
         if isinstance(p.spec, AttributeSpec):
@@ -103,22 +103,22 @@ def generic_error(low: Lowering, script: Script) -> ScriptError | None:
 # -- call nodes ------------------------------------------------------------------------------------
 
 
-def _call_node(low: Lowering, script: Script, given: dict[str, Any], span: Span) -> Any:
+def _call_node(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> Any:
     error = generic_error(low, script)
     if error is not None:
         raise error
-    result = call_result(low, script, given, span)
+    result = call_result(low, script, arguments, span)
     b = low.at(span)
     inputs: list[GraphValue | None] = []
     attributes: list[ir.Attr] = []
     for p in script.signature.params:
-        value = given[p.name]
+        value = arguments[p.name]
         if isinstance(p.spec, AttributeSpec):
             argument = _attribute_argument(low, script, p, value, span)
             if argument is not None:
                 attributes.append(argument)
         else:
-            inputs.append(_tensor_argument(low, script, p, value, given, result))
+            inputs.append(_tensor_argument(low, script, p, value, arguments, result))
     while inputs and inputs[-1] is None:
         inputs.pop()
     b = low.at(span)
@@ -183,7 +183,12 @@ def _attribute_argument(
 
 
 def _tensor_argument(
-    low: Lowering, script: Script, p: Param, value: Any, given: dict[str, Any], result: CallResult
+    low: Lowering,
+    script: Script,
+    p: Param,
+    value: Any,
+    arguments: dict[str, Any],
+    result: CallResult,
 ) -> GraphValue | None:
     """An argument for a value parameter; a number takes the type the callee gives it."""
     if value is None:
@@ -195,18 +200,18 @@ def _tensor_argument(
     dtype = annotated_dtype(p)
     like = None
     if dtype is None and isinstance(p.spec, ValueSpec) and p.spec.typevar:
-        like = _same_variable(script, p, given)
+        like = _same_variable(script, p, arguments)
     if dtype is None and like is None:
         dtype = result.met.get(p.name)
     tensor: GraphValue = as_value(b, value, dtype=dtype, like=like)
     return tensor
 
 
-def _same_variable(script: Script, p: Param, given: dict[str, Any]) -> GraphValue | None:
+def _same_variable(script: Script, p: Param, arguments: dict[str, Any]) -> GraphValue | None:
     """Another argument whose parameter has the same TypeVar."""
     assert isinstance(p.spec, ValueSpec)
     for other in script.signature.params:
-        value = given[other.name]
+        value = arguments[other.name]
         if (
             isinstance(other.spec, ValueSpec)
             and other.spec.typevar == p.spec.typevar

@@ -16,9 +16,7 @@ from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.run_time_lists import RunTimeList
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.statements.binding import bind_target
-from onnxwright.converter.lower.values import (
-    is_dynamic,
-)
+from onnxwright.converter.lower.values import is_dynamic
 
 
 def evaluate_comprehension(low: Lowering, node: hir.Comprehension) -> Any:

@@ -14,11 +14,7 @@ from onnxwright.converter.lower.memory import as_view, joined
 from onnxwright.converter.lower.run_time_lists import RunTimeList, part_of
 from onnxwright.converter.lower.run_time_lists import item_at as item_at_run_time
 from onnxwright.converter.lower.state import Lowering
-from onnxwright.converter.lower.values import (
-    AttributeRef,
-    ShapeTuple,
-    is_dynamic,
-)
+from onnxwright.converter.lower.values import AttributeRef, ShapeTuple, is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span

@@ -13,24 +13,13 @@ from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.statements.branches import chosen_value
-from onnxwright.converter.lower.values import (
-    AttributeRef,
-    is_dynamic,
-    same_static,
-)
+from onnxwright.converter.lower.values import AttributeRef, is_dynamic, same_static
 from onnxwright.diagnostics.catalogue import control_flow, types
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    as_value,
-    cast,
-    emit1,
-    int_constant,
-    rank_of,
-    shape_of,
-)
+from onnxwright.semantics.literals import as_value, cast, emit1, int_constant, rank_of, shape_of
 from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, SequenceType
@@ -240,8 +229,6 @@ def reached_arms(
     Tests run in order and, where they can fail, only if none before them was true.
 
     Args:
-        low: the lowering.
-        tests: the tests.
         before: runs what is before a test, given its number.
         after: called when a test is evaluated.
 
@@ -283,16 +270,16 @@ def flat_conditional(
     low: Lowering, tests: list[hir.Expr], results: list[hir.Expr], span: Span
 ) -> Any:
     """A long chain of ternaries as a balanced tree."""
-    known, bounds = reached_arms(low, tests)
+    decided, bounds = reached_arms(low, tests)
 
     def one_of(first: int, last: int) -> Any:
         if first == last:
-            return low.evaluate(results[known[first]])
+            return low.evaluate(results[decided[first]])
         middle = (first + last) // 2
         lower = functools.partial(one_of, first, middle)
         return chosen_value(low, bounds[middle], lower, lambda: one_of(middle + 1, last), span)
 
-    return one_of(0, len(known) - 1)
+    return one_of(0, len(decided) - 1)
 
 
 def evaluate_conditional(low: Lowering, node: hir.Conditional) -> Any:

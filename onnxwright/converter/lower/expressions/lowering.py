@@ -32,13 +32,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    as_value,
-    emit1,
-    own_array,
-    rank_of,
-    shape_of,
-)
+from onnxwright.semantics.literals import as_value, emit1, own_array, rank_of, shape_of
 from onnxwright.semantics.numpy_functions.table import METHODS, fresh
 from onnxwright.semantics.operands import SYMBOLS
 from onnxwright.types.initializers import Initializer

@@ -42,9 +42,7 @@ from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    describe,
-)
+from onnxwright.semantics.literals import describe
 from onnxwright.types.dims import names_in
 from onnxwright.types.kinds import TensorType
 
@@ -218,8 +216,8 @@ class Carried:
         slot = before if isinstance(before, ListSlot) else None
         start = slot.init if slot is not None else map_leaves(before, _init)
         held = [] if slot is None or slot.held is None else [slot.held]
-        known = [x for x in (start, *held) if x is not FILLER]
-        item = item_type(self.low.b, *known, end)
+        items = [x for x in (start, *held) if x is not FILLER]
+        item = item_type(self.low.b, *items, end)
         if isinstance(item, str) and _holds_containers(end):
             what = "has containers as items, in a list whose length the model decides"
             advice = "append to several lists, one for each part"

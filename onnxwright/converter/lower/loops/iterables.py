@@ -16,24 +16,13 @@ from onnxwright.converter.lower.memory import ITERATED, as_view, rebinds, writte
 from onnxwright.converter.lower.run_time_lists import RunTimeList, length, settled
 from onnxwright.converter.lower.run_time_lists import item_at as item_of_list
 from onnxwright.converter.lower.state import Lowering
-from onnxwright.converter.lower.values import (
-    AttributeRef,
-    is_dynamic,
-    same_static,
-)
+from onnxwright.converter.lower.values import AttributeRef, is_dynamic, same_static
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    cast,
-    emit1,
-    gather,
-    int_constant,
-    rank_of,
-    shape_of,
-)
+from onnxwright.semantics.literals import cast, emit1, gather, int_constant, rank_of, shape_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType
 

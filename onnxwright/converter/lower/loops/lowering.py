@@ -27,18 +27,13 @@ from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.statements.binding import bind_target
 from onnxwright.converter.lower.statements.branches import choose
-from onnxwright.converter.lower.values import (
-    is_dynamic,
-)
+from onnxwright.converter.lower.values import is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import NeedsStaticValue, ScriptError
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import (
-    as_value,
-    emit1,
-)
+from onnxwright.semantics.literals import as_value, emit1
 from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 

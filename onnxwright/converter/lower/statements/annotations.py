@@ -13,7 +13,7 @@ from onnxwright.types.kinds import OnnxType, fits
 
 
 def annotated_type(
-    low: Lowering, name: str, annotation: object, known: OnnxType | None, span: Span
+    low: Lowering, name: str, annotation: object, kind: OnnxType | None, span: Span
 ) -> OnnxType | None:
     """The one tensor type that an annotation states; None where it leaves a choice.
 
@@ -28,10 +28,8 @@ def annotated_type(
         return None
     if not isinstance(spec, ValueSpec) or not spec.types:
         return None
-    if known is not None and not any(fits(known, wanted) for wanted in spec.types):
-        fail(
-            control_flow.AnnotationMismatch(name=name, wanted=str(spec), got=str(known), span=span)
-        )
+    if kind is not None and not any(fits(kind, allowed) for allowed in spec.types):
+        fail(control_flow.AnnotationMismatch(name=name, wanted=str(spec), got=str(kind), span=span))
     return spec.types[0] if len(spec.types) == 1 and not spec.optional else None
 
 

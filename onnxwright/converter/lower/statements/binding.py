@@ -12,9 +12,7 @@ from onnxwright.converter.frontend import hir
 from onnxwright.converter.lower.expressions.items import items_of, map_index, what_it_is
 from onnxwright.converter.lower.memory import check_not_written, forget_others, memory_of
 from onnxwright.converter.lower.state import Lowering
-from onnxwright.converter.lower.values import (
-    is_dynamic,
-)
+from onnxwright.converter.lower.values import is_dynamic
 from onnxwright.diagnostics.catalogue import ops, syntax
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -158,10 +156,10 @@ def _written(low: Lowering, x: Any, path: list[Any], value: Any, span: Span) -> 
             advice = "write with one index: `x[rows, columns] = value`"
             _refuse("a part of a copy, which an array as an index makes", advice, span)
         parts.append(subscript(b, parts[-1], index))
-    made = low.value(value)
+    constant = low.value(value)
     for part, index in zip(reversed(parts), reversed(places), strict=True):
-        made = assign(b, part, index, made)
-    return made  # type: ignore[no-any-return]
+        constant = assign(b, part, index, constant)
+    return constant  # type: ignore[no-any-return]
 
 
 def _refuse(construct: str, advice: str, span: Span) -> NoReturn:

@@ -390,9 +390,9 @@ class _Output:
         self.kind = kind
         self.of = of
 
-    def read(self, made: Sequence[GraphValue]) -> Any:
+    def read(self, results: Sequence[GraphValue]) -> Any:
         """The output; for a list, the list that has its items."""
-        value = joined(made[self.place], *self.sides)
+        value = joined(results[self.place], *self.sides)
         return value if self.of is None else RunTimeList(self.of.name, self.of.item, value)
 
 

@@ -149,7 +149,7 @@ def speculative_chain(low: Lowering, chain: _Chain, s: hir.If) -> None:
     seen: list[dict[str, Any]] = []
     low.frame.env = dict(outer)
     try:
-        known, bounds = reached_arms(
+        decided, bounds = reached_arms(
             low,
             chain.tests,
             lambda n: low.execute(chain.before[n]),
@@ -163,13 +163,13 @@ def speculative_chain(low: Lowering, chain: _Chain, s: hir.If) -> None:
         low.frame.env = dict(seen[n])
         low.execute(chain.blocks[n])
 
-    balanced(low, bounds, [functools.partial(block, n) for n in known], s)
+    balanced(low, bounds, [functools.partial(block, n) for n in decided], s)
 
 
 def flat_chain(low: Lowering, tests: list[hir.Expr], blocks: list[hir.Block], s: hir.If) -> None:
     """A long `elif` chain as a balanced tree: the depth of a model file is limited."""
-    known, bounds = reached_arms(low, tests)
-    balanced(low, bounds, [functools.partial(low.execute, blocks[n]) for n in known], s)
+    decided, bounds = reached_arms(low, tests)
+    balanced(low, bounds, [functools.partial(low.execute, blocks[n]) for n in decided], s)
 
 
 def balanced(

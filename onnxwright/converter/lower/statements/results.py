@@ -23,7 +23,7 @@ from onnxwright.types.kinds import OptionalType, SequenceType, TensorType, fits
 from onnxwright.types.signature import FunctionSignature
 
 
-def function_result(low: Lowering, signature: FunctionSignature, made: Front) -> Any:
+def function_result(low: Lowering, signature: FunctionSignature, front: Front) -> Any:
     """Lower the body; what it returns, as a value or a tuple or list of values.
 
     Raises:
@@ -32,13 +32,13 @@ def function_result(low: Lowering, signature: FunctionSignature, made: Front) ->
     """
     try:
         with (
-            room_for(made.parsed.depth),
+            room_for(front.parsed.depth),
             collecting(low.b.recorder.warnings),
             located(lambda: low.b.span),
         ):
-            low.execute(made.body)
+            low.execute(front.body)
             value = low.frame.env.get(hir.RESULT, _MISSING)
-            return _checked_result(low, value, signature, made)
+            return _checked_result(low, value, signature, front)
     except (OnnxwrightError, RecursionError, Warning):
         raise
     except Exception as error:
@@ -48,14 +48,14 @@ def function_result(low: Lowering, signature: FunctionSignature, made: Front) ->
         raise InternalError(bug) from error
 
 
-def _checked_result(low: Lowering, value: Any, signature: FunctionSignature, made: Front) -> Any:
-    name = made.parsed.name
-    span = low.result_span or made.parsed.unit.span
+def _checked_result(low: Lowering, value: Any, signature: FunctionSignature, front: Front) -> Any:
+    name = front.parsed.name
+    span = low.result_span or front.parsed.unit.span
     if value is _MISSING or value is None:
         if signature.returns == () and value is not _MISSING:
             return ()
         what = "it ends without one" if value is _MISSING else "a `return` without a value"
-        at = made.parsed.unit.span if value is _MISSING else span
+        at = front.parsed.unit.span if value is _MISSING else span
         fail(messages.MissingReturn(name=name, what=what, span=at))
     if isinstance(value, Poison):
         fail(value.diagnostic.at(span))
@@ -107,9 +107,9 @@ def _result_value(
     return item
 
 
-def _weak_constant(low: Lowering, item: Any, made: GraphValue) -> GraphValue:
+def _weak_constant(low: Lowering, item: Any, value: GraphValue) -> GraphValue:
     """A number returned: for a caller it still is a number."""
-    return low.b.as_weak(made, _kind(item))
+    return low.b.as_weak(value, _kind(item))
 
 
 _MISSING: Any = object()

@@ -1,4 +1,4 @@
-"""Quantized modules, as a capture can read them while it lasts."""
+"""Quantized modules, as a capture can read them, restored at its end."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ _QUANTIZED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized")
 
 def holds_packed(module: torch.nn.Module) -> bool:
     """Whether a module, or one in it, is quantized or observed by torch's eager mode.
-
-    Args:
-        module: the module.
 
     Returns:
         Whether it has packed weights, a scheme of its own, or fake quantization.
@@ -74,7 +71,7 @@ def readable(module: torch.nn.Module) -> Iterator[None]:
     undo: list[Callable[[], None]] = []
     try:
         frozen = [_freeze(one, undo) for one in module.modules()]
-        observing = sum(found == "observing" for found in frozen)
+        observing = sum(state == "observing" for state in frozen)
         if observing:
             modules = "1 module" if observing == 1 else f"{observing} modules"
             warn(messages.ObserversOn(count=modules, span=user_span()))
@@ -166,9 +163,9 @@ def quantized_values(program: Any) -> bool:
     Returns:
         Whether it has.
     """
-    given = (x for n in program.graph.nodes for x in (n.meta.get("val"), *n.args))
+    values = (x for n in program.graph.nodes for x in (n.meta.get("val"), *n.args))
     return any(
         (x.dtype if isinstance(x, torch.Tensor) else x) in QUANTIZED_TYPES
-        for x in given
+        for x in values
         if isinstance(x, (torch.Tensor, torch.dtype))
     )

@@ -77,12 +77,12 @@ def apply(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     rule = _RULES.get(name or func)
     if rule is not None:
         return rule(*args, **kwargs)
-    given = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Quantized)]
-    if not given:
+    tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Quantized)]
+    if not tensors:
         return func(*args, **kwargs)
     plain_args, plain_kwargs = pytree.tree_map(_numbers, (args, kwargs))
     result = func(*plain_args, **plain_kwargs)
-    called, scheme = _name(func), given[0].scheme
+    called, scheme = _name(func), tensors[0].scheme
     if called in _FIXED:
         scale, least = _FIXED[called]
         first = -128 if scheme.dtype is torch.qint8 else 0
@@ -93,11 +93,19 @@ def apply(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             return x
         return Quantized(x, scheme) if called in _KEEPING else quantize(x, scheme)
 
-    made = pytree.tree_map(wrapped, result)
-    if called.endswith("_") and isinstance(args[0], Quantized) and isinstance(made, Quantized):
-        args[0].values, args[0].scheme, args[0].whole = made.values, made.scheme, made.whole
+    wrapped_result = pytree.tree_map(wrapped, result)
+    if (
+        called.endswith("_")
+        and isinstance(args[0], Quantized)
+        and isinstance(wrapped_result, Quantized)
+    ):
+        args[0].values, args[0].scheme, args[0].whole = (
+            wrapped_result.values,
+            wrapped_result.scheme,
+            wrapped_result.whole,
+        )
         return args[0]
-    return made
+    return wrapped_result
 
 
 DISPATCH.append(apply)
@@ -133,13 +141,13 @@ def _own_scheme(function: Callable[..., Any]) -> Callable[..., Any]:
     """A rule for an operator whose last arguments are scale and zero point of its result."""
 
     def rule(*args: Any, **kwargs: Any) -> Quantized:
-        given, named = list(args), dict(kwargs)
+        positional, named = list(args), dict(kwargs)
         zero = named.pop("output_zero_point", named.pop("zero_point", None))
-        zero = given.pop() if zero is None else zero
+        zero = positional.pop() if zero is None else zero
         scale = named.pop("output_scale", named.pop("scale", None))
-        scale = given.pop() if scale is None else scale
-        kind = given[0].dtype if isinstance(given[0], Quantized) else torch.quint8
-        plain, plain_named = pytree.tree_map(_numbers, (given, named))
+        scale = positional.pop() if scale is None else scale
+        kind = positional[0].dtype if isinstance(positional[0], Quantized) else torch.quint8
+        plain, plain_named = pytree.tree_map(_numbers, (positional, named))
         return quantize(function(*plain, **plain_named), Scheme(scale, zero, kind))
 
     return rule
@@ -215,10 +223,10 @@ def _elu(x: Any, output_scale: Any, output_zero_point: Any, alpha: float = 1.0) 
 def _cat(
     tensors: Any, dim: int = 0, scale: Any = None, zero_point: Any = None, *, relu: bool = False
 ) -> Any:
-    made = torch.cat([x.values for x in tensors], dim)
+    joined = torch.cat([x.values for x in tensors], dim)
     first = tensors[0].scheme
     scheme = first if scale is None else Scheme(scale, zero_point, first.dtype)
-    return quantize(torch.relu(made) if relu else made, scheme)
+    return quantize(torch.relu(joined) if relu else joined, scheme)
 
 
 def _scalar(function: Callable[..., Any], *, relu: bool = False) -> Callable[..., Any]:
@@ -228,7 +236,7 @@ def _scalar(function: Callable[..., Any], *, relu: bool = False) -> Callable[...
     """
 
     def rule(x: Quantized, number: Any) -> Quantized:
-        made = function(x.values, number)
+        values = function(x.values, number)
         step, zero = x.scheme.scale, x.scheme.zero_point
         if function is torch.mul:
             low, high = (0, 255) if x.dtype is torch.quint8 else (-128, 127)
@@ -240,7 +248,7 @@ def _scalar(function: Callable[..., Any], *, relu: bool = False) -> Callable[...
                 scheme = Scheme(step * -number, high - (zero - low), x.dtype)
         else:
             scheme = _shifted(x.scheme, number)
-        return quantize(torch.relu(made) if relu else made, scheme)
+        return quantize(torch.relu(values) if relu else values, scheme)
 
     return rule
 

@@ -179,5 +179,5 @@ class CellWeights:
 
     def weights(self, biases: bool) -> list[Any]:
         """The weights in torch's order for `torch.lstm`."""
-        found = [part.weight() for part in self.parts]
-        return [*found, *(part.bias() for part in self.parts)] if biases else found
+        weights = [part.weight() for part in self.parts]
+        return [*weights, *(part.bias() for part in self.parts)] if biases else weights

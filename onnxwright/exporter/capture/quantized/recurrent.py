@@ -18,9 +18,6 @@ def recurrent(kind: str) -> Callable[..., Any]:
 
     Args:
         kind: "lstm" or "gru".
-
-    Returns:
-        The rule.
     """
 
     def rule(x: Any, *rest: Any, dtype: Any = None, use_dynamic: bool = False) -> Any:
@@ -114,9 +111,6 @@ def rnn_cell(function: Callable[[Any], Any]) -> Callable[..., Any]:
 
     Args:
         function: its activation.
-
-    Returns:
-        The rule.
     """
 
     def rule(x: Any, hidden: Any, w_ih: Packed, w_hh: Packed, *biases: Any) -> Any:

@@ -74,12 +74,12 @@ class Quantized:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(torch.Tensor, name)
-        if not callable(found):
+        member = getattr(torch.Tensor, name)
+        if not callable(member):
             return getattr(self.values, name)
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return DISPATCH[0](found, (self, *args), kwargs)
+            return DISPATCH[0](member, (self, *args), kwargs)
 
         return method
 

@@ -88,17 +88,19 @@ def active() -> Changes | None:
 
 
 @contextmanager
-def applied(made: Iterable[Callable[[Changes, Any], None]], model: Any = None) -> Iterator[Changes]:
+def applied(
+    entries: Iterable[Callable[[Changes, Any], None]], model: Any = None
+) -> Iterator[Changes]:
     """Make changes, and undo them at the end.
 
     Args:
-        made: functions that make them.
+        entries: functions that make them.
         model: what is captured.
     """
     changes = Changes()
     _ACTIVE.append(changes)
     try:
-        for change in made:
+        for change in entries:
             change(changes, model)
         yield changes
     finally:

@@ -269,14 +269,14 @@ def _gaussian_nll_loss(
 
 def _get(self: Any, index: Any) -> Any:
     """`x[..., i]`, where `i` may be a tensor without axes."""
-    found = _apart(self, index)
-    return self[index] if found is None else torch.ops.aten.index(*found)
+    element = _apart(self, index)
+    return self[index] if element is None else torch.ops.aten.index(*element)
 
 
 def _set(self: Any, index: Any, value: Any) -> None:
     """`x[..., i] = value`, where `i` may be a tensor without axes."""
-    found = _apart(self, index)
-    if found is None:
+    element = _apart(self, index)
+    if element is None:
         if not _has_symbolic_place(index):
             self[index] = value
         elif isinstance(value, torch.Tensor):
@@ -286,7 +286,7 @@ def _set(self: Any, index: Any, value: Any) -> None:
         return
     if not isinstance(value, torch.Tensor):
         value = torch.full((), value, dtype=self.dtype)
-    torch.ops.aten.index_put_(*found, value.to(self.dtype))
+    torch.ops.aten.index_put_(*element, value.to(self.dtype))
 
 
 def _apart(self: Any, index: Any) -> tuple[Any, list[Any]] | None:
@@ -308,8 +308,8 @@ def _apart(self: Any, index: Any) -> tuple[Any, list[Any]] | None:
             places += [None] * (self.ndim - used)
         elif not isinstance(part, (int, torch.SymInt)):
             places.append(part if _is_place(part) else None)
-    known = tuple(slice(None) if _is_place(p) else p for p in parts)
-    return self[known], places
+    plain = tuple(slice(None) if _is_place(p) else p for p in parts)
+    return self[plain], places
 
 
 def _has_symbolic_place(index: Any) -> bool:

@@ -111,7 +111,7 @@ def _attention(
             sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
             places = [torch.arange(n, device=query.device) for n in sizes]
             mask = _traced(mask_mod, prefix=())(*places)
-        found = torch.nn.functional.scaled_dot_product_attention(
+        output = torch.nn.functional.scaled_dot_product_attention(
             query,
             key,
             value,
@@ -119,11 +119,11 @@ def _attention(
             scale=scale,
             enable_gqa=query.shape[1] != key.shape[1],
         )
-        return found, None, None
-    found = math_attention(
+        return output, None, None
+    output = math_attention(
         query, key, value, score_mod, block_mask, scale, kernel_options, *buffers
     )
-    return found[0], found[1], found[2]
+    return output[0], output[1], output[2]
 
 
 def _has_statistics(kernel_options: dict[str, Any]) -> bool:

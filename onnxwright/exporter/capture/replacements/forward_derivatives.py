@@ -64,8 +64,8 @@ def _quotient(x: Any, y: Any) -> Any:
 
 
 def _viewed(x: Any, sizes: Any) -> Any:
-    found = infer_size(sizes, x.numel())
-    return torch._efficientzerotensor(found, dtype=x.dtype, device=x.device)
+    inferred = infer_size(sizes, x.numel())
+    return torch._efficientzerotensor(inferred, dtype=x.dtype, device=x.device)
 
 
 _KERNELS: dict[Any, Callable[..., Any]] = {
@@ -81,13 +81,13 @@ def _joined(tensors: Any, dim: int = 0) -> Any:
     """`cat` as a sum of padded tensors."""
     axis = dim % tensors[0].ndim
     sizes = [x.shape[axis] for x in tensors]
-    found, before, all_of_them = None, 0, sum(sizes)
+    tangent, before, all_of_them = None, 0, sum(sizes)
     for x, size in zip(tensors, sizes, strict=True):
         ends = [*[0] * (2 * (x.ndim - 1 - axis)), before, all_of_them - before - size]
         part = functional.pad(x, ends)
-        found = part if found is None else found + part
+        tangent = part if tangent is None else tangent + part
         before = before + size
-    return found
+    return tangent
 
 
 def _normalized(
@@ -100,9 +100,9 @@ def _normalized(
     """`layer_norm` by its formula."""
     axes = [-n - 1 for n in range(len(normalized_shape))]
     centered = input - input.mean(axes, keepdim=True)
-    found = centered * torch.rsqrt((centered * centered).mean(axes, keepdim=True) + eps)
-    found = found if weight is None else found * weight
-    return found if bias is None else found + bias
+    normal = centered * torch.rsqrt((centered * centered).mean(axes, keepdim=True) + eps)
+    normal = normal if weight is None else normal * weight
+    return normal if bias is None else normal + bias
 
 
 def _batch_norm(
@@ -129,8 +129,8 @@ def _group_norm(
     """`group_norm` by its formula."""
     rows, channels, *rest = input.shape
     grouped = input.reshape(rows, num_groups, channels // num_groups, *rest)
-    found = _normalized(grouped, grouped.shape[2:], None, None, eps)
-    return _scaled(found.reshape(input.shape), weight, bias)
+    normal = _normalized(grouped, grouped.shape[2:], None, None, eps)
+    return _scaled(normal.reshape(input.shape), weight, bias)
 
 
 def _instance_norm(

@@ -52,8 +52,8 @@ def _inverse_of_length(
         frames, n_fft, hop_length, win_length, window, False, normalized, onesided, None,
         return_complex,
     )  # fmt: skip
-    found = whole[..., n_fft // 2 if center else 0 :]
-    return torch.nn.functional.pad(found, [0, length - found.shape[-1]])
+    signal = whole[..., n_fft // 2 if center else 0 :]
+    return torch.nn.functional.pad(signal, [0, length - signal.shape[-1]])
 
 
 def _linspace(*args: Any, **kwargs: Any) -> Any:
@@ -111,9 +111,11 @@ def _listed(own: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **kwargs: Any) -> Any:
         if not is_dynamic(args[0]):
             return own(*args, **kwargs)
-        given = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
+        arguments = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
         # Torch itself follows the numbers of lists in `torch.tensor` only, by this function.
-        return torch._refs.tensor(args[0], dtype=given.get("dtype"), device=given.get("device"))
+        return torch._refs.tensor(
+            args[0], dtype=arguments.get("dtype"), device=arguments.get("device")
+        )
 
     return make
 

@@ -39,8 +39,8 @@ class Lengths(_ReadAsList):
         self.sizes = sizes
 
     def __getitem__(self, place: Any) -> Any:
-        found = self.sizes[place]
-        return Lengths(found) if isinstance(place, slice) else found.item()
+        size = self.sizes[place]
+        return Lengths(size) if isinstance(place, slice) else size.item()
 
     def __getattr__(self, name: str) -> Any:
         if name in _SEARCHES:
@@ -75,9 +75,9 @@ class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a 
     @classmethod
     def of(cls, whole: Any, lengths: Lengths, dim: int) -> Parts:
         """The parts of a tensor along an axis."""
-        made = cls((whole,))
-        made.whole, made.lengths, made.dim = whole, lengths, dim
-        return made
+        parts = cls((whole,))
+        parts.whole, parts.lengths, parts.dim = whole, lengths, dim
+        return parts
 
     def _as_list(self) -> Any:
         return torch.split(self.whole, self.lengths._as_list(), self.dim)

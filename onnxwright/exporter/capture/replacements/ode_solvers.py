@@ -116,8 +116,8 @@ class _Solvers:
             if options.get("grid_constructor") is not None:
                 options["grid_constructor"] = _directed_grid(options["grid_constructor"], direction)
         # Of one time only, torchdiffeq asks for no direction.
-        found = self.check_inputs(func, y0, t[:1], rtol, atol, method, options, event_fn, solvers)
-        shapes, func, y0, _, *rest = found
+        checked = self.check_inputs(func, y0, t[:1], rtol, atol, method, options, event_fn, solvers)
+        shapes, func, y0, _, *rest = checked
         setattr(func, _JOINED, shapes or joined)
         return (None, func, y0, t, *rest)  # torchdiffeq itself would fix the number of times
 
@@ -162,12 +162,12 @@ def _separate(solver: Any, states: Any) -> Any:
 
 
 def _read(kind: Any) -> _Tableau:
-    found = kind.tableau
+    tableau = kind.tableau
     return _Tableau(
-        found.alpha.tolist(),
-        [row.tolist() for row in found.beta],
-        found.c_sol.tolist(),
-        found.c_error.tolist(),
+        tableau.alpha.tolist(),
+        [row.tolist() for row in tableau.beta],
+        tableau.c_sol.tolist(),
+        tableau.c_error.tolist(),
         kind.mid.tolist(),
     )
 
@@ -176,10 +176,10 @@ def _directed(func: Any, direction: Any, callbacks: Sequence[str]) -> Any:
     """A function of times that increase, for one of times in either order."""
 
     def directed(t: Any, y: Any) -> Any:
-        found = func(t * direction.to(t.dtype), y)
-        if isinstance(found, tuple):
-            return tuple(x * direction.to(x.dtype) for x in found)
-        return found * direction.to(found.dtype)
+        slope = func(t * direction.to(t.dtype), y)
+        if isinstance(slope, tuple):
+            return tuple(x * direction.to(x.dtype) for x in slope)
+        return slope * direction.to(slope.dtype)
 
     for name in callbacks:
         if hasattr(func, name):
@@ -187,8 +187,8 @@ def _directed(func: Any, direction: Any, callbacks: Sequence[str]) -> Any:
     return directed
 
 
-def _directed_grid(made: Callable[..., Any], direction: Any) -> Callable[..., Any]:
-    return lambda func, y0, t: made(func, y0, t * direction) * direction
+def _directed_grid(constructor: Callable[..., Any], direction: Any) -> Callable[..., Any]:
+    return lambda func, y0, t: constructor(func, y0, t * direction) * direction
 
 
 def _grid_of_steps(step_size: Any) -> Callable[..., Any]:
@@ -207,12 +207,12 @@ def _grid_of_steps(step_size: Any) -> Callable[..., Any]:
 def _flat_to_shape(tensor: Any, length: Any, shapes: Any) -> Any:
     """The tensors that a state was joined of."""
     front = tensor.shape[: len(length)]
-    found, begin = [], 0
+    parts, begin = [], 0
     for shape in shapes:
         end = begin + math.prod(shape)
-        found.append(tensor[..., begin:end].reshape([*front, *shape]))
+        parts.append(tensor[..., begin:end].reshape([*front, *shape]))
         begin = end
-    return tuple(found)
+    return tuple(parts)
 
 
 def _mixed_norm(tensors: Any) -> Any:
@@ -270,8 +270,8 @@ def _one_by_one(step: Callable[..., Any], y: Any, times: Any) -> tuple[Any, list
     """The results of steps, each written out."""
     rows = []
     for t0, t1 in times:
-        (y,), found = step(y, t0, t1)
-        rows.append(found)
+        (y,), stage = step(y, t0, t1)
+        rows.append(stage)
     states, *slopes = (torch.stack(column) for column in zip(*rows))
     return states, slopes
 
@@ -304,13 +304,13 @@ class _AdaptiveSteps:
         start = [y0, f0, t[0], t[0], dt, torch.ones((), dtype=torch.bool), *[y0] * 5]
 
         def advance(*values: Any) -> Any:
-            *state, wanted = values
-            state = while_loop(lambda *s: (wanted > s[3]) & s[5], self._step, state)
+            *state, end = values
+            state = while_loop(lambda *s: (end > s[3]) & s[5], self._step, state)
             t0, t1, good = state[2], state[3], state[5]
-            x = ((wanted - t0) / (t1 - t0)).to(y0.abs().dtype)
+            x = ((end - t0) / (t1 - t0)).to(y0.abs().dtype)
             e, d, c, b, a = state[6:]
-            found = e + x * (d + x * (c + x * (b + x * a)))
-            return state, [torch.where(good, found, torch.nan)]
+            interpolated = e + x * (d + x * (c + x * (b + x * a)))
+            return state, [torch.where(good, interpolated, torch.nan)]
 
         rows = scan(advance, start, [t[1:]])[1][0]
         return torch.cat([y0.unsqueeze(0), rows])
@@ -388,10 +388,10 @@ class _AdaptiveSteps:
 
 def _combined(weights: Sequence[float], values: Sequence[Any], scale: Any) -> Any:
     """A sum of values by weights, those of 0 left out."""
-    found = None
+    total = None
     for weight, value in zip(weights, values):
         if weight:
             term = value * (weight * scale)
-            found = term if found is None else found + term
-    assert found is not None
-    return found
+            total = term if total is None else total + term
+    assert total is not None
+    return total

@@ -79,8 +79,8 @@ class OpaqueSizes(TorchFunctionMode):  # type: ignore[misc]
         axes = {x.shape[n].node.expr: n for n in reversed(long)}
         axes = {expr: n for expr, n in axes.items() if expr not in self.names}
         if axes:
-            made = with_new_sizes(x, list(axes.values()))
-            self.names |= {expr: made.shape[n] for expr, n in axes.items()}
+            renamed = with_new_sizes(x, list(axes.values()))
+            self.names |= {expr: renamed.shape[n] for expr, n in axes.items()}
         sizes = list(x.shape)
         for n in long:
             sizes[n] = self.names[sizes[n].node.expr]
@@ -120,25 +120,25 @@ def poolers_scaled(
         return
     waiting = [m for m in model.modules() if isinstance(m, module.MultiScaleRoIAlign)]
     waiting = [m for m in waiting if m.scales is None]
-    found: dict[Any, Any] = {}
+    by_pooler: dict[Any, Any] = {}
     if waiting:
-        hooks = [m.register_forward_hook(_keep_scales(found)) for m in waiting]
+        hooks = [m.register_forward_hook(_keep_scales(by_pooler)) for m in waiting]
         try:
             run_unchanged(model, args, kwargs)
         finally:
             for hook in hooks:
                 hook.remove()
-    for pooler, (scales, levels) in found.items():
+    for pooler, (scales, levels) in by_pooler.items():
         pooler.scales, pooler.map_levels = scales, levels
     try:
         yield
     finally:
-        for pooler in found:
+        for pooler in by_pooler:
             pooler.scales = pooler.map_levels = None
 
 
-def _keep_scales(found: dict[Any, Any]) -> Callable[..., None]:
+def _keep_scales(scales: dict[Any, Any]) -> Callable[..., None]:
     def keep(pooler: Any, args: Any, result: Any) -> None:
-        found[pooler] = (pooler.scales, pooler.map_levels)
+        scales[pooler] = (pooler.scales, pooler.map_levels)
 
     return keep

@@ -83,11 +83,11 @@ def _register(name: str, function: Callable[..., Any]) -> Any:
         "(Tensor input, Tensor lengths, Tensor hx, Tensor[] params, bool has_biases, "
         "int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
     )
-    made = torch.library.custom_op(
+    operator = torch.library.custom_op(
         f"onnxwright::{name}_lengths", with_lengths, mutates_args=(), schema=schema
     )
 
-    @made.register_fake  # type: ignore[untyped-decorator] # torch's own
+    @operator.register_fake  # type: ignore[untyped-decorator] # torch's own
     def _(
         input: Any,  # noqa: A002 - torch's name
         lengths: Any,
@@ -102,7 +102,7 @@ def _register(name: str, function: Callable[..., Any]) -> Any:
         width = hx.shape[-1] * (2 if bidirectional else 1)
         return input.new_empty([input.shape[0], input.shape[1], width]), torch.empty_like(hx)
 
-    return made
+    return operator
 
 
 def _by_packing(
@@ -114,9 +114,9 @@ def _by_packing(
     data, sizes = torch._pack_padded_sequence(x[:, order], lengths[order].cpu(), False)
     several = isinstance(hx, (list, tuple))
     states = [h[:, order] for h in (hx if several else [hx])]
-    found = function(data, sizes, states if several else states[0], params, *options)
-    y, _ = torch._pad_packed_sequence(found[0], sizes, False, 0.0, x.shape[0])
-    return (y[:, back].contiguous(), *(h[:, back].contiguous() for h in found[1:]))
+    results = function(data, sizes, states if several else states[0], params, *options)
+    y, _ = torch._pad_packed_sequence(results[0], sizes, False, 0.0, x.shape[0])
+    return (y[:, back].contiguous(), *(h[:, back].contiguous() for h in results[1:]))
 
 
 _OPERATORS = {
@@ -198,8 +198,8 @@ class Data:
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Functions of rows, one by one; others would count what is padded."""
         name = getattr(func, "__name__", "")
-        given = [*args, *(kwargs or {}).values()]
-        tensors = [x for x in given if isinstance(x, torch.Tensor)]
+        operands = [*args, *(kwargs or {}).values()]
+        tensors = [x for x in operands if isinstance(x, torch.Tensor)]
         fits = name in ("linear", "embedding") or all(x.ndim <= 1 for x in tensors)
         if name not in _ROWWISE or not fits:
             _refuse(name.strip("_") or "a function")
@@ -288,7 +288,7 @@ def with_lengths(before: Callable[..., Any]) -> Callable[..., Any]:
                 hx = (hx, x.new_zeros([count, x.shape[1], self.hidden_size]))
         else:
             hx = self.permute_hidden(hx, order)
-        found = _OPERATORS[self.mode](
+        results = _OPERATORS[self.mode](
             x,
             sizes.lengths,
             list(hx) if has_cell else hx,
@@ -299,8 +299,8 @@ def with_lengths(before: Callable[..., Any]) -> Callable[..., Any]:
             self.training,
             self.bidirectional,
         )
-        state = self.permute_hidden(tuple(found[1:]) if has_cell else found[1], back)
-        return PackedSequence(Data(found[0], clean=True), sizes, order, back), state
+        state = self.permute_hidden(tuple(results[1:]) if has_cell else results[1], back)
+        return PackedSequence(Data(results[0], clean=True), sizes, order, back), state
 
     return forward
 

@@ -48,10 +48,10 @@ def selective_scan(own: Callable[..., Any]) -> Callable[..., Any]:
         kind = torch.promote_types(torch.promote_types(A.dtype, dt.dtype), torch.float32)
         start = torch.zeros([x.shape[1], x.shape[2], A.shape[-1]], dtype=kind)
         (state,), (rows,) = scan(step, [start], [dt, x, gains, reads])
-        found = rows.permute(1, 2, 0)
-        found = found if D is None else found + hidden_states * D[None, :, None]
-        found = found if z is None else found * functional.silu(z)
-        return (found, state) if return_last_state else found
+        output = rows.permute(1, 2, 0)
+        output = output if D is None else output + hidden_states * D[None, :, None]
+        output = output if z is None else output * functional.silu(z)
+        return (output, state) if return_last_state else output
 
     return run
 
@@ -99,10 +99,10 @@ def weighted_keys(own: Callable[..., Any]) -> Callable[..., Any]:
             k = k.float()
             top = torch.maximum(most, k + time_first)
             old, new = torch.exp(most - top), torch.exp(k + time_first - top)
-            found = (old * above + new * v) / (old * below + new)
+            output = (old * above + new * v) / (old * below + new)
             top = torch.maximum(most + decay, k)
             old, new = torch.exp(most + decay - top), torch.exp(k - top)
-            return [old * above + new * v, old * below + new, top], [found.to(key.dtype)]
+            return [old * above + new * v, old * below + new, top], [output.to(key.dtype)]
 
         states, (rows,) = scan(step, start, [key.transpose(0, 1), value.transpose(0, 1)])
         keeps = return_state or state is not None

@@ -36,9 +36,9 @@ def _computing(name: str) -> Callable[..., Any]:
         if isinstance(result, SymNode) and not any(result is one for one in operands):
             expression = result._expr
             if isinstance(expression, sympy.Basic):
-                found = without_remainders(expression)
-                if found is not expression:
-                    result._expr = found
+                simplified = without_remainders(expression)
+                if simplified is not expression:
+                    result._expr = simplified
                     result._optimized_summation = False
         return result
 
@@ -60,8 +60,8 @@ def without_remainders(expression: Any) -> Any:
     """
     if not _has_remainder(expression):
         return expression
-    found = sympy.expand(_divided(expression), deep=False)
-    return found if _length(found) < _length(expression) else expression
+    expanded = sympy.expand(_divided(expression), deep=False)
+    return expanded if _length(expanded) < _length(expression) else expression
 
 
 def _has_remainder(expression: Any) -> bool:

@@ -77,10 +77,10 @@ def _divided(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
     one, two = ratio_of(a), ratio_of(b)
     if rounding_mode is None and one and two and isinstance(two.over, int) and two.over > 0:
         return Ratio(one.over * two.under, one.under * two.over)
-    found = operator.truediv(plain(a), plain(b))
+    quotient = operator.truediv(plain(a), plain(b))
     if rounding_mode is None:
-        return found
-    return math.floor(found) if rounding_mode == "floor" else torch.sym_int(found)
+        return quotient
+    return math.floor(quotient) if rounding_mode == "floor" else torch.sym_int(quotient)
 
 
 def _ceil(number: Any) -> Any:

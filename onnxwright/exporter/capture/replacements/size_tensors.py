@@ -141,9 +141,9 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         """The number of a tensor, if it follows from sizes or is kept; None otherwise."""
         if not isinstance(value, torch.Tensor) or value.ndim:
             return None
-        known = self._numbers.get(id(value))
-        if known is not None and known.tensor() is value:
-            return known.number if known.version == _version(value) else None
+        size = self._numbers.get(id(value))
+        if size is not None and size.tensor() is value:
+            return size.number if size.version == _version(value) else None
         if self._kept and value.dtype in _WHOLE:
             for home, name, number in self._kept:
                 if home._buffers.get(name) is value:

@@ -109,11 +109,11 @@ def padding(argument: str, value: int) -> Callable[[Any], Callable[..., Any]]:
 
 def _padded(original: Any, argument: str, value: int) -> Callable[..., Any]:
     def padded(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip((argument, *_RESTS[argument]), args, strict=False)) | kwargs
-        if given[argument] is None or not isinstance(given["kv_offset"], torch.Tensor):
+        arguments = dict(zip((argument, *_RESTS[argument]), args, strict=False)) | kwargs
+        if arguments[argument] is None or not isinstance(arguments["kv_offset"], torch.Tensor):
             return original(*args, **kwargs)
-        pad = (0, given["kv_length"])
-        return torch.nn.functional.pad(given[argument], pad, value=value)
+        pad = (0, arguments["kv_length"])
+        return torch.nn.functional.pad(arguments[argument], pad, value=value)
 
     return padded
 

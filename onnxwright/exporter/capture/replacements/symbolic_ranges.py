@@ -24,8 +24,8 @@ class _Kind(type):
     """What `range` is beside a function: objects of Python's own are instances of it."""
 
     def __call__(cls, *args: Any) -> Any:
-        found = places_of_range(args) if any(isinstance(a, torch.SymInt) for a in args) else None
-        return builtins.range(*args) if found is None else found
+        places = places_of_range(args) if any(isinstance(a, torch.SymInt) for a in args) else None
+        return builtins.range(*args) if places is None else places
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, builtins.range)

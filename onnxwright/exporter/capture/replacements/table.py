@@ -119,10 +119,10 @@ def found_at(target: str) -> Any:
     for count in range(len(parts), 0, -1):
         module = sys.modules.get(".".join(parts[:count]))
         if module is not None:
-            found: Any = module
+            member: Any = module
             for name in parts[count:]:
-                found = getattr(found, name, None)
-            return found
+                member = getattr(member, name, None)
+            return member
     return None
 
 
@@ -131,11 +131,7 @@ _BY_NAME: dict[str, list[Replacement]] = {}
 
 
 def register(entry: Replacement) -> None:
-    """Look an entry up from now on, before those that are there.
-
-    Args:
-        entry: the entry.
-    """
+    """Look an entry up from now on, before those that are there."""
     _BY_NAME.setdefault(entry.target.rpartition(".")[2], []).insert(0, entry)
 
 
@@ -220,9 +216,9 @@ def version_of(library: str) -> str:
     Args:
         library: the name of its package.
     """
-    found = getattr(sys.modules.get(library), "__version__", None)
-    if isinstance(found, str):
-        return found
+    version = getattr(sys.modules.get(library), "__version__", None)
+    if isinstance(version, str):
+        return version
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
@@ -231,13 +227,13 @@ def version_of(library: str) -> str:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """`2.13.0+cpu` -> (2, 13, 0)."""
-    found = []
+    numbers = []
     for part in version.partition("+")[0].split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
         if not digits:
             break
-        found.append(int(digits))
-    return tuple(found)
+        numbers.append(int(digits))
+    return tuple(numbers)
 
 
 def _calling(function: Callable[..., Any], own: Any) -> Callable[..., Any]:

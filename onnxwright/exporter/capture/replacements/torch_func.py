@@ -16,10 +16,7 @@ from typing import Any
 import torch
 from torch._functorch import apis, eager_transforms
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
-from torch.overrides import (
-    _get_current_function_mode,
-    _pop_mode_temporarily,
-)
+from torch.overrides import _get_current_function_mode, _pop_mode_temporarily
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.fakes import without_fakes
@@ -33,9 +30,6 @@ _FILES = ("_functorch/eager_transforms.py", "_functorch/vmap.py", "_functorch/ap
 
 def comes_from_it(error: BaseException | None) -> bool:
     """Whether an error, or what it came from, was raised within a transformation of torch.func.
-
-    Args:
-        error: the error.
 
     Returns:
         Whether a frame of torch.func is in its traceback, or it says so.
@@ -54,9 +48,6 @@ def comes_from_it(error: BaseException | None) -> bool:
 
 def is_used(program: torch.export.ExportedProgram) -> bool:
     """Whether a captured program has steps of transformations.
-
-    Args:
-        program: the program.
 
     Returns:
         Whether a level of torch.func begins in it.
@@ -86,17 +77,17 @@ def forward_derivatives_noted() -> Iterator[list[int]]:
     Yields:
         A list with the level of each.
     """
-    found: list[int] = []
+    levels: list[int] = []
     before = eager_transforms._jvp_increment_nesting
 
     def noted() -> int:
         level: int = before()
-        found.append(level)
+        levels.append(level)
         return level
 
     eager_transforms._jvp_increment_nesting = noted
     try:
-        yield found
+        yield levels
     finally:
         eager_transforms._jvp_increment_nesting = before
 
@@ -111,18 +102,18 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
         A module with the same parameters and arguments; it can be run within a capture only.
     """
     inner = copy.copy(model)
-    made = copy.copy(model)
+    copied = copy.copy(model)
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        state = {**dict(made.named_parameters()), **dict(made.named_buffers())}
+        state = {**dict(copied.named_parameters()), **dict(copied.named_buffers())}
         names, spec = list(state), pytree.tree_flatten((args, kwargs))[1]
         form: list[Any] = []
 
         def flat(*values: Any) -> Any:
-            given = dict(zip(names, values, strict=False))
+            parameters = dict(zip(names, values, strict=False))
             rest, named = pytree.tree_unflatten(values[len(names) :], spec)
             with ForwardForms():
-                result = torch.func.functional_call(inner, given, rest, named)
+                result = torch.func.functional_call(inner, parameters, rest, named)
             leaves, form[:] = _with_form(result)
             return leaves
 
@@ -130,8 +121,8 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
         return pytree.tree_unflatten(traced_below_autograd(flat, values), form[0])
 
     forward.__signature__ = inspect.signature(model.forward)  # type: ignore[attr-defined]
-    object.__setattr__(made, "forward", forward)
-    return made
+    object.__setattr__(copied, "forward", forward)
+    return copied
 
 
 def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -145,11 +136,11 @@ def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -
         What the function returns.
     """
     mode = get_proxy_mode()
-    known = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
-    sizes = [entry.value for entry in known.values()]  # the function may have them from elsewhere
+    tracked = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
+    sizes = [entry.value for entry in tracked.values()]  # the function may have them from elsewhere
     count = len(values)
     with untraced(), without_fakes():
-        graph = make_fx(lambda *given: function(*given[:count]), pre_dispatch=False)(
+        graph = make_fx(lambda *inputs: function(*inputs[:count]), pre_dispatch=False)(
             *values, *sizes
         )
     if graph.graph.eliminate_dead_code():  # checks of torch.func itself

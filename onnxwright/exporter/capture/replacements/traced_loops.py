@@ -13,13 +13,7 @@ import torch
 
 from onnxwright.exporter.capture.source.conditional import Outputs
 from onnxwright.exporter.capture.source.emitting import emit
-from onnxwright.exporter.capture.source.regions import (
-    Part,
-    Region,
-    empty,
-    operand_values,
-    tracer,
-)
+from onnxwright.exporter.capture.source.regions import Part, Region, empty, operand_values, tracer
 
 
 def is_traced() -> bool:
@@ -83,9 +77,9 @@ def scan(
     results: list[Any] = []
 
     def one_row(*values: Any) -> list[Any]:
-        after, found = step(*values)
-        results[:] = found
-        return [*after, *found]
+        after, outputs = step(*values)
+        results[:] = outputs
+        return [*after, *outputs]
 
     part, outputs = _part(one_row, [*start, *(x[0] for x in rows)])
     count = len(start)
@@ -100,7 +94,7 @@ def scan(
     targets = values[: len(written)]
     begun = [*start, *map(_copy, targets)]
     length = rows[0].shape[0]
-    found = emit(
+    emitted = emit(
         torch.ops.higher_order.scan,
         {"scan_combine_graph": body},
         (body, begun, [x.contiguous() for x in rows], tuple(values[len(written) :])),
@@ -109,17 +103,17 @@ def scan(
             *(empty([length, *x.shape], x.dtype) for x in outputs[count:]),
         ],
     )
-    carried = _given_back(found, count, targets)
-    return carried, list(found[len(begun) :])
+    carried = _given_back(emitted, count, targets)
+    return carried, list(emitted[len(begun) :])
 
 
 def _part(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> tuple[Part, list[Any]]:
     """A function as a graph whose first operands are its inputs, and its outputs."""
     with Region() as region:
-        made = [_copy(x) for x in inputs]
-        for x in made:
+        copies = [_copy(x) for x in inputs]
+        for x in copies:
             region.input(x)
-        outputs = list(function(*made))
+        outputs = list(function(*copies))
         return region.close(outputs), outputs
 
 
@@ -128,18 +122,18 @@ def _copy(x: Any) -> Any:
 
 
 def _outputs(part: Part, values: Sequence[Any], written: Sequence[Any]) -> list[Any]:
-    made = Outputs(part)
+    outputs = Outputs(part)
     for value in values:
-        made.add(value, value, "a result", value.dtype)
+        outputs.add(value, value, "a result", value.dtype)
     for node in written:
-        made.add_node(part.written[node])
-    return made.nodes
+        outputs.add_node(part.written[node])
+    return outputs.nodes
 
 
-def _others(parts: Sequence[Part], known: Sequence[Any]) -> list[Any]:
+def _others(parts: Sequence[Part], values: Sequence[Any]) -> list[Any]:
     """What parts read besides."""
     nodes = dict.fromkeys(node for part in parts for node in part.read)
-    return [node for node in nodes if node not in known]
+    return [node for node in nodes if node not in values]
 
 
 def _given_back(results: Sequence[Any], count: int, targets: Sequence[Any]) -> list[Any]:

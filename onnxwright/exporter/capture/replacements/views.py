@@ -42,11 +42,11 @@ def _as_asked(own: Callable[..., Any]) -> Callable[..., Any]:
         if any(hint_of(n) in (None, 0) for n in (*x.shape, *x.stride(), *sizes)):
             return own(mode, func, x, *shape)
         sizes = utils.infer_size(sizes, x.numel())
-        found = chunks(*([hint_of(n) or 0 for n in of] for of in (x.shape, x.stride(), sizes)))
-        if found is None:
+        pieces = chunks(*([hint_of(n) or 0 for n in of] for of in (x.shape, x.stride(), sizes)))
+        if pieces is None:
             return own(mode, func, x, *shape)
         strides: list[Any] = []
-        for old, new in found:
+        for old, new in pieces:
             _check_equal([x.shape[n] for n in old], [sizes[n] for n in new])
             step = x.stride()[old[-1]] if old else 1
             for n in reversed(new):
@@ -58,13 +58,13 @@ def _as_asked(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chunks(
-    sizes: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
+    sizes: Sequence[int], strides: Sequence[int], view_sizes: Sequence[int]
 ) -> list[Chunk] | None:
     """The axes of a tensor that lie together in memory, with those of its view.
 
     Args:
         sizes, strides: of the tensor.
-        wanted: the sizes of the view.
+        view_sizes: the sizes of the view.
 
     Returns:
         Chunks from the last to the first; None if it cannot be a view.
@@ -73,8 +73,8 @@ def chunks(
         >>> chunks((2, 6, 5), (60, 5, 1), (2, 3, 2, 5))
         [(range(1, 3), range(1, 4)), (range(0, 1), range(0, 1))]
     """
-    found: list[Chunk] = []
-    last = len(wanted)
+    pieces: list[Chunk] = []
+    last = len(view_sizes)
     end, axis = len(sizes), len(sizes) - 1
     while end > 0:
         count = sizes[axis]
@@ -83,14 +83,14 @@ def chunks(
             start -= 1
             count *= sizes[start]
         first, taken = last, 1
-        while first > 0 and (taken < count or wanted[first - 1] == 1):
+        while first > 0 and (taken < count or view_sizes[first - 1] == 1):
             first -= 1
-            taken *= wanted[first]
+            taken *= view_sizes[first]
         if taken != count:
             return None
-        found.append((range(start, end), range(first, last)))
+        pieces.append((range(start, end), range(first, last)))
         end, axis, last = start, start - 1, first
-    return found if last == 0 else None
+    return pieces if last == 0 else None
 
 
 def _check_equal(old: list[Any], new: list[Any]) -> None:

@@ -42,8 +42,8 @@ def grids_at_once(changes: Changes, model: Any) -> None:
     """Images that are packed by their sizes are computed at once."""
     utils = sys.modules[_UTILS]
     replaced = {
-        getattr(utils, name, None): made
-        for name, made in (
+        getattr(utils, name, None): constructor
+        for name, constructor in (
             ("get_vision_position_ids", _position_ids),
             ("get_vision_window_index", _window_index),
             ("get_vision_interpolation_indices_and_weights", _interpolation),

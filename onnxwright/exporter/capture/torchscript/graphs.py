@@ -36,8 +36,8 @@ class Scripted(torch.nn.Module):  # type: ignore[misc]
             self.train(bool(getattr(script, "training", False)))
             for name, tensor in script._parameters.items():
                 own_kind = isinstance(tensor, torch.nn.Parameter)  # not of a module from a file
-                made = tensor if own_kind else torch.nn.Parameter(tensor, tensor.requires_grad)
-                self.register_parameter(name, made)
+                parameter = tensor if own_kind else torch.nn.Parameter(tensor, tensor.requires_grad)
+                self.register_parameter(name, parameter)
             for name, tensor in script._buffers.items():
                 self.register_buffer(name, tensor)
             for name, child in script._modules.items():
@@ -53,8 +53,8 @@ class Scripted(torch.nn.Module):  # type: ignore[misc]
         def forward(*args: Any, **kwargs: Any) -> Any:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            given = [*([self] if own else []), *bound.arguments.values()]
-            return _Run({}).block(graph, given)
+            arguments = [*([self] if own else []), *bound.arguments.values()]
+            return _Run({}).block(graph, arguments)
 
         forward.__signature__ = signature  # type: ignore[attr-defined]
         object.__setattr__(self, "forward", forward)
@@ -106,11 +106,11 @@ def scripts_readable(model: torch.nn.Module) -> Iterator[None]:
 def _signature(schema: Any, skip: int) -> inspect.Signature:
     """The parameters of a function of TorchScript."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    found = []
+    parameters = []
     for argument in schema.arguments[skip:]:
         default = argument.default_value if argument.has_default_value() else inspect._empty
-        found.append(inspect.Parameter(argument.name, kind, default=default))
-    return inspect.Signature(found)
+        parameters.append(inspect.Parameter(argument.name, kind, default=default))
+    return inspect.Signature(parameters)
 
 
 # -- running ---------------------------------------------------------------------------------------
@@ -127,14 +127,14 @@ class _Run:
         self.values = values
         self.hoisted: set[str] = set()
 
-    def block(self, block: Any, given: list[Any]) -> Any:
+    def block(self, block: Any, inputs: list[Any]) -> Any:
         """Run a graph or block; one result, or a tuple of several."""
-        results = self.results(block, given)
+        results = self.results(block, inputs)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def results(self, block: Any, given: list[Any]) -> list[Any]:
+    def results(self, block: Any, inputs: list[Any]) -> list[Any]:
         """Run a graph or block; all results."""
-        for value, one in zip(block.inputs(), given, strict=True):
+        for value, one in zip(block.inputs(), inputs, strict=True):
             self.values[value.debugName()] = one
         for node in block.nodes():
             self.node(node)
@@ -146,15 +146,15 @@ class _Run:
         if kind == "prim::GetAttr" and node.output().debugName() in self.hoisted:
             return
         if kind == "prim::If":
-            made = self._if(node)
+            results = self._if(node)
         elif kind == "prim::Loop":
-            made = self._loop(node)
+            results = self._loop(node)
         elif kind == "prim::Constant":
-            made = [_constant(node)]
+            results = [_constant(node)]
         else:
             args = [self.values[value.debugName()] for value in node.inputs()]
-            made = _called(node, kind, args)
-        for value, one in zip(node.outputs(), made, strict=True):
+            results = _called(node, kind, args)
+        for value, one in zip(node.outputs(), results, strict=True):
             self.values[value.debugName()] = one
 
     def _if(self, node: Any) -> list[Any]:
@@ -167,8 +167,8 @@ class _Run:
         for block in blocks:
             self._hoist(block)
         names = sorted({name for block in blocks for name in _reads(block)})
-        known = {n: self.values[n] for n in names if n in self.values}
-        tensors = {n: v for n, v in known.items() if isinstance(v, torch.Tensor)}
+        outer = {n: self.values[n] for n in names if n in self.values}
+        tensors = {n: v for n, v in outer.items() if isinstance(v, torch.Tensor)}
 
         def side(block: Any) -> Any:
             def run(*operands: Any) -> Any:
@@ -246,8 +246,8 @@ def _called(node: Any, kind: str, args: list[Any]) -> list[Any]:
         return list(args[0])
     rule = _RULES.get(kind)
     if rule is not None:
-        made = rule(*args)
-        return [made] if node.outputsSize() else []
+        result = rule(*args)
+        return [result] if node.outputsSize() else []
     if kind in _LISTS and isinstance(args[0], (list, str)):
         return [_LISTS[kind](*args)]
     plain = [_plain(a) for a in args]
@@ -259,8 +259,8 @@ def _called(node: Any, kind: str, args: list[Any]) -> list[Any]:
         _refuse(node, f"`{kind}`")
     overload = node.schema().partition("(")[0].partition(".")[2] or "default"
     function = getattr(packet, overload, packet)
-    made = _by_schema(function, node, args)
-    return list(made) if node.outputsSize() > 1 else [made][: node.outputsSize()]
+    result = _by_schema(function, node, args)
+    return list(result) if node.outputsSize() > 1 else [result][: node.outputsSize()]
 
 
 def _by_schema(function: Any, node: Any, args: list[Any]) -> Any:

@@ -36,12 +36,12 @@ def in_python(
         True
     """
     try:
-        found = _as_python(module)
-        if found is module or not _give_the_same(module, found, args, kwargs):
+        original = _as_python(module)
+        if original is module or not _give_the_same(module, original, args, kwargs):
             return None
     except Exception:  # noqa: BLE001 - attributes that TorchScript left out may be missing anywhere
         return None
-    return found
+    return original
 
 
 class _NotKeptError(Exception):
@@ -57,9 +57,9 @@ def _as_python(module: torch.nn.Module) -> torch.nn.Module:
     children = {n: None if m is None else _as_python(m) for n, m in module._modules.items()}
     if all(children[name] is child for name, child in module._modules.items()):
         return module
-    made = copy.copy(module)
-    made._modules = children
-    return made
+    copied = copy.copy(module)
+    copied._modules = children
+    return copied
 
 
 def _original(script: Any) -> torch.nn.Module:
@@ -80,20 +80,20 @@ def _original(script: Any) -> torch.nn.Module:
     kind = kept.py_class
     if not isinstance(kind, type) or not issubclass(kind, torch.nn.Module) or is_scripted(kind):
         raise _NotKeptError
-    made: Any = object.__new__(kind)
-    torch.nn.Module.__init__(made)
-    object.__setattr__(made, "training", script.training)
-    made._parameters = dict(script._parameters.items())
-    made._buffers = dict(script._buffers.items())
-    made._modules = {name: _original(child) for name, child in script._modules.items()}
-    known = {*made._parameters, *made._buffers, *made._modules, "training"}
+    module_now: Any = object.__new__(kind)
+    torch.nn.Module.__init__(module_now)
+    object.__setattr__(module_now, "training", script.training)
+    module_now._parameters = dict(script._parameters.items())
+    module_now._buffers = dict(script._buffers.items())
+    module_now._modules = {name: _original(child) for name, child in script._modules.items()}
+    names = {*module_now._parameters, *module_now._buffers, *module_now._modules, "training"}
     for name in {**kept.get_constants(), **kept.get_attributes()}:
-        if name not in known:
-            object.__setattr__(made, name, getattr(script, name))
+        if name not in names:
+            object.__setattr__(module_now, name, getattr(script, name))
     # As for a module that was unpickled: attributes that TorchScript has no types for are made.
-    made.__setstate__(dict(made.__dict__))
-    found: torch.nn.Module = made
-    return found
+    module_now.__setstate__(dict(module_now.__dict__))
+    original: torch.nn.Module = module_now
+    return original
 
 
 class _Calls(torch.nn.Module):  # type: ignore[misc]
@@ -110,13 +110,13 @@ def _give_the_same(
     """Whether two modules give the same results; what they hold is as before."""
     results = []
     for module in (one, other):
-        given = copy.deepcopy((tuple(args), dict(kwargs)))
+        copies = copy.deepcopy((tuple(args), dict(kwargs)))
         buffers = [(b, b.detach().clone()) for b in module.buffers()]
         with torch.random.fork_rng(devices=()), torch.no_grad(), held_state_kept(module, []):
             torch.manual_seed(0)
             script = module.script[0] if isinstance(module, Scripted) else module
             try:
-                results.append(pytree.tree_leaves(script(*given[0], **given[1])))
+                results.append(pytree.tree_leaves(script(*copies[0], **copies[1])))
             finally:
                 for buffer, value in buffers:
                     buffer.copy_(value)
