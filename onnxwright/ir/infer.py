@@ -28,10 +28,10 @@ from onnxwright.types.kinds import (
     OptionalType,
     SequenceType,
     TensorType,
-    tensor_type,
     fits,
     parse_onnx_name,
     refine_types,
+    tensor_type,
     unify_types,
 )
 from onnxwright.types.shapes import Shape
