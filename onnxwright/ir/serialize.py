@@ -151,6 +151,30 @@ def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
     return proto
 
 
+def graph_to_proto(graph: ir.Graph) -> onnx.GraphProto:
+    """The GraphProto of a graph.
+
+    Args:
+        graph: the graph.
+
+    Returns:
+        A message equal to `onnx_ir.to_proto(graph)`.
+
+    Raises:
+        ScriptValueError: a text in it has no UTF-8 form (OW627).
+
+    Example:
+        >>> x, y = ir.Value(name="x"), ir.Value(name="y")
+        >>> node = ir.Node("", "Relu", [x], outputs=[y])
+        >>> [v.name for v in graph_to_proto(ir.Graph([x], [y], nodes=[node], name="g")).output]
+        ['y']
+    """
+    proto = onnx.GraphProto()
+    with unicode_checked():
+        _graph(proto, graph)
+    return proto
+
+
 def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
     for key in sorted(entries):
         proto.metadata_props.add(key=key, value=entries[key])

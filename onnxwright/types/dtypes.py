@@ -7,6 +7,7 @@ dtypes come from `ml_dtypes`, which is imported when one of them is asked for.
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,11 +150,9 @@ class DType(enum.IntEnum):
             wanted = np.dtype(dtype)
         except TypeError:
             fail(NoOnnxElementType(dtype=str(dtype)))
-        found = _BY_NUMPY_NAME.get(wanted.name)
+        found = _element_type(wanted)
         if found is not None:
             return found
-        if wanted.kind in "USOT":
-            return cls.STRING
         fail(NoOnnxElementType(dtype=str(wanted)))
 
     @classmethod
@@ -223,5 +222,13 @@ _BY_NUMPY_NAME: dict[str, DType] = {
     facts.numpy_name: dtype for dtype, facts in _TABLE.items() if facts.kind != "s"
 }
 _BY_ONNX_NAME: dict[str, DType] = {dtype.name.lower(): dtype for dtype in DType}
+
+
+@functools.lru_cache(maxsize=256)
+def _element_type(dtype: np.dtype[Any]) -> DType | None:
+    """The element type of a numpy dtype; numpy takes long to say the name of one."""
+    found = _BY_NUMPY_NAME.get(dtype.name)
+    return DType.STRING if found is None and dtype.kind in "USOT" else found
+
 
 __all__ = ["DType"]
