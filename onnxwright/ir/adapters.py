@@ -82,7 +82,7 @@ def from_type_proto(proto: onnx.TypeProto) -> OnnxType | None:
 def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
     which = dim.WhichOneof("value")
     if which == "dim_value":
-        return dim.dim_value
+        return dim.dim_value if dim.dim_value >= 0 else None  # some converters write -1
     return dim.dim_param or None if which == "dim_param" else None
 
 

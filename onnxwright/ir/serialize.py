@@ -316,7 +316,9 @@ def _value(values: Any, value: ir.Value) -> None:
     kind: Any = value.type
     shape = value.shape
     if type(kind) is OtherType:
-        proto = values.add(name=value.name, doc_string=value.doc_string or "")
+        proto = values.add(name=value.name)
+        if value.doc_string:
+            proto.doc_string = value.doc_string
         proto.type.CopyFrom(type_proto(kind.kind))
         _metadata(proto, value.metadata_props)
         return
