@@ -65,7 +65,7 @@ class Calling:
         elif isinstance(types, (list, tuple)):
             wanted = len(types)
         backend = self.backend
-        before = len(backend.recorder.scope.nodes)
+        before = len(backend.recorder.scopes[-1].nodes)
         if str in map(type, args) or str in map(type, kwargs.values()):
             args, kwargs = self._by_name(op, args, kwargs)
         try:

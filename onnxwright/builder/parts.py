@@ -55,6 +55,8 @@ class BuilderOps(Ops):
         taken = set() if signature is None else {*signature.attributes}
 
         def apply(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs and not open_ended:
+                return builder._call(op, args, kwargs, None, None, None)
             name = kwargs.pop("name", None) if "name" not in taken else None
             outputs = kwargs.pop("outputs", None) if "outputs" not in taken else None
             types = kwargs.pop("output_types", None) if "output_types" not in taken else None

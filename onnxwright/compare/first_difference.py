@@ -10,18 +10,21 @@ import onnx
 from onnxwright.compare.equality import attribute_kind, properties, same_attribute
 from onnxwright.compare.isomorphism import IsomorphismSearch
 from onnxwright.compare.mismatch import Mismatch
-from onnxwright.compare.proto_graph import link_graph, normal_domain
+from onnxwright.compare.proto_graph import ProtoGraph, link_graph, normal_domain
 from onnxwright.compare.strictness import Strictness
 
 Proto = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
 
-def difference(a: Proto, b: Proto, strict: Strictness | None = None) -> Mismatch | None:
+def difference(
+    a: Proto, b: Proto, strict: Strictness | None = None, *, linked: ProtoGraph | None = None
+) -> Mismatch | None:
     """The first difference between two models, functions or graphs, or None.
 
     Args:
         a, b: models, functions or graphs.
         strict: what is compared.
+        linked: the main graph of `a` as `link_graph` gives it, where it is there already.
 
     Example:
         >>> from onnx import parser
@@ -34,16 +37,18 @@ def difference(a: Proto, b: Proto, strict: Strictness | None = None) -> Mismatch
     if type(a) is not type(b):
         return Mismatch("the kinds differ", type(a).__name__, type(b).__name__)
     if isinstance(a, onnx.ModelProto) and isinstance(b, onnx.ModelProto):
-        return _models(a, b, strict)
+        return _models(a, b, strict, linked)
     if isinstance(a, onnx.FunctionProto) and isinstance(b, onnx.FunctionProto):
         return _functions(a, b, strict, named=strict.graph_names)
     assert isinstance(a, onnx.GraphProto)
     assert isinstance(b, onnx.GraphProto)
-    return _graphs(a, b, strict)
+    return _graphs(a, b, strict, linked)
 
 
-def _graphs(a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness) -> Mismatch | None:
-    search = IsomorphismSearch(link_graph(a), link_graph(b), strict)
+def _graphs(
+    a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness, linked: ProtoGraph | None
+) -> Mismatch | None:
+    search = IsomorphismSearch(linked or link_graph(a), link_graph(b), strict)
     mismatch = search.run()
     if mismatch is None and strict.metadata:
         mismatch = _quantization(a, b, search)
@@ -94,7 +99,9 @@ def _bytes(messages: Iterable[Any]) -> list[bytes]:
     return [m.SerializeToString(deterministic=True) for m in messages]
 
 
-def _models(a: onnx.ModelProto, b: onnx.ModelProto, strict: Strictness) -> Mismatch | None:
+def _models(
+    a: onnx.ModelProto, b: onnx.ModelProto, strict: Strictness, linked: ProtoGraph | None
+) -> Mismatch | None:
     pairs: list[tuple[str, Any, Any]] = []
     if strict.ir_version:
         pairs.append(("the IR version", a.ir_version, b.ir_version))
@@ -113,7 +120,7 @@ def _models(a: onnx.ModelProto, b: onnx.ModelProto, strict: Strictness) -> Misma
         pairs.append(("the device configuration", _bytes(a.configuration), _bytes(b.configuration)))
     training = (_bytes(a.training_info), _bytes(b.training_info))
     pairs.append(("the training information", *training))
-    mismatch = _first(pairs) or _graphs(a.graph, b.graph, strict)
+    mismatch = _first(pairs) or _graphs(a.graph, b.graph, strict, linked)
     if mismatch is not None or not strict.functions:
         return mismatch
     ones, others = ({_key(f): f for f in m.functions} for m in (a, b))

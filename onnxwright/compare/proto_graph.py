@@ -14,7 +14,7 @@ import onnx
 Body = Union[onnx.GraphProto, onnx.FunctionProto]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class ProtoValue:
     """One value: a graph input, an initializer, an output of a node, or a name of nothing.
 
@@ -38,7 +38,7 @@ class ProtoValue:
     is_output: bool = False
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class ProtoNode:
     """One node: its proto, what it reads and makes (None for an absent one), its subgraphs.
 
@@ -59,7 +59,7 @@ class ProtoNode:
         self.key = normal_domain(p.domain), p.op_type, p.overload
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class ProtoGraph:
     """One graph or function body."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import os
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing_extensions import TypedDict, Unpack
 
 from onnxwright.converter.frontend.source_texts import remember_text
 from onnxwright.decompiler.assembly import functions_of, head_of
-from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
+from onnxwright.decompiler.guard import check_names, check_pieces, contents_of, parse_head
 from onnxwright.decompiler.module_contents import Module, Options, Weights
 from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
 from onnxwright.decompiler.sugar import Sugar, element_types
@@ -144,7 +143,7 @@ def _text(
             module.fill_weights(options)
         head, functions = head_of(module), functions_of(module)
         if trial is not None and trial.checked is not None:
-            check_names(contents_of(ast.parse(head)), trial.checked)
+            check_names(contents_of(parse_head(head)), trial.checked)
         elif not callable(options.weights):
             check_pieces(head, functions)
     return head + functions, module

@@ -21,6 +21,7 @@ from onnxwright.decompiler.layout import (
     number,
     short_float,
     text,
+    with_point,
 )
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto, type_proto
@@ -59,14 +60,20 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def dtype_expression(dtype: np.dtype[Any], uses: set[str]) -> str:
     """A numpy element type as Python."""
+    made = _dtype_expression(dtype)
+    if made.startswith("ml_dtypes."):
+        uses.add("ml_dtypes")
+    return made
+
+
+@lru_cache(maxsize=256)
+def _dtype_expression(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "O":
         return "object"
     if dtype == np.bool_:
         return "bool"
-    if dtype.kind in "fiuc" and hasattr(np, dtype.name):
-        return f"np.{dtype.name}"
-    uses.add("ml_dtypes")
-    return f"ml_dtypes.{dtype.name}"
+    name = dtype.name
+    return f"np.{name}" if dtype.kind in "fiuc" and hasattr(np, name) else f"ml_dtypes.{name}"
 
 
 def _one(value: Any) -> str:
@@ -95,7 +102,10 @@ def _texts(array: Array) -> list[str]:
     """The numbers of an array as Python, in order."""
     flat = array.ravel()
     if flat.dtype.kind == "f" and np.isfinite(flat).all():
-        return list(map(short_float, flat))
+        if flat.dtype not in (np.float32, np.float16):
+            return list(map(short_float, flat))
+        # What `short_float` gives; most numbers have their point already.
+        return [t if "." in t else with_point(t) for t in map(str, flat)]
     if flat.dtype.kind in "biu":
         return list(map(str, flat.tolist()))
     return list(map(_one, flat))

@@ -107,17 +107,20 @@ class Body(Writer, ABC):
     def expression(self, node: ProtoNode, made: ProtoValue, written: Written) -> None:
         """A node of one result."""
         # NOTE: names of the model are not looked at: the same text is to come of the next one.
-        space = min(self.width, _LONGEST) - (_LINE if self.waits(node, made) else _LINE + 8)
+        waits = self.waits(node, made)
+        space = min(self.width, _LONGEST) - (_LINE if waits else _LINE + 8)
+        tried: list[Piece] = []
 
         def fits(pieces: dict[ProtoValue, Piece]) -> bool:
             piece = self.piece(node, pieces)
+            tried.append(piece)
             return piece.depth <= _DEEPEST and len(piece.text) <= space
 
         values = [w for w in node.inputs if w is not None]
         merged = self.merged(values, written, fits)
-        piece = self.piece(node, merged)
+        piece = tried[0] if merged else self.piece(node, merged)
         self.made(node)
-        if self.waits(node, made):
+        if waits:
             written.pending.append((made, piece))
         else:
             self.flush(written)

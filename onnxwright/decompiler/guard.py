@@ -6,6 +6,7 @@ The writer quotes everything that comes from a model; this check does not trust 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,16 @@ _SYMBOLS = [
 ]
 _NODES = frozenset((*_STATEMENTS, *_EXPRESSIONS, ast.Load, ast.Store, *_SYMBOLS))
 # These are allowed, and hold nothing that could be refused.
-_LEAVES = frozenset((ast.Constant, ast.Load, ast.Store, *_SYMBOLS))
+_LEAVES = frozenset((type(None), ast.Constant, ast.Load, ast.Store, *_SYMBOLS))
+# Fields that hold only leaves, texts and numbers.
+_PLAIN_FIELDS = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "name", "asname", "module",
+                           "level", "type_comment", "type_ignores"))  # fmt: skip
+_FIELDS = {
+    kind: tuple(name for name in kind._fields if name not in _PLAIN_FIELDS)
+    for kind in (*_STATEMENTS, *_EXPRESSIONS)
+}
+# A list in brackets that holds numbers only.
+_NUMBERS = re.compile(r"\[[-+0-9.e, \n\[\]]{40,}\]")
 # What may be called by an attribute that is not an operator of an opset.
 _METHODS = frozenset(
     {"array", "zeros", "frombuffer", "load", "view", "reshape", "with_name", "to_model_proto",
@@ -123,7 +133,7 @@ def contents_of(tree: ast.Module) -> Contents:
         UnsafeTextError: it holds a syntax node that generated Python never has.
     """
     found = Contents()
-    stack: list[ast.AST] = [tree]
+    stack: list[ast.AST | None] = [tree]
     while stack:
         node = stack.pop()
         kind = type(node)
@@ -134,13 +144,32 @@ def contents_of(tree: ast.Module) -> Contents:
         check = _CHECKS.get(kind)
         if check is not None:
             check(node, found)
-        for name in node._fields:
+        for name in _FIELDS[kind]:
             value = getattr(node, name)
             if type(value) is list:
-                stack += [v for v in value if isinstance(v, ast.AST)]
-            elif isinstance(value, ast.AST):
+                stack += value
+            elif value is not None:
                 stack.append(value)
     return found
+
+
+def parse_head(head: str) -> ast.Module:
+    """The tree of the text before the functions, where lists of numbers are `[0]`.
+
+    Numbers are most of such a text, and nothing in them could be refused.
+
+    Args:
+        head: the text.
+
+    Example:
+        >>> ast.unparse(parse_head("x = f([" + "1.5, " * 20 + "2], y)"))
+        'x = f([0], y)'
+    """
+    return ast.parse(_NUMBERS.sub(_short_list, head))
+
+
+def _short_list(found: re.Match[str]) -> str:
+    return "[0" + "\n" * found[0].count("\n") + "]"
 
 
 def check_names(*pieces: Contents) -> None:
@@ -247,4 +276,5 @@ __all__ = [
     "check_pieces",
     "check_text",
     "contents_of",
+    "parse_head",
 ]

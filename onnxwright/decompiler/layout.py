@@ -123,7 +123,11 @@ def number(value: Any) -> str:
 def short_float(value: Any) -> str:
     """The shortest number that becomes this one again in its own type."""
     own = isinstance(value, (np.float32, np.float16))
-    made = str(value) if own else repr(float(value))
+    return with_point(str(value) if own else repr(float(value)))
+
+
+def with_point(made: str) -> str:
+    """The text of a float, with a decimal point: `1e-05` is `1.0e-05`."""
     mantissa, mark, exponent = made.partition("e")
     if "." not in mantissa and "n" not in mantissa:
         mantissa += ".0"
@@ -139,17 +143,18 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
         indent: how far its line is indented.
         width: the longest line.
     """
-    flat = flatten(expr)
-    if isinstance(expr, Lines) and len(flat) + column > width:
+    if isinstance(expr, str):
+        return expr
+    if left_of(width - column, expr) >= 0:
+        return flatten(expr)
+    if isinstance(expr, Lines):
         return _several(expr, indent)
-    if not isinstance(expr, Group) or not expr.items:
-        return flat
-    if len(flat) + column <= width:
-        return flat
+    if not expr.items:
+        return flatten(expr)
     inner = indent + 4
     space = " " * inner
     if expr.head.endswith("[") and all(_is_number(item) for item in expr.items):
-        lines = _filled([str(i) for i in expr.items], width - inner)
+        lines = _filled(expr.items, width - inner)  # type: ignore[arg-type]
     else:
         lines = [render(item, inner, inner, width - 1) for item in expr.items]
     body = "".join(f"{space}{line},\n" for line in lines)
@@ -181,20 +186,46 @@ def flatten(expr: Expr) -> str:
         return expr
     if isinstance(expr, Lines):
         return expr.front + expr.whole
-    return f"{expr.head}{', '.join(map(flatten, expr.items))}{expr.tail}"
+    items = ", ".join([i if type(i) is str else flatten(i) for i in expr.items])
+    return f"{expr.head}{items}{expr.tail}"
+
+
+def left_of(room: int, expr: Expr) -> int:
+    """The columns that are left beside an expression on one line.
+
+    Args:
+        room: how many columns there are.
+        expr: the expression; it is read only as far as it fits.
+
+    Returns:
+        The number of columns; a negative number where the expression does not fit.
+
+    Example:
+        >>> left_of(10, call("f", "x", "y")), left_of(3, call("f", "x", "y")) < 0
+        (3, True)
+    """
+    if isinstance(expr, str):
+        return room - len(expr)
+    if isinstance(expr, Lines):
+        return room - len(expr.front) - len(expr.whole)
+    room -= len(expr.head) + len(expr.tail) + 2 * max(len(expr.items) - 1, 0)
+    for item in expr.items:
+        if room < 0:
+            break
+        room = room - len(item) if type(item) is str else left_of(room, item)
+    return room
 
 
 def _filled(items: Sequence[str], width: int) -> list[str]:
     """Short items, as many on a line as fit."""
     lines: list[str] = []
-    current = ""
-    for item in items:
-        if current and len(current) + len(item) + 3 > width:
-            lines.append(current)
-            current = item
-        else:
-            current = f"{current}, {item}" if current else item
-    return [*lines, current] if current else lines
+    start = used = 0
+    for n, item in enumerate(items):
+        used += len(item) + 2
+        if n > start and used - 1 > width:
+            lines.append(", ".join(items[start:n]))
+            start, used = n, len(item) + 2
+    return [*lines, ", ".join(items[start:])]
 
 
 __all__ = [
@@ -205,6 +236,7 @@ __all__ = [
     "data",
     "flatten",
     "join",
+    "left_of",
     "listed",
     "long_text",
     "mapping",
@@ -212,5 +244,6 @@ __all__ = [
     "number",
     "render",
     "text",
+    "with_point",
     "words",
 ]

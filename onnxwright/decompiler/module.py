@@ -60,7 +60,7 @@ def write_model(
     python = module.names.take(name or model.graph.name or "main", "main")
     bodies = [(own, _scope(module, f)) for own, f in zip(declared, model.functions, strict=True)]
     blocks = [_function(module, f, held) for f, held in zip(model.functions, bodies, strict=True)]
-    graph = link_graph(model.graph)
+    graph = module.linked = link_graph(model.graph)
     opsets = {normal_domain(e.domain): e.version for e in model.opset_import}
     for key in {(f.domain, 1) for f in model.functions}:
         opsets.setdefault(*key)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union
 import numpy as np
 import onnx
 
-from onnxwright.compare.proto_graph import ProtoValue
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoValue
 from onnxwright.decompiler.arrays import array_expression, dtype_expression
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, marked, number, render, text
@@ -73,6 +73,7 @@ class Module:
         count: how many nodes have been written.
         title, blocks: the docstring, and the functions line by line.
         trial_uses: names to import for the placeholders of weights in a trial text.
+        linked: the main graph of the model that is written.
         is_body_hollow: whether a function body holds a placeholder of a weight.
     """
 
@@ -92,6 +93,7 @@ class Module:
     title: str = ""
     blocks: list[list[str]] = field(default_factory=list)
     trial_uses: set[str] = field(default_factory=set)
+    linked: ProtoGraph | None = None
     is_body_hollow: bool = False
     _weights: list[tuple[int, ProtoValue, str, str]] = field(default_factory=list)
     _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -206,12 +208,16 @@ class Module:
             python: the name it is bound to.
             known_as: the name it has where none is written.
         """
-        self._weights.append((len(self.lines), value, python, known_as))
-        self.lines.append(self._weight_line(value, python, known_as))
+        hollow = self.options.hollow and not _is_few_numbers(value.tensor)
+        if hollow:
+            self._weights.append((len(self.lines), value, python, known_as))
+        self.lines.append(self._weight_line(value, python, known_as, hollow=hollow))
 
-    def _weight_line(self, value: ProtoValue, python: str, known_as: str) -> str:
+    def _weight_line(
+        self, value: ProtoValue, python: str, known_as: str, *, hollow: bool = False
+    ) -> str:
         uses = self.uses
-        if self.options.hollow:
+        if hollow:
             self.uses = self.trial_uses
         try:
             expression = self.initializer(value, known_as)
@@ -253,7 +259,7 @@ class Module:
             element, dims = DType(tensor.data_type).name, str(tuple(tensor.dims))
             place = call("External", text("hollow"), f"DType.{element}", dims, folder="folder")
             return call("initializer", place, **name)
-        if self.options.hollow and size > 16:
+        if self.options.hollow and size > _FEW:
             self.uses.add("np")
             held = _numpy_name(DType(tensor.data_type), self.uses)
             return call("initializer", f"np.zeros({tuple(tensor.dims)}, {held})", **name)
@@ -295,6 +301,15 @@ class Module:
 
 # Elements of a weight that is not made when a text is only tried out.
 _LARGE = 100_000
+# Up to so many elements are written as they are when a text is only tried out.
+_FEW = 16
+
+
+def _is_few_numbers(tensor: onnx.TensorProto | onnx.SparseTensorProto | None) -> bool:
+    """Whether a weight is written the same when a text is only tried out."""
+    if not isinstance(tensor, onnx.TensorProto):
+        return False
+    return tensor.data_location != onnx.TensorProto.EXTERNAL and math.prod(tensor.dims) <= _FEW
 
 
 @cache

@@ -122,7 +122,8 @@ class Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made = rebuild(head + functions, tree=tree)
-        found = difference(proto, made, Strictness(initializers=False))
+        strict = Strictness(initializers=False)
+        found = difference(proto, made, strict, linked=self.module.linked)
         if found is not None:
             return found.what
         return None if _constants(proto) == _constants(made) else "the numbers of a constant differ"

@@ -19,6 +19,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.initializers import add_initializers
 from onnxwright.ir.names import Namer
+from onnxwright.ir.serialize import graph_to_proto
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType
@@ -244,7 +245,7 @@ class _Writer:
                 for value in values:
                     getattr(graph, kind).add(name=value.name or "")
         else:
-            graph = ir.to_proto(top)
+            graph = graph_to_proto(top)
         doc = details.doc_string if details.doc_string is not None else (low.doc or "")
         if doc:
             graph.doc_string = doc

@@ -26,6 +26,7 @@ from onnxwright.types.kinds import (
     TensorType,
 )
 from onnxwright.types.roles import AttributeReference
+from onnxwright.types.shapes import Shape
 
 # -- types ---------------------------------------------------------------------------------------
 
@@ -81,13 +82,19 @@ def from_type_proto(proto: onnx.TypeProto) -> OnnxType | None:
 def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
     which = dim.WhichOneof("value")
     if which == "dim_value":
-        return dim.dim_value
+        return dim.dim_value if dim.dim_value >= 0 else None  # some converters write -1
     return dim.dim_param or None if which == "dim_param" else None
 
 
 def set_type(value: ir.Value, kind: OnnxType | None) -> None:
     """Write a type and shape onto an onnx_ir value."""
     if kind is None:
+        return
+    if type(kind) is TensorType:
+        if kind.dtype is not None:
+            value.type = ir.TensorType(_ir_dtype(kind.dtype))
+        if kind.shape is not None:
+            value.shape = _ir_shape(kind.shape)
         return
     inner: Any = kind
     while isinstance(inner, (SequenceType, OptionalType)):
@@ -96,7 +103,17 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
     if made is not None:
         value.type = made
     if isinstance(inner, (TensorType, SparseTensorType)) and inner.shape is not None:
-        value.shape = ir.Shape(inner.shape)
+        value.shape = _ir_shape(inner.shape)
+
+
+def _ir_shape(shape: Shape) -> ir.Shape:
+    return ir.Shape([d if type(d) is int else _symbol(d) for d in shape])
+
+
+@functools.lru_cache(maxsize=4096)
+def _symbol(dim: Any) -> Any:
+    """A dimension that is not a number; it cannot be changed, so that shapes may share it."""
+    return ir.SymbolicDim(dim) if dim is None or isinstance(dim, str) else dim
 
 
 @functools.cache

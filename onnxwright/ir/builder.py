@@ -354,8 +354,8 @@ class Recorder:
         if self.name_prefix and not base.startswith(self.name_prefix):
             base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
-        unique = self.names.unique
-        made = [ir.Value(name=unique(base)) for _ in range(outputs)]
+        names = [self.names.unique(base) for _ in range(outputs)]
+        made = [ir.Value(name=name) for name in names]
         node = ir.Node(
             domain,
             op_type,
@@ -370,9 +370,9 @@ class Recorder:
         scope.nodes.append(node)
         if self._tracking:
             self._nodes.append(node)
-        for value in made:
+        for name, value in zip(names, made):
             scope.made[value] = None
-            self.holders[value.name or ""] = value
+            self.holders[name] = value
             self.values[value] = ValueInfo(None, None, None, None, origin)
         if sugar:
             self.sugar.add(node)

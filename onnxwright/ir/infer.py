@@ -31,6 +31,7 @@ from onnxwright.types.kinds import (
     fits,
     parse_onnx_name,
     refine_types,
+    tensor_type,
     unify_types,
 )
 from onnxwright.types.shapes import Shape
@@ -115,13 +116,13 @@ def _by_rule(call: OpCall, rule: InferRule) -> list[OnnxType | None]:
         return [TensorType(DType(to), made)]
     if call.count != 1 or dtypes is None:
         raise UnknownError
-    return [TensorType(dtypes, made)]
+    return [tensor_type(dtypes, made)]
 
 
 class _Plan:
     """The element types of a schema: what each input may have, where the first output has its."""
 
-    __slots__ = ("allowed", "fixed", "source", "variables")
+    __slots__ = ("allowed", "fixed", "results", "source", "variables")
 
     def __init__(self, signature: OpSignature) -> None:
         self.allowed = [
@@ -135,6 +136,8 @@ class _Plan:
             DType.from_onnx_name(tensors[0]) if len(output.types) == 1 and tensors else None
         )
         self.source = output.type_str
+        # By the element types of the inputs of a call: that of its first output.
+        self.results: dict[tuple[tuple[int, DType], ...], DType | None] = {}
 
 
 _PLANS: dict[int, tuple[OpSignature, _Plan]] = {}
@@ -151,18 +154,34 @@ def _dtypes(call: OpCall) -> DType | None:
         # The signature is kept with its plan, so that no other one gets its id.
         found = _PLANS[id(call.signature)] = (call.signature, _Plan(call.signature))
     plan = found[1]
+    given: list[tuple[int, DType]] = []
+    for n, kind in enumerate(call.types):
+        if call.present[n]:
+            if type(kind) is not TensorType or kind.dtype is None:
+                raise UnknownError
+            given.append((n, kind.dtype))
+    key = tuple(given)
+    if key not in plan.results:
+        result = _first_output(plan, given)
+        if len(given) > _MOST_INPUTS:
+            return result
+        plan.results[key] = result
+    return plan.results[key]
+
+
+# Of calls with more inputs nothing is kept: there are too many kinds of them.
+_MOST_INPUTS = 4
+
+
+def _first_output(plan: _Plan, given: list[tuple[int, DType]]) -> DType | None:
     last = len(plan.allowed) - 1
     seen: dict[str, DType] = {}
-    for n, kind in enumerate(call.types):
-        if not call.present[n]:
-            continue
-        if type(kind) is not TensorType or kind.dtype is None:
-            raise UnknownError
+    for n, dtype in given:
         place = min(last, n)
-        if kind.dtype not in plan.allowed[place]:
+        if dtype not in plan.allowed[place]:
             raise UnknownError
         variable = plan.variables[place]
-        if variable is not None and seen.setdefault(variable, kind.dtype) is not kind.dtype:
+        if variable is not None and seen.setdefault(variable, dtype) is not dtype:
             raise UnknownError
     return plan.fixed if plan.fixed is not None else seen.get(plan.source)
 

@@ -14,36 +14,33 @@ class Namer:
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
-        self._log: list[tuple[str, int | None]] = []
+        # For each name given: the hint, its count before, the name.
+        self._log: list[tuple[str, int | None, str]] = []
         # While set, names are given for good: going back does not free them.
         self.for_good = False
         self._kept: set[str] = set()
 
     def unique(self, hint: str) -> str:
         """`hint` itself if it is free, else `hint` with the first free number."""
-        count = self._taken.get(hint)
-        if count is None:
-            self._set(hint, 0)
-            return hint
-        while True:
-            count += 1
-            name = f"{hint}_{count}"
-            if name not in self._taken:
-                break
-        self._set(hint, count)
-        self._set(name, 0)
+        taken = self._taken
+        before = taken.get(hint)
+        if before is None:
+            count, name = 0, hint
+        else:
+            count = before + 1
+            while (name := f"{hint}_{count}") in taken:
+                count += 1
+            taken[name] = 0
+        taken[hint] = count
+        if self.for_good:
+            self._kept.update((hint, name))
+        else:
+            self._log.append((hint, before, name))
         return name
 
     def release(self, name: str) -> None:
         """Make a name free again: who had it is called something else now."""
         self._taken.pop(name, None)
-
-    def _set(self, name: str, count: int) -> None:
-        if self.for_good:
-            self._kept.add(name)
-        else:
-            self._log.append((name, self._taken.get(name)))
-        self._taken[name] = count
 
     def mark(self) -> int:
         """A point to go back to."""
@@ -52,10 +49,8 @@ class Namer:
     def rewind(self, mark: int) -> None:
         """Forget every name given since `mark` (what was built with them is thrown away)."""
         while len(self._log) > mark:
-            name, before = self._log.pop()
-            if name in self._kept:
-                continue
-            if before is None:
+            hint, before, name = self._log.pop()
+            if name not in self._kept:
                 self._taken.pop(name, None)
-            else:
-                self._taken[name] = before
+            if before is not None and hint not in self._kept:
+                self._taken[hint] = before

@@ -1,4 +1,7 @@
-"""What `onnx_ir` has no form for, in one that it has: sparse initializers, maps, `ai.onnx`."""
+"""What `onnx_ir` has no form for, in one that it has: sparse initializers, maps, `ai.onnx`.
+
+Dimensions of -1, which some converters write for what they do not know, become unknown ones.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _LIMIT = (1 << 31) - 1  # bytes of a dense tensor
 def plain_form(
     model: onnx.ModelProto, folder: Path, types: dict[str, onnx.TypeProto] | None = None
 ) -> onnx.ModelProto:
-    """A model whose initializers are dense, and whose default domain has the name "".
+    """A model whose initializers are dense, dimensions not negative, default domain called "".
 
     Args:
         model: the model, checked.
@@ -44,9 +47,9 @@ def plain_form(
     owners = (model, *model.functions)
     named = any(o.domain == "ai.onnx" for owner in owners for o in owner.opset_import)
     bodies = [n for body in (model.graph, *model.functions) for n in body.node]
-    if not named and not any(
-        g.sparse_initializer or _has_maps(g) for g in _graphs(model.graph, bodies)
-    ):
+    graphs = list(_graphs(model.graph, bodies))
+    negative = any(True for part in (*graphs, *model.functions) for _ in _negative_dims(part))
+    if not named and not negative and not any(g.sparse_initializer or _has_maps(g) for g in graphs):
         return model
     plain = onnx.ModelProto()
     plain.CopyFrom(model)
@@ -55,6 +58,9 @@ def plain_form(
             if entry.domain == "ai.onnx":
                 entry.domain = ""
     bodies = [n for body in (plain.graph, *plain.functions) for n in body.node]
+    for part in (*_graphs(plain.graph, bodies), *plain.functions):
+        for dim in _negative_dims(part):
+            dim.ClearField("dim_value")
     for graph in _graphs(plain.graph, bodies):
         if types is not None:
             types.update(without_maps(graph))
@@ -73,6 +79,23 @@ def _graphs(main: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> Iterator[onnx
             for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
                 yield graph
                 waiting.extend(graph.node)
+
+
+def _negative_dims(
+    body: onnx.GraphProto | onnx.FunctionProto,
+) -> Iterator[onnx.TensorShapeProto.Dimension]:
+    """Dimensions that are negative numbers: no tensor has them, runtimes take them as unknown."""
+    infos = [*body.value_info]
+    if isinstance(body, onnx.GraphProto):
+        infos += (*body.input, *body.output)
+    for info in infos:
+        kind = info.type
+        while (which := kind.WhichOneof("value")) in ("sequence_type", "optional_type"):
+            kind = getattr(kind, which).elem_type
+        if which == "tensor_type":
+            for dim in kind.tensor_type.shape.dim:
+                if dim.dim_value < 0:
+                    yield dim
 
 
 def _has_maps(graph: onnx.GraphProto) -> bool:

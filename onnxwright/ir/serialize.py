@@ -6,7 +6,7 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -151,6 +151,30 @@ def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
     return proto
 
 
+def graph_to_proto(graph: ir.Graph) -> onnx.GraphProto:
+    """The GraphProto of a graph.
+
+    Args:
+        graph: the graph.
+
+    Returns:
+        A message equal to `onnx_ir.to_proto(graph)`.
+
+    Raises:
+        ScriptValueError: a text in it has no UTF-8 form (OW627).
+
+    Example:
+        >>> x, y = ir.Value(name="x"), ir.Value(name="y")
+        >>> node = ir.Node("", "Relu", [x], outputs=[y])
+        >>> [v.name for v in graph_to_proto(ir.Graph([x], [y], nodes=[node], name="g")).output]
+        ['y']
+    """
+    proto = onnx.GraphProto()
+    with unicode_checked():
+        _graph(proto, graph)
+    return proto
+
+
 def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
     for key in sorted(entries):
         proto.metadata_props.add(key=key, value=entries[key])
@@ -209,8 +233,9 @@ def _node(nodes: Any, node: ir.Node) -> None:
         proto.overload = node.overload
     if node.doc_string:
         proto.doc_string = node.doc_string
-    if node.metadata_props:
-        _metadata(proto, node.metadata_props)
+    entries = _props(node)
+    if entries:
+        _metadata(proto, entries)
     for attr in node.attributes.data.values():
         _attribute(proto.attribute, attr)
 
@@ -255,17 +280,34 @@ def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
 
 def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add the quantization parameters of a value."""
-    entries = value.meta.get(QUANTIZATION)
+    notes = _if_there(value, "meta", "_metadata")
+    entries = notes.get(QUANTIZATION) if notes else None
     if entries:
         annotation = proto.quantization_annotation.add(tensor_name=value.name)
         for key in sorted(entries):
             annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
+def _if_there(item: Any, name: str, held: str) -> Any:
+    """A store of a node or value, or None: asking onnx_ir for it makes an empty one for each.
+
+    Args:
+        item: the node or value.
+        name: the property.
+        held: the field that onnx_ir keeps it in; where there is none the property is asked.
+    """
+    store = getattr(item, held, item)
+    return getattr(item, name) if store is item else store
+
+
+def _props(item: Any) -> Any:
+    return _if_there(item, "metadata_props", "_metadata_props")
+
+
 def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add what is known of a value inside, where anything is."""
     known = value.type is not None or value.shape is not None
-    if (known or value.metadata_props or value.doc_string) and value.name:
+    if (known or value.doc_string or _props(value)) and value.name:
         _value(proto.value_info, value)
 
 
@@ -274,46 +316,45 @@ def _value(values: Any, value: ir.Value) -> None:
     kind: Any = value.type
     shape = value.shape
     if type(kind) is OtherType:
-        proto = values.add(name=value.name, doc_string=value.doc_string or "")
+        proto = values.add(name=value.name)
+        if value.doc_string:
+            proto.doc_string = value.doc_string
         proto.type.CopyFrom(type_proto(kind.kind))
         _metadata(proto, value.metadata_props)
         return
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
         return
-    proto = values.add(name=value.name)
-    tensor = proto.type.tensor_type
-    tensor.elem_type = kind.dtype.value
+    dims = None
     if shape is not None:
-        _dims(tensor.shape, shape)
-    if value.doc_string:
-        proto.doc_string = value.doc_string
-    if value.metadata_props:
-        _metadata(proto, value.metadata_props)
-
-
-def _dims(proto: onnx.TensorShapeProto, shape: Iterable[Any]) -> None:
-    """Fill in a shape; one without dimensions is there all the same."""
-    dims = tuple([dim if type(dim) is int else dim.value for dim in shape])
-    proto.CopyFrom(_shape_proto(dims))
+        dims = tuple([dim if type(dim) is int else dim.value for dim in shape])
+    proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
     denotation = getattr(shape, "get_denotation", None)
     if denotation is not None:
-        for n, made in enumerate(proto.dim):
+        for n in range(len(dims or ())):
             meaning = denotation(n)
             if meaning:
-                made.denotation = meaning
+                proto.type.tensor_type.shape.dim[n].denotation = meaning
+    if value.doc_string:
+        proto.doc_string = value.doc_string
+    entries = _props(value)
+    if entries:
+        _metadata(proto, entries)
 
 
 @lru_cache(maxsize=4096)
-def _shape_proto(dims: tuple[Any, ...]) -> onnx.TensorShapeProto:
-    """Dimensions as protobuf; few of the shapes of a model differ."""
-    made = onnx.TensorShapeProto()
-    made.SetInParent()
-    for dim in dims:
+def _tensor_type_proto(elem_type: int, dims: tuple[Any, ...] | None) -> onnx.TypeProto:
+    """The type of a tensor as protobuf; few of those of a model differ."""
+    made = onnx.TypeProto()
+    tensor = made.tensor_type
+    tensor.elem_type = elem_type
+    if dims is not None:
+        tensor.shape.SetInParent()  # a shape without dimensions is there all the same
+    for dim in dims or ():
         if isinstance(dim, int):
-            made.dim.add(dim_value=dim)
+            tensor.shape.dim.add(dim_value=dim)
         elif dim is None:
-            made.dim.add()
+            tensor.shape.dim.add()
         else:
-            made.dim.add(dim_param=str(dim))
+            tensor.shape.dim.add(dim_param=str(dim))
     return made

@@ -58,6 +58,8 @@ class _Verifier:
         self.imports = imports
         self.span = span
         self.names: set[str] = set()
+        # Of each operator that was met: its schema and the attributes that a call needs.
+        self.schemas: dict[tuple[str, str], tuple[OpSignature, tuple[str, ...]] | None] = {}
 
     def broken(self, what: str, node: ir.Node | None = None) -> NoReturn:
         if self.opened:
@@ -111,34 +113,32 @@ class _Verifier:
         for value in node.outputs:
             self.define(value, visible, node)
 
-    def schema(self, node: ir.Node) -> None:
+    def schema_of(self, node: ir.Node) -> tuple[OpSignature, tuple[str, ...]] | None:
+        """The schema of a node's operator and its required attributes; None where it has none."""
         version = self.imports.get(node.domain)
         if version is None:
             self.broken(f"domain `{node.domain}` is not imported", node)
         if not is_known_domain(node.domain):
-            return
+            return None
         sig = signature(node.domain, node.op_type, version)
         if sig is None:
             if not node.domain and is_of_runtime(node.op_type, version):
-                return
+                return None
             self.broken(f"version {version} has no such operator", node)
+        return sig, tuple(n for n, attr in sig.attributes.items() if attr.required)
+
+    def schema(self, node: ir.Node) -> None:
+        key = (node.domain, node.op_type)
+        if key not in self.schemas:
+            self.schemas[key] = self.schema_of(node)
+        found = self.schemas[key]
+        if found is None:
+            return
+        sig, required = found
         if not sig.min_input <= len(node.inputs) <= sig.max_input:
             self.broken(f"{len(node.inputs)} inputs", node)
         if not sig.min_output <= len(node.outputs) <= sig.max_output:
             self.broken(f"{len(node.outputs)} outputs", node)
-        for name in _required(sig):
+        for name in required:
             if name not in node.attributes:
                 self.broken(f"attribute `{name}` is missing", node)
-
-
-_REQUIRED: dict[int, tuple[OpSignature, tuple[str, ...]]] = {}
-
-
-def _required(signature: OpSignature) -> tuple[str, ...]:
-    """The attributes that every call of an operator has."""
-    found = _REQUIRED.get(id(signature))
-    if found is None:
-        # The signature is kept, so that no other one gets its id.
-        names = tuple(n for n, attr in signature.attributes.items() if attr.required)
-        found = _REQUIRED[id(signature)] = (signature, names)
-    return found[1]

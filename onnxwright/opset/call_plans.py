@@ -38,6 +38,7 @@ class CallPlan:
         "fixed",
         "index",
         "least",
+        "least_outputs",
         "limit",
         "needed",
         "order",
@@ -55,6 +56,7 @@ class CallPlan:
         self.least = self.required[-1] + 1 if self.required else 0
         if self.variadic is not None:
             self.least = max(self.least, sig.min_input)
+        self.least_outputs = max(1, sum(1 for p in sig.outputs if p.option == "single"))
         self.attributes: dict[str, tuple[AttrParam, Callable[[Any], object]]] = {
             a.name: (a, normalizer(a.kind)) for a in sig.attributes.values()
         }
@@ -86,11 +88,10 @@ def normal_form(
         ScriptValueError: a number is too large for it.
     """
     attr, convert = attribute
-    shown = str(signature)
     try:
         return convert(value)
     except WrongTypeError:
-        kind = attr.kind.python
+        kind, shown = attr.kind.python, str(signature)
         if is_tensor_value(value) or (
             isinstance(value, (list, tuple)) and any(is_tensor_value(v) for v in value)
         ):

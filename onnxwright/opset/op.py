@@ -125,6 +125,17 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         return self._signature
 
     @property
+    def least_outputs(self) -> int:
+        """How many outputs a call has that does not say it: all that are required."""
+        plan = self._plan
+        if plan is None:
+            sig = self.signature
+            if sig is None:
+                return 1
+            plan = self._plan = CallPlan(sig)
+        return plan.least_outputs
+
+    @property
     def since_version(self) -> int:
         """The opset version its schema came with; the version of a custom opset."""
         sig = self.signature

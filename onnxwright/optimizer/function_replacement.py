@@ -44,8 +44,8 @@ def replaced(model: ir.Model, replacements: Mapping[Any, Any]) -> None:
     for function in new.values():
         for domain, number in (*function.opset_imports.items(), (function.domain, 1)):
             model.graph.opset_imports.setdefault(domain, number)
-    model.ir_version = max(model.ir_version, 8)  # the first that has functions
     if new:
+        model.ir_version = max(model.ir_version, 8)  # the first that has functions
         open_ir_model(model)
 
 

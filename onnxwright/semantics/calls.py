@@ -26,6 +26,7 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.types.roles import BackendValue
 
 
 def call(
@@ -97,10 +98,7 @@ def output_count(bound: BoundCall, wanted: int | None) -> int:
         return bound.outputs
     if wanted is not None:
         return wanted
-    signature = bound.op.signature
-    if signature is None:
-        return 1
-    return max(1, sum(1 for p in signature.outputs if p.option == "single"))
+    return bound.op.least_outputs
 
 
 def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
@@ -108,22 +106,24 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
     signature = bound.op.signature
     if signature is None:
         return [None if x is None else as_value(b, x) for x in bound.inputs]
-    params = [parameter_at(signature, n) for n in range(len(bound.inputs))]
-    values: list[V | None]
-    if all(x is None or (is_value(x) and b.weak_kind(x) is None) for x in bound.inputs):
-        values = list(bound.inputs)  # nothing takes a type from what is beside it
-    else:
-        likes = _strong_by_variable(b, bound, params)
-        values = [
-            None if x is None else _input(b, x, param, likes)
-            for x, param in zip(bound.inputs, params, strict=True)
-        ]
+    values = list(bound.inputs)
+    for x in values:
+        if x is not None and not (isinstance(x, BackendValue) and b.weak_kind(x) is None):
+            # A number takes its type from what is beside it.
+            params = [parameter_at(signature, n) for n in range(len(values))]
+            likes = _strong_by_variable(b, bound, params)
+            values = [
+                None if x is None else _input(b, x, param, likes)
+                for x, param in zip(values, params, strict=True)
+            ]
+            break
     dtypes = tuple([None if v is None else dtype_of(b, v) for v in values])
     # The signature is kept with the types that it takes, so that no other one gets its id.
     taken = _TAKEN.get(id(signature))
     if taken is None:
         taken = _TAKEN[id(signature)] = (signature, set())
     if dtypes not in taken[1]:
+        params = [parameter_at(signature, n) for n in range(len(values))]
         _check_types(b, signature, params, values)
         if len(dtypes) <= _MOST_INPUTS:
             taken[1].add(dtypes)

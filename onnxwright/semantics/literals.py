@@ -33,6 +33,8 @@ DEFAULT_DTYPE = {
     "complex": DType.COMPLEX64,
     "str": DType.STRING,
 }
+# Plain Python numbers: nothing else needs to be asked of them.
+_NUMBERS = (bool, int, float)
 _KIND_ORDER = ("bool", "int", "float", "complex")
 
 
@@ -223,21 +225,22 @@ def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | 
     """
     if dtype is None and like is not None:
         dtype = dtype_of(b, like)
-    if is_value(x):
-        value: V = x
-        weak = b.weak_kind(value) is not None
-        return strengthen(b, value, like=like, dtype=dtype) if weak else value
-    array = own_array(x)
-    if array is not None:
-        return b.constant(_adapted(b, x, array, dtype))
-    if isinstance(x, Promotable):  # an attribute reference, the shape of a value
-        return as_value(b, x.as_value(b, dtype), like=like, dtype=dtype)
-    if isinstance(x, range):
-        x = list(x)
-    if isinstance(x, (list, tuple)) and not is_number_like(x):
-        return _stack(b, x, like, dtype)
-    if kind_of(x) is None and not isinstance(x, (list, tuple)):
-        fail(messages.NotATensor(what=describe(x), span=b.here()))
+    if type(x) not in _NUMBERS:
+        if is_value(x):
+            value: V = x
+            weak = b.weak_kind(value) is not None
+            return strengthen(b, value, like=like, dtype=dtype) if weak else value
+        array = own_array(x)
+        if array is not None:
+            return b.constant(_adapted(b, x, array, dtype))
+        if isinstance(x, Promotable):  # an attribute reference, the shape of a value
+            return as_value(b, x.as_value(b, dtype), like=like, dtype=dtype)
+        if isinstance(x, range):
+            x = list(x)
+        if isinstance(x, (list, tuple)) and not is_number_like(x):
+            return _stack(b, x, like, dtype)
+        if kind_of(x) is None and not isinstance(x, (list, tuple)):
+            fail(messages.NotATensor(what=describe(x), span=b.here()))
     if like is not None and dtype is None and plain_kind(x) != "str":
         raw = b.constant(array_of(b, x))
         return b.emit(

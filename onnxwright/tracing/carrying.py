@@ -151,7 +151,7 @@ def kind_of(value: ir.Value) -> OnnxType | None:
 
 
 def _dims(shape: ir.Shape) -> tuple[Dim, ...]:
-    return tuple(d if isinstance(d, int) else d.value for d in shape)
+    return tuple((d if d >= 0 else None) if isinstance(d, int) else d.value for d in shape)
 
 
 def meet(a: OnnxType | None, b: OnnxType | None, *, trusted: bool = True) -> OnnxType | None:

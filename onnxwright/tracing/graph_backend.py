@@ -317,16 +317,17 @@ class GraphBackend:
         signature = op.signature
         if signature is None:
             return None
-        infos = [None if v is None else self.recorder.values.get(v.value) for v in inputs]
-        return OpCall(
-            signature,
-            attributes,
-            outputs,
-            [None if v is None else v.kind for v in inputs],
-            [None if info is None else info.const_value for info in infos],
-            [None if info is None else info.shape_value for info in infos],
-            [v is not None for v in inputs],
-        )
+        infos = self.recorder.values
+        kinds: list[OnnxType | None] = []
+        arrays: list[np.ndarray[Any, Any] | None] = []
+        shapes: list[Shape | None] = []
+        for v in inputs:
+            info = None if v is None else infos.get(v.value)
+            kinds.append(None if v is None else v.kind)
+            arrays.append(None if info is None else info.const_value)
+            shapes.append(None if info is None else info.shape_value)
+        present = [v is not None for v in inputs]
+        return OpCall(signature, attributes, outputs, kinds, arrays, shapes, present)
 
     def attributes_of(self, call: OpCall) -> list[ir.Attr]:
         """The attributes of a call as onnx_ir has them."""
@@ -336,6 +337,8 @@ class GraphBackend:
 
     def checked_attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
         """The attributes of a call as onnx_ir has them; an unsuitable value is an error (OW407)."""
+        if not attributes:
+            return []
         kinds = schema_kinds(op.signature)
         return [self.attribute(op.name, n, v, kinds.get(n)) for n, v in attributes.items()]
 
@@ -362,7 +365,7 @@ class GraphBackend:
         """The types of the outputs; None for an operator without a schema."""
         if call is None:
             return None
-        graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
+        graphs = attrs and [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
         if graphs:
             types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
             return subgraph_types(op, len(inputs), call.count, types, attrs, self.span)
@@ -398,7 +401,7 @@ class GraphBackend:
             adapters.set_type(value, kind)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
-        if dims is not None:
+        if dims:
             for value, shape in zip(made, dims):
                 if shape is not None:
                     recorder.info(value).shape_value = shape

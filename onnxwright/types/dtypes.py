@@ -7,6 +7,7 @@ dtypes come from `ml_dtypes`, which is imported when one of them is asked for.
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,11 +150,9 @@ class DType(enum.IntEnum):
             numpy_dtype = np.dtype(dtype)
         except TypeError:
             fail(NoOnnxElementType(dtype=str(dtype)))
-        member = _BY_NUMPY_NAME.get(numpy_dtype.name)
-        if member is not None:
-            return member
-        if numpy_dtype.kind in "USOT":
-            return cls.STRING
+        element_type = _element_type(numpy_dtype)
+        if element_type is not None:
+            return element_type
         fail(NoOnnxElementType(dtype=str(numpy_dtype)))
 
     @classmethod
@@ -223,5 +222,13 @@ _BY_NUMPY_NAME: dict[str, DType] = {
     facts.numpy_name: dtype for dtype, facts in _TABLE.items() if facts.kind != "s"
 }
 _BY_ONNX_NAME: dict[str, DType] = {dtype.name.lower(): dtype for dtype in DType}
+
+
+@functools.lru_cache(maxsize=256)
+def _element_type(dtype: np.dtype[Any]) -> DType | None:
+    """The element type of a numpy dtype; numpy takes long to say the name of one."""
+    found = _BY_NUMPY_NAME.get(dtype.name)
+    return DType.STRING if found is None and dtype.kind in "USOT" else found
+
 
 __all__ = ["DType"]

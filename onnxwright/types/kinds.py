@@ -7,6 +7,7 @@ type may be used where another is wanted, and says no only to contradictions.
 from __future__ import annotations
 
 import enum
+import functools
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -133,6 +134,24 @@ class TensorType:
     def onnx_name(self) -> str:
         """How schemas write it: `tensor(float)`; `tensor(?)` for an unknown dtype."""
         return "tensor(?)" if self.dtype is None else self.dtype.onnx_name
+
+
+@functools.lru_cache(maxsize=4096)
+def tensor_type(dtype: DType | None, shape: Shape | None) -> TensorType:
+    """The type of a tensor; few of those of a model differ, and equal ones are one object.
+
+    Args:
+        dtype: the element type, None where it is unknown.
+        shape: the shape, None where it is unknown.
+
+    Returns:
+        The type.
+
+    Example:
+        >>> tensor_type(DType.FLOAT, (2,)) is tensor_type(DType.FLOAT, (2,))
+        True
+    """
+    return TensorType(dtype, shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,7 +278,7 @@ def attribute_of(node: onnx.NodeProto, name: str, default: Any) -> Any:
 
 def _dim(d: Any) -> Any:
     if d.HasField("dim_value"):
-        return int(d.dim_value)
+        return int(d.dim_value) if d.dim_value >= 0 else None
     return d.dim_param or None
 
 

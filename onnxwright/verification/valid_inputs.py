@@ -15,7 +15,7 @@ import onnx
 
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.types import dims
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import MapType, OnnxType, OptionalType, SequenceType, TensorType
 from onnxwright.verification.input_uses import Graph, Limits, limits_of
 
 _FULL = frozenset(["int8", "uint8", "int16", "uint16"])
@@ -57,10 +57,11 @@ def drawn(
         apart: give each name of a dimension a size of its own, from `size` on.
 
     Returns:
-        An array for each input that has no default.
+        A value for each input that has no default: an array, a list of arrays for a sequence, a
+        dict for a map; an optional has a value.
 
     Raises:
-        ValueError: an input is not a tensor that can be drawn.
+        ValueError: the type of an input is not known.
 
     Example:
         >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (int64[N] i) => (float[N, 2] y)'
@@ -70,21 +71,44 @@ def drawn(
         (0, 2)
     """
     graph = model if isinstance(model, Graph) else Graph.of(model)
-    kinds = {}
+    kinds: dict[str, OnnxType] = {}
     for info in graph.inputs:
         kind = from_type_proto(info.type)
-        if not isinstance(kind, TensorType) or kind.dtype is None or kind.shape is None:
-            raise ValueError(f"the input `{info.name}` is not a tensor of known type")
-        kinds[info.name] = replace(kind, shape=graph.with_known_sizes(info.name, kind.shape))
-    names = dict.fromkeys(n for k in kinds.values() for d in k.shape or () if isinstance(d, str)
+        inner = _tensor_in(kind)
+        if kind is None or inner is None or inner.dtype is None or inner.shape is None:
+            raise ValueError(f"the type of the input `{info.name}` is not known")
+        if isinstance(kind, TensorType):
+            kind = replace(kind, shape=graph.with_known_sizes(info.name, inner.shape))
+        kinds[info.name] = kind
+    shapes = [inner.shape or () for inner in map(_tensor_in, kinds.values()) if inner is not None]
+    names = dict.fromkeys(n for shape in shapes for d in shape if isinstance(d, str)
                           for n in dims.names_in(d))  # fmt: skip
     sizes = Sizes(size, {
         name: graph.sizes.get(name, size + n * apart) for n, name in enumerate(names)
     })  # fmt: skip
     return {
-        name: _array(kind, sizes, limits_of(graph, name, sizes.of), rng)
+        name: _value(kind, sizes, limits_of(graph, name, sizes.of), rng)
         for name, kind in kinds.items()
     }
+
+
+def _tensor_in(kind: OnnxType | None) -> TensorType | None:
+    """The type of the tensors that a value consists of."""
+    while isinstance(kind, (SequenceType, OptionalType, MapType)):
+        kind = kind.value if isinstance(kind, MapType) else kind.elem
+    return kind if isinstance(kind, TensorType) else None
+
+
+def _value(kind: OnnxType, sizes: Sizes, limits: Limits, rng: np.random.Generator) -> Any:
+    if isinstance(kind, OptionalType):
+        return _value(kind.elem, sizes, limits, rng)
+    if isinstance(kind, SequenceType):
+        return [_value(kind.elem, sizes, limits, rng) for _ in range(max(sizes.other, 1))]
+    if isinstance(kind, MapType):
+        keys = [f"key{n}" if kind.key.is_string else n for n in range(max(sizes.other, 1))]
+        return {key: _value(kind.value, sizes, limits, rng).item() for key in keys}
+    assert isinstance(kind, TensorType)
+    return _array(kind, sizes, limits, rng)
 
 
 def _array(kind: TensorType, sizes: Sizes, limits: Limits, rng: np.random.Generator) -> Any:

@@ -195,6 +195,12 @@ def _apart(before: OutputDifference, x: Any, y: Any, label: str, exact: bool) ->
 
 def _largest(x: Any, y: Any) -> tuple[float | None, float | None]:
     """The largest difference of two arrays of numbers, and that over the largest number."""
+    if isinstance(x, (list, dict)) and type(x) is type(y) and len(x) == len(y):
+        pairs = [_largest(one, other) for one, other in _items(x, y)]
+        known = [pair for pair in pairs if pair[0] is not None]
+        if len(known) < len(pairs) or not pairs:
+            return None, None
+        return max(pair[0] or 0.0 for pair in known), max(pair[1] or 0.0 for pair in known)
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or x.shape != y.shape:
         return None, None
     if x.dtype.kind not in "biufcV" or x.dtype != y.dtype:
@@ -206,6 +212,20 @@ def _largest(x: Any, y: Any) -> tuple[float | None, float | None]:
         largest = float(np.nan_to_num(gap, nan=np.inf, posinf=np.inf).max(initial=0.0))
         scale = float(abs(one[np.isfinite(one)]).max(initial=0.0))
     return largest, largest / scale if scale else largest
+
+
+def _items(x: Any, y: Any) -> list[tuple[Any, Any]]:
+    """The items of two sequences or maps, in pairs; numbers and texts as arrays."""
+    keys = x if isinstance(x, dict) else range(len(x))
+    pairs = [(x[key], y.get(key) if isinstance(y, dict) else y[key]) for key in keys]
+    return [(_as_array(one), _as_array(other)) for one, other in pairs]
+
+
+def _as_array(value: Any) -> Any:
+    """A number or text of a map as an array; its floats are FLOAT, which Python has no type for."""
+    if isinstance(value, float):
+        return np.asarray(value, np.float32)
+    return np.asarray(value) if isinstance(value, (int, str, bytes)) else value
 
 
 def _number(value: float | None) -> str:
@@ -245,8 +265,17 @@ def _outputs(model: Any, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any] |
 
 
 def _words(a: Any, b: Any, exact: bool) -> str | None:
+    if isinstance(a, (list, dict)) and type(a) is type(b):
+        if len(a) != len(b) or (isinstance(a, dict) and a.keys() != b.keys()):
+            return f"{len(b)} items instead of {len(a)}" if len(a) != len(b) else "other keys"
+        places = a if isinstance(a, dict) else range(len(a))
+        for place, pair in zip(places, _items(a, b), strict=True):
+            words = _words(*pair, exact)
+            if words is not None:
+                return f"item {clean(str(place))}: {words}"
+        return None
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
-        return None if repr(a) == repr(b) else "another sequence"
+        return None if repr(a) == repr(b) else "another value"
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return f"{b.dtype}{list(b.shape)} instead of {a.dtype}{list(a.shape)}"
     floats = a.dtype.kind == "f"

@@ -309,3 +309,11 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main("fold w.onnx -o kept.onnx --keep w".split()) == 0
     assert operators("kept.onnx") == ["Add", "Mul"]
     assert main("replace-functions m.onnx --function d.g -o no.onnx".split()) == 2
+
+
+def test_nothing_to_replace_changes_nothing() -> None:
+    """The IR version is raised for functions, where there are some."""
+    text = '<ir_version: 4, opset_import: ["" : 9]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
+    given = onnx.parser.parse_model(text)
+    made = ow.replace_functions(given, {})
+    assert (made.ir_version, [n.op_type for n in made.graph.node]) == (4, ["Abs"])

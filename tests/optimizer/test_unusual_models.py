@@ -97,7 +97,7 @@ def feeds(model: onnx.ModelProto) -> list[Any]:
     for info in model.graph.input:
         if info.name in free(model):
             kind = info.type.tensor_type
-            shape = [d.dim_value or 3 for d in kind.shape.dim]
+            shape = [d.dim_value if d.dim_value > 0 else 3 for d in kind.shape.dim]
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
             value = {"b": np.array(True), "i": np.array(2, dtype)}.get(dtype.kind)
             found.append(rng.normal(size=shape).astype(dtype) if value is None else value)

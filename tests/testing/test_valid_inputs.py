@@ -108,3 +108,33 @@ def test_masks_hide_no_row_whole() -> None:
     for name, found in drawn(made, 6, np.random.default_rng(0)).items():
         assert found.any(axis=-1).all(), name
         assert not found.all(), name
+
+
+def test_sequences_and_optionals_are_drawn_and_compared_item_by_item() -> None:
+    text = (
+        "g (seq(float[N]) s, optional(float[2]) o) => (seq(float[N]) y, bool h) "
+        "{ h = OptionalHasElement(o)  a = SequenceAt(s, %s)  y = SequenceInsert(s, a) }"
+    )
+    one, other = (model(text % "i", i=np.int64(n)) for n in (0, 1))
+    found = drawn(one, 3, np.random.default_rng(0))
+    assert [array.shape for array in found["s"]] == [(3,)] * 3
+    assert found["o"].shape == (2,)
+    assert verify(one, one).difference is None
+    assert {o.name: o.largest for o in verify(one, one).outputs} == {"y": 0, "h": 0}
+    assert (first_difference(one, other) or "").startswith("output `y` at size 2: item 2: ")
+
+
+def test_maps_are_drawn_and_compared_key_by_key() -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 15, "ai.onnx.ml" : 1]> g (map(int64, float) m) => '
+        "(seq(map(int64, float)) y) { a = ai.onnx.ml.DictVectorizer<int64_vocabulary = [0, 1]>(m)  "
+        "b = Mul(a, k)  y = ai.onnx.ml.ZipMap<classlabels_int64s = [7, 8]>(b) }"
+    )
+    made = [onnx.parser.parse_model(text) for _ in range(3)]
+    for one, factor in zip(made, (1.0, 1.0 + 1e-7, 2.0)):
+        one.graph.initializer.append(numpy_helper.from_array(np.float32(factor), "k"))
+    assert sorted(drawn(made[0], 2, np.random.default_rng(0))["m"]) == [0, 1]
+    assert first_difference(made[0], made[1]) is None  # another rounding
+    assert (first_difference(made[0], made[2]) or "").startswith(
+        "output `y` at size 2: item 0: item 7: "
+    )
