@@ -50,6 +50,14 @@ def is_constant(value: ir.Value | None) -> bool:
     return tensor_of(value) is not None
 
 
+def has_readers(value: ir.Value, least: int = 1) -> bool:
+    """Whether at least so many inputs of nodes read a value.
+
+    `uses()` copies all of them, which takes long for a constant that a whole model reads.
+    """
+    return len(value._uses) >= least
+
+
 def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
     """The numbers of a small constant; None for anything else."""
     tensor = tensor_of(value)
@@ -108,4 +116,4 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     return number == wanted or (near and math.isfinite(wanted))
 
 
-__all__ = ["MOST_NUMBERS", "holds", "is_constant", "small_array", "tensor_of"]
+__all__ = ["MOST_NUMBERS", "has_readers", "holds", "is_constant", "small_array", "tensor_of"]

@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from onnxwright.optimizer.constants import holds, tensor_of
-from onnxwright.optimizer.finding import nodes_with_imports
-from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.constants import has_readers, holds, tensor_of
 from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
@@ -122,7 +120,7 @@ def _may_share(wanted: PatternNode, node: ir.Node, names: frozenset[str]) -> boo
                 ):
                     return True
             elif isinstance(p, Variable) and p.name in names:
-                if len(value.uses()) > 1 or tensor_of(value) is not None:
+                if has_readers(value, 2) or tensor_of(value) is not None:
                     return True
     return len(node.inputs) < len(wanted.inputs)  # an attribute may be a variable
 
@@ -134,15 +132,6 @@ def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
     pairs.sort(key=lambda pair: -len(pair[1].nodes))
     # The results that a model computes first are made where the first of them is.
     return PatternIndex((r, p, root) for r, p in pairs for root in p.roots)
-
-
-def any_lies(model: ir.Model, index: PatternIndex) -> bool:
-    """Whether one of the patterns lies anywhere in a model."""
-    return any(
-        next(Matcher(pattern, imports, shared=rule.always).at(node, root), None) is not None
-        for imports, node in nodes_with_imports(model)
-        for rule, pattern, root in index.at(node)
-    )
 
 
 def _maker(value: ir.Value | None, depth: int) -> _Maker:
@@ -220,4 +209,4 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     return value is None
 
 
-__all__ = ["Entry", "PatternIndex", "any_lies", "may_lie", "pattern_index"]
+__all__ = ["Entry", "PatternIndex", "may_lie", "pattern_index"]
