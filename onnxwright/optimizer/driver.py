@@ -93,7 +93,7 @@ class _Part:
         self._adopt_initializers()
         before, self.seen = self.seen, {}
         recorder.scope.nodes = []
-        self.b.is_visible = env.has
+        self.b.is_visible, self.b.replaced_nodes = env.has, rewriter.taken
         self._visit_all(self.part, before)
         self._put_in()
         self.edit.sweep(self.left)
@@ -192,7 +192,7 @@ class _Part:
         for old, new in zip(node.outputs, results):
             if new is not None:
                 self.final[old] = self.edit.substitute(old, new, node, self.final)
-        self.left.append(node)
+        self.left += [node, *reversed(made)]
         if node not in self.claimed:
             self.edit.sweep([node])
         return True
@@ -267,7 +267,7 @@ class _Part:
             self.edit.touched.update(made.fresh)
             for old, new in made.results:
                 self.final[old] = self.edit.substitute(old, new, attempt.node, self.final)
-            self.left += attempt.match.roots
+            self.left += [*attempt.match.roots, *reversed(made.fresh)]
 
 
 def _is_same(node: ir.Node, results: Sequence[GraphValue | None], made: Sequence[ir.Node]) -> bool:

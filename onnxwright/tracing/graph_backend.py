@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -75,6 +75,8 @@ class GraphBackend:
         self.folds = False
         # Asked before a value of an equal call is used: whether it is computed here already.
         self.is_visible: Callable[[ir.Value], bool] | None = None
+        # Nodes that something else will take the place of: calls are not simplified by what they do.
+        self.replaced_nodes: Collection[ir.Node] = ()
         self._origin: str | None = None
 
     # -- places ------------------------------------------------------------------------------------
@@ -183,7 +185,9 @@ class GraphBackend:
     def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
         """The node that makes a value, if it is a standard operator of this name."""
         node = value.value.producer()
-        return node if node is not None and node.op_type == name and node.domain == "" else None
+        if node is None or node.op_type != name or node.domain or node in self.replaced_nodes:
+            return None
+        return node
 
     def axes_of(self, node: ir.Node, rank: int) -> list[int] | None:
         """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
