@@ -56,6 +56,16 @@ class Driver:
             self.changed |= part.wave(rewriter, everywhere=everywhere)
 
 
+    def reread(self, nodes: Mapping[ir.Node, None]) -> None:
+        """Give up what is known of nodes that compute something else than they did.
+
+        Args:
+            nodes: the nodes; those that nothing reads are removed.
+        """
+        for part in self._parts:
+            part.reread(nodes)
+
+
 class _Part:
     """The main graph or a function."""
 
@@ -72,6 +82,7 @@ class _Part:
                 if node.op_type == "Constant" and not node.domain:
                     self.edit.env.adopt(node.outputs[0])
         self.scopes: dict[ir.Graph, Scope] = {}
+        self.shares = False  # whether the nodes of the main graph are not yet known as equal calls
         # Of the wave that is going on:
         self.rewriter: Any = None
         self.everywhere = False
@@ -95,10 +106,24 @@ class _Part:
         recorder.scope.nodes = []
         self.b.is_visible, self.b.replaced_nodes = env.has, rewriter.taken
         self._visit_all(self.part, before)
+        self.shares = False
         self._put_in()
         self.edit.sweep(self.left)
         recorder.forget_history()
         return bool(self.left or self.edit.touched)
+
+    def reread(self, nodes: Mapping[ir.Node, None]) -> None:
+        """Give up what is known of nodes that compute something else than they did."""
+        recorder = self.b.recorder
+        for node in nodes:
+            if self.seen.pop(node, None) is not None:
+                for value in node.outputs:
+                    recorder.values.pop(value, None)
+        self.edit.sweep(node for node in nodes if node.graph is not None)
+        # Values that equal calls have given may be those of such a node.
+        self.scopes.clear()
+        recorder.scope.shared.clear()
+        self.shares = True
 
     def _adopt_initializers(self) -> None:
         """Know the constants that passes have made."""
@@ -118,6 +143,8 @@ class _Part:
             is_new = before.get(node) is not inputs or node in self.learned
             if is_new and self._settled(node, is_known=node in before):
                 continue
+            if self.shares and not is_new:
+                self._share(node)
             seen[node] = inputs
             passed.add(node)
             distance = 0 if everywhere or is_new or node in around else self._distance(inputs)

@@ -175,7 +175,7 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     done.rounds = 1
     rules = Rewriter([r for r in options.rules if not r.late], options.scope)
     last = Rewriter([r for r in options.rules if r.late], options.scope)
-    everywhere, late = True, False
+    everywhere, late, moves_due = True, False, options.moves_transposes
     for _ in range(MOST_WAVES):
         rewriter = rules.again()
         driver.wave(rewriter, everywhere=everywhere)
@@ -184,8 +184,11 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         done.failed.update(rewriter.failures)
         done.declined.update({**rewriter.refusals, **rewriter.failures})
         steps = rewriter.steps
-        moves = _moved(driver.model, rewriter, options) if options.moves_transposes else []
-        if not rewriter.fired and not driver.changed:
+        if driver.changed:
+            moves_due = options.moves_transposes
+        moves = _moved(driver, rewriter, options) if moves_due else []
+        moves_due = bool(moves)
+        if not driver.changed and not moves:
             if late:
                 break
             late, everywhere, rules = True, True, last
@@ -198,11 +201,9 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         fold_weights(driver.model, options.fixed, limit=options.fold_limit, exact=exact)
         after = count_operators(driver.model)
         counts = _noted(done, "simplified afterwards", counts, after, steps + moves)
-        if moves or rewriter.functions:
-            # What nodes compute is another value now; functions that are new are simplified, too.
+        if rewriter.functions:  # what new functions hold is simplified, too
             driver = Driver(_replayed(driver.model, options))
             everywhere = True
-            collect_young()
     model = driver.model
     if _share(model, options, done):  # what reads the same weights now is the same
         driver.wave(Rewriter([], options.scope))
@@ -234,16 +235,16 @@ def _verify(
         ))  # fmt: skip
 
 
-def _moved(model: ir.Model, rewriter: Rewriter, options: _Options) -> list[Step]:
+def _moved(driver: Driver, rewriter: Rewriter, options: _Options) -> list[Step]:
     """What moving Transposes did to a model, counted as a rule that was used."""
-    before = count_operators(model)
+    before = count_operators(driver.model)
     exact = options.scope.level == "exact"
-    moved = move_transposes(model, exact=exact, keep=options.fixed)
+    moved, changed = move_transposes(driver.model, exact=exact, keep=options.fixed)
     if not moved:
         return []
-    RemoveUnusedNodesPass()(model)
+    driver.reread(changed)
     rewriter.fired["move_transposes"] += moved
-    step = step_between("move_transposes", before, count_operators(model))
+    step = step_between("move_transposes", before, count_operators(driver.model))
     return [] if step is None else [replace(step, times=moved)]
 
 
