@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ def has_readers(value: ir.Value, least: int = 1) -> bool:
     `uses()` copies all of them, which takes long for a constant that a whole model reads.
     """
     return len(value._uses) >= least
+
+
+def readers(value: ir.Value) -> Iterator[ir.Node]:
+    """The nodes that read a value, without a copy of them all."""
+    return (use.node for use in value._uses)
 
 
 def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
@@ -116,4 +122,4 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     return number == wanted or (near and math.isfinite(wanted))
 
 
-__all__ = ["MOST_NUMBERS", "has_readers", "holds", "is_constant", "small_array", "tensor_of"]
+__all__ = ["MOST_NUMBERS", "has_readers", "holds", "is_constant", "readers", "small_array", "tensor_of"]

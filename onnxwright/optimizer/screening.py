@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from onnxwright.optimizer.constants import has_readers, holds, tensor_of
+from onnxwright.optimizer.constants import holds, readers, tensor_of
 from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
@@ -24,6 +24,8 @@ Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
 # as they are looked at; None where no node makes it.
 _Maker: TypeAlias = "tuple[str, str, tuple[_Maker, ...] | None] | None"
 _Key: TypeAlias = "tuple[str, str, tuple[_Maker, ...]]"
+# Variables that results have in common, with the operators that read them for other results.
+_Common: TypeAlias = "dict[str, set[str]]"
 
 # From so many patterns on it pays to look at the makers of the makers, too.
 _FEW = 3
@@ -43,7 +45,7 @@ class PatternIndex:
             self._by_operator.setdefault((root.op_type, root.domain), []).append(entry)
         # The graph of a model has few combinations of operators: each is looked through once.
         self._by_makers: dict[_Key, list[Entry]] = {}
-        self._shared: dict[tuple[int, int], frozenset[str]] = {}
+        self._shared: dict[tuple[int, int], _Common] = {}
 
     def at(self, node: ir.Node) -> list[Entry]:
         """The patterns that may lie at a node, in order."""
@@ -76,17 +78,22 @@ class PatternIndex:
         return not names or _may_share(root, node, names)
 
 
-def _shared_by(pattern: Pattern, root: PatternNode) -> frozenset[str]:
-    """The variables that the result of one node has in common with the others.
+def _shared_by(pattern: Pattern, root: PatternNode) -> _Common:
+    """The variables that the result of one node has in common with the others, and who reads them.
 
     Empty where results have nodes in common, too: of these the variables say nothing.
     """
     nodes = {r: set(_interior(r)) for r in pattern.roots}
     others = [r for r in pattern.roots if r is not root]
     if any(nodes[root] & nodes[r] for r in others):
-        return frozenset()
-    found = {r: {p.name for n in nodes[r] for p in n.inputs if type(p) is Variable} for r in nodes}
-    return frozenset(name for name in found[root] if any(name in found[r] for r in others))
+        return {}
+    own = {p.name for n in nodes[root] for p in n.inputs if type(p) is Variable}
+    common: dict[str, set[str]] = {}
+    for n in (n for r in others for n in nodes[r]):
+        for p in n.inputs:
+            if type(p) is Variable and p.name in own:
+                common.setdefault(p.name, set()).add(n.op_type)
+    return common
 
 
 def _interior(node: PatternNode) -> Iterator[PatternNode]:
@@ -96,13 +103,14 @@ def _interior(node: PatternNode) -> Iterator[PatternNode]:
             yield from _interior(p.node)
 
 
-def _may_share(wanted: PatternNode, node: ir.Node, names: frozenset[str]) -> bool:
-    """Whether a value that may be one of some variables has another reader.
+def _may_share(wanted: PatternNode, node: ir.Node, names: _Common) -> bool:
+    """Whether a value that may be one of some variables has another reader that may be in a match.
 
     Args:
         wanted: the node of the pattern.
         node: the node of the model; as far as operators say it may be that of the pattern.
-        names: the variables; constants that are equal may be one of them as well.
+        names: the variables, with the operators that read them for the other results; constants
+            that are equal may be one of them as well.
     """
     orders = [wanted.inputs]
     if wanted.commutative and len(node.inputs) == 2:
@@ -120,7 +128,10 @@ def _may_share(wanted: PatternNode, node: ir.Node, names: frozenset[str]) -> boo
                 ):
                     return True
             elif isinstance(p, Variable) and p.name in names:
-                if has_readers(value, 2) or tensor_of(value) is not None:
+                if tensor_of(value) is not None:
+                    return True
+                operators = names[p.name]
+                if any(r is not node and r.op_type in operators for r in readers(value)):
                     return True
     return len(node.inputs) < len(wanted.inputs)  # an attribute may be a variable
 
