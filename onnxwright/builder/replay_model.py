@@ -22,7 +22,7 @@ from onnxwright.tracing.call_types import CallTypes
 from onnxwright.tracing.carrying import Carrier, kind_of
 from onnxwright.tracing.closing import Closed, finalize, ir_graph
 from onnxwright.tracing.constants import may_be_read
-from onnxwright.tracing.replay import Env, Handler, Replay
+from onnxwright.tracing.replay import Env, Replay
 from onnxwright.versions.one_call import converted_call
 
 INFERRED = "onnxwright.inferred"
@@ -35,14 +35,12 @@ class ReplayOptions:
 
     Fields:
         version: the version of the standard opset afterwards; by default that of the model.
-        handler: asked before each node is emitted.
         inline: functions whose calls are inlined; all others stay functions.
         verbatim: nodes are copied as they are, nothing is simplified.
         prepare: called with each new backend before nodes are built on it.
     """
 
     version: int | None = None
-    handler: Handler | None = None
     inline: Callable[[ir.Function], bool] = lambda _: False
     verbatim: bool = False
     prepare: Callable[[TracingBackend], None] | None = None
@@ -128,7 +126,7 @@ class _ModelReplay:
         if self.options.prepare is not None:
             self.options.prepare(b)
         replay = Replay(
-            b, {"": version, **imports}, functions=self.inlined, handler=self.options.handler,
+            b, {"": version, **imports}, functions=self.inlined,
             calls=self.kept, carrier=Carrier(), references=references, tolerant=True,
             verbatim=self.options.verbatim, seen=self.seen,
         )  # fmt: skip

@@ -174,6 +174,12 @@ class Recorder:
         self.last_origin = to.last_origin
         self.names.rewind(to.names)
 
+    def forget_history(self) -> None:
+        """Give up all checkpoints: what was built until now stays."""
+        self._tracking = False
+        self._nodes.clear()
+        self._undo.clear()
+
     def on_rollback(self, undo: Callable[[], object]) -> None:
         """Have something undone by a rollback to a checkpoint before this moment."""
         if self._tracking:

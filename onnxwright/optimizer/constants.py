@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,19 @@ def tensor_of(value: ir.Value | None) -> Any:
 def is_constant(value: ir.Value | None) -> bool:
     """Whether a value holds the same numbers in every run."""
     return tensor_of(value) is not None
+
+
+def has_readers(value: ir.Value, least: int = 1) -> bool:
+    """Whether at least so many inputs of nodes read a value.
+
+    `uses()` copies all of them, which takes long for a constant that a whole model reads.
+    """
+    return len(value._uses) >= least
+
+
+def readers(value: ir.Value) -> Iterator[ir.Node]:
+    """The nodes that read a value, without a copy of them all."""
+    return (use.node for use in value._uses)
 
 
 def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
@@ -108,4 +122,4 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     return number == wanted or (near and math.isfinite(wanted))
 
 
-__all__ = ["MOST_NUMBERS", "holds", "is_constant", "small_array", "tensor_of"]
+__all__ = ["MOST_NUMBERS", "has_readers", "holds", "is_constant", "readers", "small_array", "tensor_of"]

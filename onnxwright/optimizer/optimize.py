@@ -1,4 +1,4 @@
-"""`optimize` and `rewrite`: a model replayed with rules until none of them matches."""
+"""`optimize`: a model in normal form, rewritten in place until no rule matches."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collect_young, collector_paused
 from onnxwright.ir.door import opened, returned
+from onnxwright.ir.verify import verify
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
+from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
-from onnxwright.optimizer.probing import is_used
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
-from onnxwright.optimizer.screening import any_lies, pattern_index
 from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.steps import Step, step_between
 from onnxwright.optimizer.transposes import move_transposes
@@ -37,8 +37,8 @@ from onnxwright.versions.api import convert_version
 
 M = TypeVar("M")
 
-# Three to five are enough for nearly every model; each is linear in the size of the model.
-MOST_ROUNDS = 16
+# Three to six are enough for nearly every model; each visits the nodes once.
+MOST_WAVES = 25
 PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the rules
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
@@ -167,40 +167,47 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     exact = options.scope.level == "exact"
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
-    current = _replayed(source, None, options)
-    _folded(current.model, options)
-    _share(current.model, options, done, weights=False)
-    counts = _noted(done, "normal form", before, count_operators(current.model))
+    built = _replayed(source, options)
+    driver = Driver(built)
+    _folded(built.model, options)
+    _share(built.model, options, done, weights=False)
+    counts = _noted(done, "normal form", before, count_operators(built.model))
     done.rounds = 1
-    moved = late = False
     rules = Rewriter([r for r in options.rules if not r.late], options.scope)
-    for _ in range(MOST_ROUNDS - 1):
+    last = Rewriter([r for r in options.rules if r.late], options.scope)
+    everywhere, late, moves_due = True, False, options.moves_transposes
+    for _ in range(MOST_WAVES):
         rewriter = rules.again()
-        following = _round(current, rewriter, options, replays=moved)
-        done.rounds += following is not current
+        driver.wave(rewriter, everywhere=everywhere)
+        everywhere = False
+        add_functions(driver.model, rewriter)
         done.failed.update(rewriter.failures)
         done.declined.update({**rewriter.refusals, **rewriter.failures})
         steps = rewriter.steps
-        moves = _moved(following.model, rewriter, options) if options.moves_transposes else []
-        moved = bool(moves)
-        if not rewriter.fired:
-            last = pattern_index((r for r in options.rules if r.late), options.scope)
-            if late or not any_lies(current.model, last):
+        if driver.changed:
+            moves_due = options.moves_transposes
+        moves = _moved(driver, rewriter, options) if moves_due else []
+        moves_due = bool(moves)
+        if not driver.changed and not moves:
+            if late:
                 break
-            late, rules = True, Rewriter(options.rules, options.scope)
+            late, everywhere, rules = True, True, last
             continue
-        # What a rule makes of weights is a weight for the rules of the next round.
-        current = following
-        if not done.rounds % 2:
-            collect_young()  # the models of the rounds before
+        if rules is last:
+            rules = Rewriter(options.rules, options.scope)
+        done.rounds += 1
         done.rules.update(rewriter.fired)
-        fold_weights(current.model, options.fixed, limit=options.fold_limit, exact=exact)
-        after = count_operators(current.model)
+        # What a rule makes of weights is a weight for the rules of the next wave.
+        fold_weights(driver.model, options.fixed, limit=options.fold_limit, exact=exact)
+        after = count_operators(driver.model)
         counts = _noted(done, "simplified afterwards", counts, after, steps + moves)
-    model = current.model
-    del current
-    if _share(model, options, done):
-        model = _replayed(model, None, options).model  # what reads the same weights now is the same
+        if rewriter.functions:  # what new functions hold is simplified, too
+            driver = Driver(_replayed(driver.model, options))
+            everywhere = True
+    model = driver.model
+    if _share(model, options, done):  # what reads the same weights now is the same
+        driver.wave(Rewriter([], options.scope))
+    _check(model)
     drop_new_types(model, source)
     keep_quantization(model, source)
     after = _noted(done, "equal weights", counts, count_operators(model))
@@ -228,16 +235,16 @@ def _verify(
         ))  # fmt: skip
 
 
-def _moved(model: ir.Model, rewriter: Rewriter, options: _Options) -> list[Step]:
+def _moved(driver: Driver, rewriter: Rewriter, options: _Options) -> list[Step]:
     """What moving Transposes did to a model, counted as a rule that was used."""
-    before = count_operators(model)
+    before = count_operators(driver.model)
     exact = options.scope.level == "exact"
-    moved = move_transposes(model, exact=exact, keep=options.fixed)
+    moved, changed = move_transposes(driver.model, exact=exact, keep=options.fixed)
     if not moved:
         return []
-    RemoveUnusedNodesPass()(model)
+    driver.reread(changed)
     rewriter.fired["move_transposes"] += moved
-    step = step_between("move_transposes", before, count_operators(model))
+    step = step_between("move_transposes", before, count_operators(driver.model))
     return [] if step is None else [replace(step, times=moved)]
 
 
@@ -263,26 +270,6 @@ def _share(
     return bool(gone)
 
 
-def _round(current: Replayed, rewriter: Rewriter, options: _Options, *, replays: bool) -> Replayed:
-    """The model rewritten; the same one where no rule is used.
-
-    Args:
-        current: the model.
-        rewriter: the rules.
-        options: how it is replayed.
-        replays: whether it is replayed in any case: a pass has changed it since the last time.
-    """
-    probe = rewriter.again()
-    used = not current.parts or is_used(current, probe)
-    if not used and not replays:
-        rewriter.failures, rewriter.refusals = probe.failures, probe.refusals
-        return current
-    rewriter.settled = probe.settled
-    if used:
-        current.parts.clear()  # nothing asks again what is known of its values
-    return _replayed(current.model, rewriter, options)
-
-
 def _folded(model: ir.Model, options: _Options) -> None:
     """The model without nodes that weights alone feed; what they compute is computed when saved."""
     exact = options.scope.level == "exact"
@@ -291,19 +278,24 @@ def _folded(model: ir.Model, options: _Options) -> None:
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
 
 
-def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> Replayed:
-    made = replayed(
+def _replayed(model: ir.Model, options: _Options) -> Replayed:
+    """The model in its normal form: rules see less variety then."""
+    return replayed(
         model,
         ReplayOptions(
             version=options.version or None,
-            handler=rewriter,
             inline=options.inline,
             prepare=_fold_exactly if options.scope.level == "exact" else None,
         ),
     )
-    if rewriter is not None:
-        add_functions(made.model, rewriter)
-    return made
+
+
+def _check(model: ir.Model) -> None:
+    """What must hold of a model that was changed in place."""
+    for part in (model.graph, *model.functions.values()):
+        held = () if isinstance(part, ir.Function) else part.initializers.values()
+        given = dict.fromkeys([*part.inputs, *held])
+        verify(given, part.outputs, part, part.opset_imports, opened=True)
 
 
 def _listed(names: Iterable[str]) -> list[str]:

@@ -1,13 +1,13 @@
-"""`Rewriter`: puts replacements where rules match, as the handler of a replay."""
+"""`Rewriter`: the rules of one wave, what they match at a node, and what they put there."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import onnx_ir as ir
 
@@ -36,7 +36,7 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.tracing.carrying import RULES, Carrier, meet
-from onnxwright.tracing.replay import Env, Replay, Results
+from onnxwright.tracing.replay import Env, Replay
 from onnxwright.types.kinds import OnnxType
 
 # How many ways to match a pattern of several results are tried at one node.
@@ -44,7 +44,7 @@ MOST_MATCHES = 64
 
 
 class Rewriter:
-    """Asked for each node of a replay; the rules whose first result it makes are tried.
+    """Rules, and what they were used for.
 
     Args:
         rules: the rules, in order; of those that match, the one with the larger pattern is used.
@@ -74,54 +74,45 @@ class Rewriter:
         self.failures: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
-        # Nodes at which all rules decline, as a look at the finished model showed.
-        self.settled: set[ir.Node] = set()
         self.index = pattern_index(rules, scope)
-        self._done: dict[ir.Node, Results] = {}
-        # Node of the source graph -> the largest of what was replaced there.
-        self._replaced: dict[ir.Node, _Replaced] = {}
-        self._uses: dict[_Replaced, Use] = {}
+        # Nodes that make a result which is replaced already.
+        self.taken: set[ir.Node] = set()
+        # Node of the graph -> the largest of what was replaced there.
+        self._replaced: dict[ir.Node, _Nodes] = {}
+        self._uses: dict[_Nodes, Use] = {}
 
     @property
     def steps(self) -> list[Step]:
         """What each rule did."""
         return steps_of(self._uses.values())
 
-    def __call__(
-        self, replay: Replay, node: ir.Node, _inputs: Sequence[GraphValue | None], env: Env
-    ) -> Results | None:
-        """The results of a node that a rule takes the place of; None where none does."""
-        before = self._done.pop(node, None)
-        if before is not None:
-            return before
-        if node in self.settled:
-            return None
+    def at(self, node: ir.Node, replay: Replay, env: Env) -> Iterator[Attempt]:
+        """The rules that match at a node of a finished graph, in the order in which they are tried.
+
+        Args:
+            node: the node.
+            replay: the replay that built the graph.
+            env: the values that are computed before the node.
+        """
         for rule, pattern, root in self.index.at(node):
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
             for match in islice(matcher.at(node, root), MOST_MATCHES):
-                if self._undoes_more(match, node):
-                    continue
-                made = Attempt(self, rule, match, node, replay, env).made()
-                if made is not None:
-                    results = made.pop(node)
-                    self._done.update(made)
-                    return results
-        return None
+                if not self._undoes_more(match, node):
+                    yield Attempt(self, rule, match, node, replay, env)
 
     def again(self) -> Rewriter:
         """A rewriter of the same rules that has not been used."""
         made = copy(self)
         made.fired, made.failures, made.refusals, made.functions = Counter(), {}, {}, {}
-        made.settled = set()
-        made._done, made._replaced, made._uses = {}, {}, {}
+        made.taken, made._replaced, made._uses = set(), {}, {}
         return made
 
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
-        if any(r in self._done for r in match.roots if r is not node):
+        if any(r in self.taken for r in match.roots if r is not node):
             return True  # another match makes that result already
         known = [self._replaced.get(n) for n in match.nodes.values()]
         return any(k is not None and len(k.nodes) > size for k in known)
@@ -135,7 +126,7 @@ class Rewriter:
                 self.fired[before.rule] -= 1
                 if not self.fired[before.rule]:
                     del self.fired[before.rule]
-        made = _Replaced(rule.name, nodes)
+        made = _Nodes(rule.name, nodes)
         self._uses[made] = use
         self.fired[rule.name] += 1
         for node in nodes:
@@ -145,11 +136,24 @@ class Rewriter:
 
 
 @dataclass(frozen=True, eq=False)
-class _Replaced:
+class _Nodes:
     """What a rule was used for: its name and the nodes."""
 
     rule: str
     nodes: frozenset[ir.Node]
+
+
+class Replaced(NamedTuple):
+    """What takes the place of a match.
+
+    Fields:
+        results: the values that are replaced, each with the one that takes its place; empty where
+            that is what was there.
+        fresh: the new nodes.
+    """
+
+    results: list[tuple[ir.Value, GraphValue]]
+    fresh: list[ir.Node]
 
 
 class Attempt:
@@ -172,15 +176,8 @@ class Attempt:
         self.b = replay.b
         self.env = env
 
-    def made(self) -> dict[ir.Node, Results] | None:
-        """For each root its results; None where the rule declines or may not be used here."""
-        found = self.tried()
-        return None if found is None else self._results(*found)
-
-    def tried(
-        self,
-    ) -> tuple[list[GraphValue], list[OnnxType | None], Sequence[ir.Node]] | None:
-        """The new values, their types and the new nodes; None where the rule declines."""
+    def made(self) -> Replaced | None:
+        """What takes the place of the match; None where the rule declines or may not be used."""
         if self._touches_kept() or any(v in self.env for v in self._other_results()):
             return None
         bound = self._bound()
@@ -200,12 +197,13 @@ class Attempt:
         if self._grows(added):
             self._declined("it would add more nodes than it takes away (`grows=True` allows that)")
             return None
-        if not self._is_same(values):
-            gone = taken_away(self.match.nodes.values(), self.env, values, added)
-            use = Use(self.rule.name, operators_of(gone), operators_of(added))
-            self.rewriter.note(self.rule, self.match, use)
-            self._note(fresh)
-        return values, kinds, fresh
+        if self._is_same(values):
+            return Replaced([], [])
+        gone = taken_away(self.match.nodes.values(), self.env, values, added)
+        use = Use(self.rule.name, operators_of(gone), operators_of(added))
+        self.rewriter.note(self.rule, self.match, use)
+        self._note(fresh)
+        return Replaced(self._results(values, kinds, fresh), fresh)
 
     def _other_results(self) -> list[ir.Value]:
         """The results of other nodes; where one is made already, its readers have it."""
@@ -400,20 +398,17 @@ class Attempt:
         values: Sequence[GraphValue],
         kinds: Sequence[OnnxType | None],
         fresh: Sequence[ir.Node],
-    ) -> dict[ir.Node, Results]:
-        results: dict[ir.Node, list[GraphValue | None]] = {
-            root: [None] * len(root.outputs) for root in self.match.roots
-        }
-        carrier = self.replay.carrier or Carrier(names=False)
+    ) -> list[tuple[ir.Value, GraphValue]]:
+        results = []
+        carrier = (self.replay.carrier or Carrier()).inner()  # names are given when it is put in
         for value, kind, result in zip(values, kinds, self.match.pattern.results, strict=True):
-            node = self.match.nodes[result.node]
             if kind != value.kind and value.value.producer() is not None:
                 self.b.recorder.set_type(value.value, kind)
                 adapters.set_type(value.value, kind)
                 value = self.b.wrap(value.value, kind)
-            source = node.outputs[result.index]
-            results[node][result.index] = carrier.result(self.b, source, value, fresh)
-        return dict(results)
+            source = self.match.nodes[result.node].outputs[result.index]
+            results.append((source, carrier.result(self.b, source, value, fresh)))
+        return results
 
 
 def _shown(node: ir.Node) -> str:
@@ -444,4 +439,4 @@ def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: None if a.is_ref() else a.value for a in node.attributes.values()}
 
 
-__all__ = ["MOST_MATCHES", "ORIGINS", "Attempt", "Rewriter"]
+__all__ = ["ORIGINS", "Attempt", "Replaced", "Rewriter"]

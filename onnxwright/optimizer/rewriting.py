@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.replay_model import ReplayOptions, replay_model
+from onnxwright.builder.replay_model import ReplayOptions, replayed
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.ir.door import opened, returned
+from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.optimize import (
     ASSUMPTIONS,
-    MOST_ROUNDS,
+    MOST_WAVES,
     add_functions,
     checked_rules,
     choice,
@@ -94,19 +95,20 @@ def rewritten(
     scope = Scope(choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
     fired: set[str] = set()
     refusals: dict[str, str] = {}
-    for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(chosen, scope, strict=True, metadata=metadata)
-        following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
-        add_functions(following, rewriter)
+    driver = Driver(replayed(source, ReplayOptions(verbatim=True)))
+    rules = Rewriter(chosen, scope, strict=True, metadata=metadata)
+    for n in range(MOST_WAVES):
+        rewriter = rules.again()
+        driver.wave(rewriter, everywhere=n == 0)
+        add_functions(driver.model, rewriter)
         refusals = {**rewriter.refusals, **refusals}
-        if not rewriter.fired:
-            break
         fired.update(rewriter.fired)
-        source = following
+        if not rewriter.fired and not driver.changed:
+            break
     for name, reason in refusals.items():
         if name not in fired:
             warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
-    return source, fired
+    return (driver.model if fired else source), fired
 
 
 __all__ = ["rewrite", "rewritten"]

@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from onnxwright.optimizer.constants import holds, tensor_of
-from onnxwright.optimizer.finding import nodes_with_imports
-from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.constants import holds, readers, tensor_of
 from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
@@ -26,6 +24,8 @@ Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
 # as they are looked at; None where no node makes it.
 _Maker: TypeAlias = "tuple[str, str, tuple[_Maker, ...] | None] | None"
 _Key: TypeAlias = "tuple[str, str, tuple[_Maker, ...]]"
+# Variables that results have in common, with the operators that read them for other results.
+_Common: TypeAlias = "dict[str, set[str]]"
 
 # From so many patterns on it pays to look at the makers of the makers, too.
 _FEW = 3
@@ -45,7 +45,7 @@ class PatternIndex:
             self._by_operator.setdefault((root.op_type, root.domain), []).append(entry)
         # The graph of a model has few combinations of operators: each is looked through once.
         self._by_makers: dict[_Key, list[Entry]] = {}
-        self._shared: dict[tuple[int, int], frozenset[str]] = {}
+        self._shared: dict[tuple[int, int], _Common] = {}
 
     def at(self, node: ir.Node) -> list[Entry]:
         """The patterns that may lie at a node, in order."""
@@ -78,17 +78,22 @@ class PatternIndex:
         return not names or _may_share(root, node, names)
 
 
-def _shared_by(pattern: Pattern, root: PatternNode) -> frozenset[str]:
-    """The variables that the result of one node has in common with the others.
+def _shared_by(pattern: Pattern, root: PatternNode) -> _Common:
+    """The variables that the result of one node has in common with the others, and who reads them.
 
     Empty where results have nodes in common, too: of these the variables say nothing.
     """
     nodes = {r: set(_interior(r)) for r in pattern.roots}
     others = [r for r in pattern.roots if r is not root]
     if any(nodes[root] & nodes[r] for r in others):
-        return frozenset()
-    found = {r: {p.name for n in nodes[r] for p in n.inputs if type(p) is Variable} for r in nodes}
-    return frozenset(name for name in found[root] if any(name in found[r] for r in others))
+        return {}
+    own = {p.name for n in nodes[root] for p in n.inputs if type(p) is Variable}
+    common: dict[str, set[str]] = {}
+    for n in (n for r in others for n in nodes[r]):
+        for p in n.inputs:
+            if type(p) is Variable and p.name in own:
+                common.setdefault(p.name, set()).add(n.op_type)
+    return common
 
 
 def _interior(node: PatternNode) -> Iterator[PatternNode]:
@@ -98,13 +103,14 @@ def _interior(node: PatternNode) -> Iterator[PatternNode]:
             yield from _interior(p.node)
 
 
-def _may_share(wanted: PatternNode, node: ir.Node, names: frozenset[str]) -> bool:
-    """Whether a value that may be one of some variables has another reader.
+def _may_share(wanted: PatternNode, node: ir.Node, names: _Common) -> bool:
+    """Whether a value that may be one of some variables has another reader that may be in a match.
 
     Args:
         wanted: the node of the pattern.
         node: the node of the model; as far as operators say it may be that of the pattern.
-        names: the variables; constants that are equal may be one of them as well.
+        names: the variables, with the operators that read them for the other results; constants
+            that are equal may be one of them as well.
     """
     orders = [wanted.inputs]
     if wanted.commutative and len(node.inputs) == 2:
@@ -122,7 +128,10 @@ def _may_share(wanted: PatternNode, node: ir.Node, names: frozenset[str]) -> boo
                 ):
                     return True
             elif isinstance(p, Variable) and p.name in names:
-                if len(value.uses()) > 1 or tensor_of(value) is not None:
+                if tensor_of(value) is not None:
+                    return True
+                operators = names[p.name]
+                if any(r is not node and r.op_type in operators for r in readers(value)):
                     return True
     return len(node.inputs) < len(wanted.inputs)  # an attribute may be a variable
 
@@ -134,15 +143,6 @@ def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
     pairs.sort(key=lambda pair: -len(pair[1].nodes))
     # The results that a model computes first are made where the first of them is.
     return PatternIndex((r, p, root) for r, p in pairs for root in p.roots)
-
-
-def any_lies(model: ir.Model, index: PatternIndex) -> bool:
-    """Whether one of the patterns lies anywhere in a model."""
-    return any(
-        next(Matcher(pattern, imports, shared=rule.always).at(node, root), None) is not None
-        for imports, node in nodes_with_imports(model)
-        for rule, pattern, root in index.at(node)
-    )
 
 
 def _maker(value: ir.Value | None, depth: int) -> _Maker:
@@ -220,4 +220,4 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     return value is None
 
 
-__all__ = ["Entry", "PatternIndex", "any_lies", "may_lie", "pattern_index"]
+__all__ = ["Entry", "PatternIndex", "may_lie", "pattern_index"]

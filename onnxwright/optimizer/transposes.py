@@ -24,7 +24,7 @@ Perm = tuple[int, ...]
 
 def move_transposes(
     model: ir.Model, *, exact: bool = False, keep: frozenset[str] = frozenset()
-) -> int:
+) -> tuple[int, dict[ir.Node, None]]:
     """Move Transposes where fewer are left.
 
     Args:
@@ -33,9 +33,11 @@ def move_transposes(
         keep: names of values that stay what they are.
 
     Returns:
-        How many Transposes there are less.
+        How many Transposes there are less, and the nodes that compute something else now or that
+        nothing may read any more.
     """
     done = 0
+    changed: dict[ir.Node, None] = {}
     for outer, versions in [
         (model.graph, model.opset_imports),
         *((f.graph, f.opset_imports) for f in model.functions.values()),
@@ -45,11 +47,11 @@ def move_transposes(
             place = _Place(graph, names, graph is model.graph, versions.get("", 1), exact, keep)
             for _ in range(4):
                 perms = dict.fromkeys(p for node in graph if (p := perm_of(node)) is not None)
-                fewer = sum(_Regions(place, p).move() for p in perms)
+                fewer = sum(_Regions(place, p).move(changed) for p in perms)
                 done += fewer
                 if not fewer:
                     break
-    return done
+    return done, changed
 
 
 def _graphs(outer: ir.Graph) -> Iterable[ir.Graph]:
@@ -106,8 +108,12 @@ class _Regions:
         self.weights: dict[ir.Value, ir.Value] = {}
         self.firsts: list[ir.Node] = []
 
-    def move(self) -> int:
-        """Rewrite the regions where that pays; how many Transposes there are less."""
+    def move(self, changed: dict[ir.Node, None]) -> int:
+        """Rewrite the regions where that pays; how many Transposes there are less.
+
+        Args:
+            changed: the nodes that compute something else then, and the Transposes, are added.
+        """
         self._mark()
         done = 0
         for region in self._components():
@@ -115,6 +121,10 @@ class _Regions:
             if gain > 0:
                 self._rewrite(region)
                 done += gain
+                changed.update(dict.fromkeys(region))
+        if done:
+            transposes = (node for node in self.graph if perm_of(node) is not None)
+            changed.update(dict.fromkeys(transposes))
         return done
 
     def _mark(self) -> None:

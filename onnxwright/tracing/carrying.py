@@ -54,6 +54,24 @@ class Carrier:
         value.name = wanted
         b.recorder.holders[wanted] = value
 
+    def has_name(self, value: ir.Value) -> bool:
+        """Whether a value has the name of a source."""
+        return value in self._named
+
+    def pass_on(self, b: GraphBackend, old: ir.Value, new: ir.Value, name: str) -> None:
+        """Let one value have the name that another one had.
+
+        Args:
+            b: the backend.
+            old: the value that has it no more.
+            new: the value that takes its place.
+            name: the name.
+        """
+        self._named.pop(old, None)
+        self._named[new] = name
+        new.name = name
+        b.recorder.holders[name] = new
+
     def carry(
         self,
         b: GraphBackend,

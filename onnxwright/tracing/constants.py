@@ -195,26 +195,25 @@ class Pool:
 
     def _note(self, value: ir.Value, tensor: Any) -> None:
         """Remember the numbers that a value holds."""
-        array = tensor.numpy()
-        if array.dtype == object:
-            texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
-            array = np.array(texts, dtype=object).reshape(array.shape)
-        self.recorder.info(value).const_value = array
+        array = self.recorder.info(value).const_value = _numbers(tensor)
         key = _key(array, array)
         if self._known.setdefault(key, value) is value:
             self.recorder.on_rollback(lambda: self._known.pop(key, None))
 
-    def adopt(self, value: ir.Value, tensor: Any) -> None:
+    def adopt(self, value: ir.Value, tensor: Any, *, is_weight: bool = True) -> None:
         """Hold a constant of the graph that was made after the graph was built.
 
         Args:
             value: the value.
-            tensor: what it holds; only small integers are read.
+            tensor: what it holds.
+            is_weight: whether only small integers are read: other numbers may still change.
         """
         self.held[value] = (tensor, value.name)
         self.recorder.on_rollback(lambda: self.held.pop(value, None))
         self.recorder.set_type(value, _kind_of_tensor(tensor))
-        if may_be_read(tensor):
+        if not is_weight:  # the output of a node: it is not given for an equal array elsewhere
+            self.recorder.info(value).const_value = _numbers(tensor)
+        elif may_be_read(tensor):
             self._note(value, tensor)
 
     def _remember(self, owner: Any, value: ir.Value) -> None:
@@ -227,11 +226,7 @@ class Pool:
         """A tensor of onnx_ir; one in a file or made when needed stays so."""
         lazy = isinstance(tensor, (ir.ExternalTensor, ir.LazyTensor))
         if not lazy and tensor.nbytes <= SHARED_BYTES:
-            array = tensor.numpy()
-            if array.dtype == object:
-                texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
-                array = np.array(texts, dtype=object).reshape(array.shape)
-            return self.initializer(array, name or tensor.name, owner)
+            return self.initializer(_numbers(tensor), name or tensor.name, owner)
         kind = _kind_of_tensor(tensor)
         value = self._add(("object", id(given)), tensor, kind, name or tensor.name)
         self._owners.append(given)
@@ -271,6 +266,15 @@ class Pool:
         if isinstance(held, np.ndarray):
             return adapters.tensor(held, value.name)
         return held if held.name == value.name else renamed(held, value.name)
+
+
+def _numbers(tensor: Any) -> Array:
+    """The array of a tensor of onnx_ir; texts are decoded."""
+    array: Array = tensor.numpy()
+    if array.dtype == object:
+        texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
+        array = np.array(texts, dtype=object).reshape(array.shape)
+    return array
 
 
 def renamed(tensor: Any, name: str | None) -> Any:
@@ -372,15 +376,12 @@ def constant_array(attributes: Mapping[str, object]) -> Array:
     if name == "value":
         held: Any = adapters.attribute("value", value).value
         try:
-            array: Array = held.numpy()
+            array = _numbers(held)
         except (OSError, ValueError) as error:
             if not isinstance(held, ir.ExternalTensor):
                 raise
             where = f"a Constant, its value {quoted(held.name or '')}"
             raise_damage(Damage("external", where, str(error), "put its file beside the model"))
-        if array.dtype == object:
-            decoded = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
-            array = np.array(decoded, dtype=object).reshape(array.shape)
         return array
     dtypes: dict[str, Any] = {
         "value_int": np.int64,

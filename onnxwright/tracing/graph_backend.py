@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -73,6 +73,10 @@ class GraphBackend:
         self.replaced: dict[ir.Value, ir.Value] = {}
         # Whether calls become as few nodes as possible; else each call is the node that is written.
         self.folds = False
+        # Asked before a value of an equal call is used: whether it is computed here already.
+        self.is_visible: Callable[[ir.Value], bool] | None = None
+        # Nodes that something else will take the place of: calls are not simplified by what they do.
+        self.replaced_nodes: Collection[ir.Node] = ()
         self._origin: str | None = None
 
     # -- places ------------------------------------------------------------------------------------
@@ -181,7 +185,9 @@ class GraphBackend:
     def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
         """The node that makes a value, if it is a standard operator of this name."""
         node = value.value.producer()
-        return node if node is not None and node.op_type == name and node.domain == "" else None
+        if node is None or node.op_type != name or node.domain or node in self.replaced_nodes:
+            return None
+        return node
 
     def axes_of(self, node: ir.Node, rank: int) -> list[int] | None:
         """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
@@ -277,11 +283,35 @@ class GraphBackend:
     def _shared(self, key: object | None) -> tuple[GraphValue, ...] | None:
         """The values of an equal call that is visible here."""
         values = None if key is None else self.recorder.shared(key)
-        return None if values is None else tuple(map(self.value_of, values))
+        if values is None or (self.is_visible and not all(map(self.is_visible, values))):
+            return None
+        return tuple(map(self.value_of, values))
 
     def _share(self, key: object | None, results: Sequence[GraphValue]) -> None:
-        if key is not None:
-            self.recorder.scope.shared[key] = tuple(v.value for v in results)
+        if key is None:
+            return
+        shared = self.recorder.scope.shared
+        before = shared.get(key)
+        if before is not None:
+            self.recorder.on_rollback(lambda: shared.__setitem__(key, before))
+        shared[key] = tuple(v.value for v in results)
+
+    def share_node(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: Sequence[GraphValue],
+    ) -> None:
+        """Let equal calls be the node that gives these outputs.
+
+        Args:
+            op: its operator.
+            inputs: what it reads.
+            attributes: its attributes.
+            outputs: what it gives.
+        """
+        self._share(self._sharing_key(op, inputs, attributes, len(outputs)), outputs)
 
     # -- nodes -------------------------------------------------------------------------------------
 

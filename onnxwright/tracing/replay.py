@@ -1,13 +1,13 @@
 """`Replay`: nodes of another graph made again through a backend, each as a call of its operator.
 
 What is known of the arguments flows in, so constants fold and constant conditions choose a branch.
-Optimizing, inlining and version conversion are this same walk with other handlers.
+Inlining, version conversion and the normal form that the optimizer begins with are this walk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import onnx_ir as ir
 
@@ -35,15 +35,6 @@ Env = dict[ir.Value, "GraphValue | None"]
 Results = Sequence["GraphValue | None"]
 
 
-class Handler(Protocol):
-    """Asked before a node of the source graph is emitted."""
-
-    def __call__(
-        self, replay: Replay, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env, /
-    ) -> Results | None:
-        """The results of the node; None to let it be emitted as it is."""
-
-
 class Replay:
     """Replays nodes of another graph through a backend.
 
@@ -52,7 +43,6 @@ class Replay:
         imports: the version of each domain the nodes use.
         attributes: values of attribute parameters.
         functions: functions whose calls are replayed too (inlined).
-        handler: asked before each node is emitted; what it returns are the results of the node.
         calls: functions whose calls stay calls.
         carrier: gives what is made the names, notes and types of what it is made from.
         references: attribute parameters without a value stay references (in function bodies).
@@ -69,7 +59,6 @@ class Replay:
         attributes: Mapping[str, object] | None = None,
         functions: Mapping[Any, ir.Function] | None = None,
         *,
-        handler: Handler | None = None,
         calls: Mapping[Any, ir.Function] | None = None,
         carrier: Carrier | None = None,
         references: bool = False,
@@ -82,7 +71,6 @@ class Replay:
         self.imports = imports
         self.attributes = attributes or {}
         self.functions = functions or {}
-        self.handler = handler
         self.calls = calls or {}
         self.carrier = carrier
         self.references = references
@@ -111,13 +99,9 @@ class Replay:
         for node in nodes:
             inputs = [None if v is None else self.value(v, env) for v in node.inputs]
             before = len(self.b.recorder.scope.nodes)
-            results = None
-            if self.handler is not None:
-                results = self.handler(self, node, inputs, env)
-            if results is None:
-                results = self.node(node, inputs, env)
-                if carrier is not None:
-                    results = carrier.carry(self.b, node, results, before)
+            results = self.node(node, inputs, env)
+            if carrier is not None:
+                results = carrier.carry(self.b, node, results, before)
             env.update(zip(node.outputs, results))
         return [None if v is None else self.value(v, env) for v in outputs]
 
@@ -171,10 +155,7 @@ class Replay:
 
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
         attributes = self.attributes_of(node, env)
-        key = (node.domain, node.op_type)
-        op = self._ops.get(key)
-        if op is None:
-            op = self._ops[key] = Opset(key[0], self.imports.get(key[0], 1))[key[1]]
+        op = self.op_of(node)
         wanted = len(node.outputs)
         if self.carrier is not None:
             wanted = _wanted(node)
@@ -184,6 +165,19 @@ class Replay:
             return self.b.emit(op, inputs, attributes, wanted)
         with self.b.from_origin(origin):
             return self.b.emit(op, inputs, attributes, wanted)
+
+    def op_of(self, node: ir.Node) -> Op:
+        """The operator of a node."""
+        key = (node.domain, node.op_type)
+        op = self._ops.get(key)
+        if op is None:
+            op = self._ops[key] = Opset(key[0], self.imports.get(key[0], 1))[key[1]]
+        return op
+
+    def finished(self) -> None:
+        """From now on the nodes are those of the graph that was built: they are of its opset."""
+        self.imports = {**self.imports, "": self.b.opset.version}
+        self._ops.clear()
 
     def like(self, b: GraphBackend) -> Replay:
         """A replay of the same nodes through another backend, without names and notes."""
@@ -302,7 +296,7 @@ class Replay:
         env: Env = dict.fromkeys(function.inputs)
         env.update(zip(function.inputs, inputs))
         inner = Replay(
-            self.b, function.opset_imports, values, self.functions, handler=self.handler,
+            self.b, function.opset_imports, values, self.functions,
             calls=self.calls, carrier=self.carrier.inner() if self.carrier is not None else None,
             references=self.references, tolerant=self.tolerant, verbatim=self.verbatim,
             seen=self.seen,
@@ -403,7 +397,8 @@ class Replay:
         """
 
         def body(*values: GraphValue) -> tuple[GraphValue | None, ...]:
-            inner = {**env, **dict(zip(graph.inputs, values, strict=True))}
+            inner = env.copy()
+            inner.update(zip(graph.inputs, values, strict=True))
             if self.carrier is not None:
                 for source, value in zip(graph.inputs, values, strict=True):
                     if value.value in self.b.recorder.scope.inputs:
@@ -438,4 +433,4 @@ def _has_other_meaning(node: ir.Node, imports: Mapping[str, int]) -> bool:
     return node.op_type == "Scan" and node.domain == "" and imports.get("", 1) < 9
 
 
-__all__ = ["Env", "Handler", "Replay", "Results"]
+__all__ = ["Env", "Replay", "Results"]

@@ -147,7 +147,8 @@ def iterations(
     state = list(carried)
     for n in range(count):
         given = [replay.b.constant(np.array(n, np.int64)), replay.b.constant(np.array(True))]
-        inner = {**env, **dict(zip(graph.inputs, [*given, *state], strict=True))}
+        inner = env.copy()
+        inner.update(zip(graph.inputs, [*given, *state], strict=True))
         going, *made = replay.run(graph, list(graph.outputs), inner)
         state = made[: len(carried)]
         for row, value in zip(rows, made[len(carried) :], strict=True):
@@ -191,7 +192,8 @@ def scanned_once(
     slices = [
         _with_axis(b, "Squeeze", v, a) for v, a in zip(values[states:], inner_axes, strict=True)
     ]
-    inner = {**env, **dict(zip(graph.inputs, [*values[:states], *slices], strict=True))}
+    inner = env.copy()
+    inner.update(zip(graph.inputs, [*values[:states], *slices], strict=True))
     results = replay.run(graph, list(graph.outputs), inner)
     rows = [
         _with_axis(b, "Unsqueeze", v, a) for v, a in zip(results[states:], outer_axes, strict=True)
