@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs, subgraphs
 from onnxwright.quantize.half_types import FLOAT, is_float
-from onnxwright.quantize.half_values import constant_tensor, constants_of, limit_of
+from onnxwright.quantize.half_values import constant_tensor, constants_of, fault_of, limit_of
 from onnxwright.quantize.models import names_of
 from onnxwright.quantize.removing import remove_unread
 
@@ -76,6 +76,8 @@ class _Rewriter:
             self._close(graph, owners.get(id(graph)), bounds[graph])
         for value in self._half:
             value.type = ir.TensorType(self._plan.kind)
+            if value.is_graph_input() and value.const_value is not None:
+                value.const_value = self._narrow(value.const_value)
         for _, node in nodes:
             self._set_attributes(node)
             self._remove_cast(node)
@@ -88,7 +90,7 @@ class _Rewriter:
             inputs = [value for value in graph.inputs if is_float(value)]
             self._floats.update(inputs)
             if graph is self._model.graph and self._plan.half_io:
-                self._half.update(inputs)
+                self._half.update(value for value in inputs if self._has_half_default(value))
         self._floats.update(self._constants)
         for node in nodes:
             self._floats.update(value for value in node.outputs if is_float(value))
@@ -98,6 +100,11 @@ class _Rewriter:
             for body in subgraphs(node):
                 if changes:
                     self._half.update(value for value in body.inputs if is_float(value))
+
+    def _has_half_default(self, value: ir.Value) -> bool:
+        """Whether half precision holds what an input is where no caller gives it."""
+        default = value.const_value
+        return default is None or not fault_of(default, self._plan.kind)
 
     # -- values in the type that a reader wants -----------------------------------------------
 
@@ -124,16 +131,19 @@ class _Rewriter:
         stored = self._stored_half(value)
         return self._cast(stored, False, graph)
 
+    def _narrow(self, tensor: Any) -> ir.Tensor:
+        """A tensor of FLOAT in half precision."""
+        with np.errstate(over="ignore"):
+            array = tensor.numpy().astype(self._plan.kind.numpy())
+        release = getattr(tensor, "release", None)
+        if release is not None:
+            release()
+        return ir.Tensor(array, self._plan.kind)
+
     def _stored_half(self, value: ir.Value) -> ir.Value:
         key = (value, True)
         if key not in self._stored:
-            tensor = self._constants[value]
-            with np.errstate(over="ignore"):
-                array = tensor.numpy().astype(self._plan.kind.numpy())
-            release = getattr(tensor, "release", None)
-            if release is not None:
-                release()
-            held = ir.Tensor(array, self._plan.kind)
+            held = self._narrow(self._constants[value])
             name = self._names.unique(f"{value.name}_half")
             node = value.producer()
             if node is not None:

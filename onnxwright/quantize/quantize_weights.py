@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from onnxwright.quantize.product_sums import write_sums
 from onnxwright.quantize.removing import remove_unread, stored_bytes
 from onnxwright.quantize.report import QuantizedWeight, QuantizeReport, Skipped
 from onnxwright.quantize.rounding import Method, Rounded, round_to_nearest, rounded_by
-from onnxwright.quantize.weights import WeightUse, weight_uses
+from onnxwright.quantize.weights import Source, WeightUse, weight_uses
 
 _BLOCKS_SINCE, _HALF_SINCE, _AXIS_SINCE, _DYNAMIC_SINCE = 21, 19, 13, 11
 _TARGETS = ("any", "onnxruntime")
@@ -213,6 +213,7 @@ def _quantize(
         table = use.node.op_type == "Gather"
         groups.setdefault((use.source.key, use.transposed, table), []).append(use)
     rounded: dict[Any, list[ir.Value]] = {}
+    sources: list[Source] = []
     for uses in groups.values():
         source = uses[0].source
         if not _is_finite(source.read()):
@@ -233,6 +234,22 @@ def _quantize(
         ))  # fmt: skip
         _write(names, uses, made, before, options, rounded)
         remove_unread([use.source.value for use in uses])
+        sources.append(source)
+    done.weights = [
+        replace(weight, floats_for=_reader_of(source.value))
+        for weight, source in zip(done.weights, sources, strict=True)
+    ]
+
+
+def _reader_of(value: ir.Value) -> str:
+    """What reads a weight that was quantized as floats; empty where nothing does."""
+    if value.is_graph_output():
+        return "it is an output"
+    nodes = [use.node for use in value.uses()]
+    if not nodes:
+        return ""
+    others = f", and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+    return f"{nodes[0].op_type} {nodes[0].name or nodes[0].outputs[0].name} reads it{others}"
 
 
 def _is_finite(array: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
@@ -48,11 +48,32 @@ def stored_bytes(model: ir.Model) -> int:
                 if value.const_value is not None:
                     seen[id(value.const_value)] = int(value.const_value.nbytes)
             for node in graph:
-                held = node.attributes.get("value")
-                if node.op_type == "Constant" and held is not None and not held.is_ref():
-                    tensor = held.as_tensor()
-                    seen[id(tensor)] = int(tensor.nbytes)
+                if node.op_type == "Constant" and not node.domain:
+                    for held in node.attributes.values():
+                        seen |= _bytes_of(held)
     return sum(seen.values())
+
+
+def _bytes_of(held: ir.Attr) -> dict[int, int]:
+    """The bytes of an attribute of Constant, by the identity of what it holds."""
+    if held.is_ref():
+        return {}
+    if held.type is ir.AttributeType.TENSOR:
+        tensor = held.as_tensor()
+        return {id(tensor): int(tensor.nbytes)}
+    width = _WIDTHS.get(held.type)
+    if width is None:
+        return {}
+    count = len(held.value) if isinstance(held.value, Sequence) else 1
+    return {id(held): width * count}
+
+
+_WIDTHS = {
+    ir.AttributeType.FLOAT: 4,
+    ir.AttributeType.FLOATS: 4,
+    ir.AttributeType.INT: 8,
+    ir.AttributeType.INTS: 8,
+}
 
 
 __all__ = ["remove_unread", "stored_bytes"]

@@ -19,6 +19,7 @@ class QuantizedWeight:
         block: how many elements share a scale; 0 where a whole column (row for Gather) does.
         bytes: the bytes before, and of integers, scales and zero points after.
         error: the norm of the difference divided by the norm of the weight.
+        floats_for: what still reads the weight as floats, so that it is stored in both forms.
     """
 
     name: str
@@ -28,6 +29,7 @@ class QuantizedWeight:
     block: int
     bytes: tuple[int, int]
     error: float
+    floats_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,10 @@ class QuantizeReport(ShownText):
                 "  ".join([*(t.ljust(w) for t, w in zip(row, widths, strict=False)), row[-1]])
                 for row in rows
             ]
+        both = [weight for weight in self.weights if weight.floats_for]
+        if both:
+            lines.append("stored as floats, too")
+            lines += [f"  {weight.name}: {weight.floats_for}" for weight in both]
         if self.skipped:
             lines.append("skipped")
             lines += [f"  {s.name} ({s.node}): {s.reason}" for s in self.skipped]

@@ -118,7 +118,7 @@ def round_to_nearest(
         values[:, part] = found.reshape(whole.shape)[:rows]
         scale[:, part] = steps
         again = (found - zeros[:, None, :]) * steps.astype(np.float32)[:, None, :]
-        norms += (np.sum((again - cut) ** 2, dtype=np.float64), np.sum(cut**2, dtype=np.float64))
+        norms += (_squares(again - cut), _squares(cut))
     return Rounded(values, scale, zero, bits, block, _relative(norms))
 
 
@@ -148,6 +148,11 @@ def _inverse(steps: Array) -> Array:
         inverse = np.where(wide == 0, np.float32(0), 1 / wide)
     # A scale that is so small that its inverse is infinite belongs to a block of tiny numbers.
     return np.where(np.isfinite(inverse), inverse, np.float32(0)).astype(np.float32)
+
+
+def _squares(numbers: Array) -> float:
+    """The sum of the squares; in float64, which holds those of all numbers of FLOAT."""
+    return float(np.sum(np.square(numbers, dtype=np.float64)))
 
 
 def _relative(norms: Array) -> float:
@@ -211,7 +216,7 @@ def rounded_by(
     norms = np.zeros(2)
     given = np.array(weight, np.float32)  # the method may have changed what it was given
     again = dequantized(made)
-    norms += (np.sum((again - given) ** 2, dtype=np.float64), np.sum(given**2, dtype=np.float64))
+    norms += (_squares(again - given), _squares(given))
     return Rounded(values, scale, zero, bits, block, _relative(norms))
 
 

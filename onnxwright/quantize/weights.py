@@ -181,11 +181,15 @@ def _uses(
 ) -> Iterator[WeightUse]:
     for place, (transposed, reason) in _operands(node, params, embeddings).items():
         source = source_of(node.inputs[place]) if place < len(node.inputs) else None
-        if source is None or source.tensor is None or source.tensor.dtype not in FLOATS:
+        if source is None or source.tensor is None or not _is_floating(source.tensor.dtype):
             continue
-        if source.dtype in FLOATS and len(source.shape) > 1:
+        if _is_floating(source.dtype) and (len(source.shape) > 1 or node.op_type != "Gather"):
             reason = reason or _reason(node, source)
             yield WeightUse(node, place, source, *where, transposed, reason)
+
+
+def _is_floating(dtype: ir.DataType | None) -> bool:
+    return dtype in FLOATS or dtype is ir.DataType.DOUBLE
 
 
 def _operands(
@@ -216,6 +220,11 @@ def _reason(node: ir.Node, source: Source) -> str:
     """Why a weight stays what it is; empty where nothing speaks against it."""
     if source.value.is_graph_input():
         return "it is an input of the model as well: see `inputs_to_initializers`"
+    kinds = [kind for kind in (source.tensor.dtype, source.dtype) if kind not in FLOATS]
+    if kinds:
+        return f"its elements are {kinds[0].name}; FLOAT, FLOAT16 and BFLOAT16 are quantized"
+    if len(source.shape) < 2:
+        return "it is not a matrix"
     if len(source.shape) != 2:
         # ONNX Runtime 1.32 fuses DequantizeLinear with products of matrices only; over a stack of
         # eight matrices it takes 18 times the time of the product of floats.

@@ -274,6 +274,49 @@ def test_skipped_weights_have_reasons() -> None:
         ow.quantize_weights(model_of(MATMUL, w=WEIGHT), skip=["no such *"])
 
 
+def test_weights_that_are_no_matrices_of_floats_are_named() -> None:
+    text = "g (float[m,72] x, double[m,72] z) => (y, u) { y = MatMul(x, v) u = MatMul(z, d) }"
+    text = text.replace("(y, u)", "(float[m] y, double[m,40] u)")
+    made = model_of(text, v=WEIGHT[:, 0].copy(), d=WEIGHT.astype(np.float64))
+    _, report = ow.quantize_weights(made, report=True)
+    assert report.weights == []
+    assert [(s.name, s.reason.split(";")[0]) for s in report.skipped] == [
+        ("v", "it is not a matrix"),
+        ("d", "its elements are DOUBLE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reader"),
+    [
+        ("(float[m,40] y, float[72,40] w) { y = MatMul(x, w) }", "it is an output"),
+        (
+            "(float[m,40] y, float[m,40] r) { y = MatMul(x, w) r = Gather(w, i) }",
+            "Gather r reads it",
+        ),
+    ],
+)
+def test_weights_that_are_read_as_floats_too(text: str, reader: str) -> None:
+    made = model_of(f"g (float[m,72] x, int64[m] i) => {text}", w=WEIGHT)
+    small, report = ow.quantize_weights(made, report=True)
+    feeds = {"x": X, "i": np.arange(3)}
+    results = run(small, {name: feeds[name] for name in [v.name for v in small.graph.input]})
+    np.testing.assert_allclose(results[0], X @ rounded(WEIGHT), atol=1e-4)
+    np.testing.assert_array_equal(results[1], WEIGHT if "output" in reader else WEIGHT[:3])
+    (weight,) = report.weights
+    assert weight.floats_for == reader
+    assert report.bytes == (WEIGHT.nbytes, WEIGHT.nbytes + weight.bytes[1])
+    assert f"stored as floats, too\n  w: {reader}" in str(report)
+
+
+def test_the_error_of_large_numbers() -> None:
+    weight = WEIGHT.copy()
+    weight[:, 0] *= 1e30  # the squares are beyond the range of FLOAT
+    _, report = ow.quantize_weights(model_of(MATMUL, w=weight), report=True)
+    wanted = np.linalg.norm(rounded(WEIGHT[:, :1]) - WEIGHT[:, :1]) / np.linalg.norm(WEIGHT[:, :1])
+    assert report.weights[0].error == pytest.approx(wanted, rel=1e-3)
+
+
 def test_the_report() -> None:
     made, report = ow.quantize_weights(model_of(MATMUL, 18, w=WEIGHT), report=True)
     (found,) = report.weights

@@ -370,6 +370,26 @@ def test_weights_take_half_of_the_bytes() -> None:
         assert report.bytes == (4096, 2048)
 
 
+@pytest.mark.parametrize("largest", [1.0, 1e6])
+def test_defaults_of_inputs_change_with_the_inputs(largest: float) -> None:
+    weight = np.array([0.5, largest], np.float32)
+    made = model_of("g (float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }", w=weight)
+    half = ow.to_half(made, io="half")
+    onnx.checker.check_model(half, full_check=True)
+    kept = np.float32 if largest > 65504 else np.float16  # float16 does not hold it
+    assert numpy_helper.to_array(half.graph.initializer[0]).dtype == kept
+    session = onnxruntime.InferenceSession(half.SerializeToString())
+    (result,) = session.run(None, {"x": np.array([2, 0.0625], np.float16)})
+    assert result.tolist() == [1, np.float16(min(largest * 0.0625, 65504))]
+
+
+def test_bytes_of_constants_that_are_attributes() -> None:
+    made = model_of(
+        "g (float[2] x) => (float[2] y) { k = Constant<value_floats=[1.0,2.0]>() y = Mul(x, k) }"
+    )
+    assert ow.to_half(made, report=True)[1].bytes == (8, 4)
+
+
 def test_options_are_checked() -> None:
     for options in ({"dtype": "half"}, {"io": "all"}):
         with pytest.raises(ow.ScriptError, match="OW920"):
