@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control import functions as control
 from onnxwright.exporter.capture.control.iterators import made_here
+from onnxwright.exporter.capture.control.lists import own_list
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
@@ -71,11 +72,11 @@ def _sum(values: Any, *start: Any, **options: Any) -> Any:
 def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> Any:
     """`list(values)` or `tuple(values)`: another list of the same rows."""
     if len(args) == 1 and isinstance(args[0], Rows):
-        return args[0].copied()
+        return args[0].copy()
     found = ranges.counted(args[0]) if len(args) == 1 else None
     if found is not None and not isinstance(args[0], torch.Tensor):
         return listed(found, _itself)
-    return kind(*args)
+    return own_list(kind(*args))
 
 
 def _itself(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
@@ -26,19 +27,19 @@ from onnxwright.exporter.capture.source.list_calls import (
     list_of,
     number,
     numbers_of,
-    removed,
     stacked,
 )
-from onnxwright.exporter.capture.source.list_methods import changed
-from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.loops import extend, listed
+from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows
+from onnxwright.exporter.capture.source.rows import Rows, written
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import (
     has_one_element,
     is_unknown,
     truth_tensor,
 )
+from onnxwright.exporter.capture.values.one_of import settled
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)
 _FINITE = (list, tuple, range, dict, KeysView, ValuesView, ItemsView)
@@ -100,36 +101,36 @@ def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     found = _keys_of(given)
     if found is None:
         places = sorted(range(len(given)), key=given.__getitem__, reverse=reverse)
-        return [values[n] for n in places]
+        return List(values[n] for n in places)
     order = _order_by(found, "`sorted`", reverse)
     if all(type(v) is int for v in values):
         return list_of(torch.tensor(values).index_select(0, order))
-    return [item(values, number(place)) for place in order.unbind(0)]
+    return List(item(values, number(place)) for place in order.unbind(0))
 
 
-def sort(items: Any, **options: Any) -> Any:
-    """`items.sort(...)`; gives the list."""
-    if isinstance(items, Rows):
-        return changed(items, sorted_(items, **options))
-    noted(items)
-    method("sort", items, **options)
-    return items
-
-
-def _sort(values: Any, **options: Any) -> Any:
+def _sort(values: Any, **options: Any) -> None:
     """`values.sort()`."""
-    if type(values) is not list:
-        return values.sort(**options)
-    values[:] = sorted_(values, **options)
-    return None
+    written(values, sorted_(values, **options))
 
 
-def _remove(values: Any, wanted: Any) -> Any:
+def _remove(values: Any, wanted: Any) -> None:
     """`values.remove(wanted)`; the model raises an error where there is none."""
-    if type(values) is not list:
-        return values.remove(wanted)
-    removed(values, wanted)
-    return None
+    numbers = numbers_of(values, wanted) if isinstance(values, list) else None
+    if numbers is None and not isinstance(values, Rows):
+        values.remove(wanted)
+        return
+    refuse_handled(ValueError())
+    if isinstance(values, Rows):
+        values.remove(wanted)
+        return
+    place = Rows.of_tensor(numbers).place_of_value(wanted)
+    before = torch.arange(len(values) - 1) < place
+    written(values, list_of(torch.where(before, numbers[:-1], numbers[1:])))
+
+
+def _append(values: Any, item: Any) -> None:
+    """`values.append(item)`."""
+    values.append(settled(item))
 
 
 def _add(values: Any, item: Any) -> Any:
@@ -143,19 +144,21 @@ def _add(values: Any, item: Any) -> Any:
     return values.add(item)
 
 
-_METHODS: dict[str, Callable[..., Any]] = {
-    "index": index_of, "count": count_of, "sort": _sort, "remove": _remove,
-    "bit_length": bit_length, "add": _add,
+METHODS: dict[str, Callable[..., Any]] = {
+    "index": index_of, "count": count_of, "sort": _sort, "remove": _remove, "append": _append,
+    "extend": extend, "bit_length": bit_length, "add": _add,
 }  # fmt: skip
+"""Methods of lists, sets and numbers -> what takes numbers and items of run time."""
 
 
 def method(name: str, value: Any, *args: Any, **options: Any) -> Any:
     """`value.name(...)`: a list may have numbers of run time."""
-    own = isinstance(value, (list, tuple, set, Lengths)) or is_of_run_time(value)
-    if current() is None or not own or name not in _METHODS:
+    value = settled(value)
+    own = kind_of(value) in (list, tuple, set) or isinstance(value, (Rows, Lengths))
+    if current() is None or not (own or is_of_run_time(value)):
         return bound(getattr(value, name))(*args, **options)
     with refused_here():
-        return _METHODS[name](value, *args, **options)
+        return METHODS[name](noted(value) if own else value, *args, **options)
 
 
 # -- the greatest and the least --------------------------------------------------------------------
@@ -226,7 +229,7 @@ def ordered(name: str, one: Any, other: Any) -> Any:
         one, other: what is compared.
     """
     own: Callable[[Any, Any], Any] = _OPERATORS[name]
-    if not isinstance(one, (list, tuple)) or type(one) is not type(other):
+    if not isinstance(one, (list, tuple)) or kind_of(one) is not kind_of(other):
         return own(one, other)
     pairs = [] if isinstance(one, Rows) else list(zip(one, other))
     session = current()

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Union
 from onnxwright.exporter.capture.control.places import Cell, Items, Variable, attribute
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.source.holding import give_items, is_container, items_of
+from onnxwright.exporter.capture.source.holding import is_container, items_of
 
 
 class _Unset:
@@ -98,7 +98,7 @@ class State:
             if any(o is owner and n == name for o, n in self._found):
                 continue
             self._found.append((owner, name))
-            label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
+            label = f"{type(owner).__name__}.{name}" if name else f"the {_kind(owner)}"
             slots.append(Slot(label, True, lambda: None))
         return slots
 
@@ -182,13 +182,17 @@ class State:
             if store is not None:
                 store.note(store_place(owner, name))
             if name is None:
-                give_items(owner, value)
+                Items(owner).put(value)
             elif value is UNSET:
                 if hasattr(owner, name):
                     delattr(owner, name)
             elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
                 # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)
+
+
+def _kind(container: Any) -> str:
+    return "list" if isinstance(container, list) else type(container).__name__
 
 
 def value_at(owner: Any, name: str | None) -> Any:
