@@ -322,7 +322,9 @@ class Expressions(ast.NodeTransformer):
         target = node.targets[0]
         if len(node.targets) > 1 or is_fixed(node):
             return node
-        if isinstance(target, ast.Tuple) and all(map(_is_place, target.elts)):
+        if isinstance(target, ast.Tuple) and any(map(_is_place, target.elts)):
+            if not all(isinstance(t, ast.Subscript) and not isinstance(t.slice, ast.Slice) for t in target.elts):
+                return node
             pairs = [ast.Tuple([t.value, t.slice], ast.Load()) for t in target.elts]  # type: ignore[attr-defined]
             return ast.Expr(call("set_items", node.value, *pairs))
         if not _is_place(target):

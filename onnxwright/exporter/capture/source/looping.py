@@ -213,8 +213,9 @@ class Loop:
                 check_chosen()
                 after = rows_kept(values, self.state.read())
                 for n, items in lists.items():
-                    if after[n] is values[n] and not is_same_items(values[n], items):
-                        values[n], after[n] = items, items_of(after[n])
+                    if not is_same_items(values[n], items):
+                        is_left = after[n] is values[n]
+                        values[n], after[n] = items, items_of(after[n]) if is_left else after[n]
                 objects.note_iteration(self._carried_after(values, after))
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
@@ -384,6 +385,9 @@ class Loop:
             made = {c.path: self._input(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
         self.lists.begin_iteration(values)
+        for n in self.lists.carried:
+            if self.state.owner(n) is None:  # what changes it leaves the list of before as it is
+                values[n] = items_of(values[n])
         return values
 
     def _input(self, region: Region, carry: Carry) -> Any:
