@@ -241,7 +241,7 @@ def names_loaded(code: CodeType) -> frozenset[str]:
 
 def described(value: Any) -> str:
     """A value as short text for a message; of a module, its class."""
-    if isinstance(value, list) and len(value) == 4 and MISSING in value[1:]:
+    if type(value) is list and len(value) == 4 and MISSING in value[1:]:
         value = next((v for v in value if v is not MISSING), MISSING)  # of a `ModuleAttribute`
     if value is MISSING:
         return "nothing"
