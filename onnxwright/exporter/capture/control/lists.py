@@ -16,6 +16,9 @@ class List(list):  # type: ignore[type-arg]
     is_rows = False
     """Whether the number of items is known at run time only."""
 
+    def __init_subclass__(cls) -> None:
+        cls.__name__ = "list"  # to the program, and in messages
+
     def held(self) -> Any:
         """The items, in a form that later changes leave as it is."""
         return list(list.__iter__(self))
@@ -36,6 +39,9 @@ class List(list):  # type: ignore[type-arg]
         mine, others = vars(self), getattr(other, "__dict__", {})
         same = type(self) is type(other) and mine.keys() == others.keys()
         return same and all(others[name] is value for name, value in mine.items())
+
+
+List.__name__ = "list"
 
 
 def is_rows(value: Any) -> bool:

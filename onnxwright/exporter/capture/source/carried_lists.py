@@ -20,7 +20,12 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     UnevenItemError,
 )
-from onnxwright.exporter.capture.source.list_forms import form_of_item, is_ragged, widened
+from onnxwright.exporter.capture.source.list_forms import (
+    form_of_item,
+    is_ragged,
+    item_of,
+    widened,
+)
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.rows import Rows, check_own
 from onnxwright.exporter.capture.source.scan_outputs import scan_output
@@ -220,7 +225,7 @@ def _form_of_growing(old: Any, new: Any, known: set[Any]) -> Rows | None:
     try:
         if isinstance(new, Rows):
             return new.like() if is_ragged(new) else form_of_item(new.sample(), known)
-        return form_of_item([*old, *new][-1], known) if len(new) != len(old) else None
+        return form_of_item(item_of(old, new), known) if len(new) != len(old) else None
     except LoopChangeError:  # items that are not tensors
         return None
 

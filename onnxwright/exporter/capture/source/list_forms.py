@@ -86,6 +86,11 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     if len(grown) == 2 or (not grown and len(one) == len(two)):
         return
     error = DisagreementError(name, words(one), words(two))
-    short, long = (one, two) if grown else sorted((one, two), key=len)
-    error.grows = owner, grown[0].sample() if grown else long[len(short)]
+    error.grows = owner, grown[0].sample() if grown else item_of(*sorted((one, two), key=len))
     raise error
+
+
+def item_of(short: Sequence[Any], long: Sequence[Any]) -> Any:
+    """An item of two lists; one that the second list alone has, if there is one."""
+    added = [item for item in long if all(item is not other for other in short)]
+    return [*short, *long, *added[:1]][-1]

@@ -98,7 +98,7 @@ class State:
             if any(o is owner and n == name for o, n in self._found):
                 continue
             self._found.append((owner, name))
-            label = f"{type(owner).__name__}.{name}" if name else f"the {_kind(owner)}"
+            label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
             slots.append(Slot(label, True, lambda: None))
         return slots
 
@@ -189,10 +189,6 @@ class State:
             elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
                 # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)
-
-
-def _kind(container: Any) -> str:
-    return "list" if isinstance(container, list) else type(container).__name__
 
 
 def value_at(owner: Any, name: str | None) -> Any:
