@@ -91,7 +91,7 @@ def test_more_programs(name: str) -> None:
 REFUSED = {
     **programs_of_objects.REFUSED, **programs_of_choices.REFUSED, **programs_of_numbers.REFUSED,
     **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
-    **programs_of_iterables.REFUSED,
+    **programs_of_iterables.REFUSED, **programs_of_lists.REFUSED,
 }  # fmt: skip
 
 

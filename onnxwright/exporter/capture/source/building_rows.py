@@ -17,7 +17,8 @@ import torch
 
 from onnxwright.exporter.capture.source.columns import Column
 from onnxwright.exporter.capture.source.errors import ListUseError, UnevenItemError, words
-from onnxwright.exporter.capture.source.rows import Parts, Rows, misused
+from onnxwright.exporter.capture.source.list_writes import misused
+from onnxwright.exporter.capture.source.rows import Parts, Rows
 
 
 @dataclass(eq=False)

@@ -26,8 +26,9 @@ from onnxwright.exporter.capture.source.list_forms import (
     item_of,
     widened,
 )
+from onnxwright.exporter.capture.source.list_writes import check_own
 from onnxwright.exporter.capture.source.regions import known_symbols
-from onnxwright.exporter.capture.source.rows import Rows, check_own
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.scan_outputs import scan_output
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 

@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.list_forms import raise_growth, rows_kept, widened
+from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -36,7 +37,7 @@ from onnxwright.exporter.capture.source.regions import (
     tracer,
 )
 from onnxwright.exporter.capture.source.returned import returning_frame
-from onnxwright.exporter.capture.source.rows import like_of, written
+from onnxwright.exporter.capture.source.rows import like_of
 from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.size_sides import SizeSides

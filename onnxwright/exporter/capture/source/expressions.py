@@ -8,17 +8,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from onnxwright.exporter.capture.source.intrinsics import BUILTINS, METHODS
+
 RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""
 
-# Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
-BUILTINS = (
-    "all", "any", "bool", "divmod", "enumerate", "filter", "float", "int", "isinstance", "iter",
-    "len", "list", "map", "max", "min", "next", "range", "reversed", "set", "sorted", "str", "sum",
-    "tuple", "type", "zip",
-)  # fmt: skip
-# Methods of lists, sets and integers; `runtime.method` calls them with values of run time.
-METHODS = frozenset(("index", "count", "sort", "remove", "bit_length", "add", "append", "extend"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -174,9 +168,8 @@ class Expressions(ast.NodeTransformer):
                 return found if isinstance(node.ops[0], ast.In) else call("not_", found)
             both = (node.left, node.comparators[0])
             equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
-            if not any(isinstance(part, ast.Constant) for part in both):
-                name = ast.Constant(type(node.ops[0]).__name__)
-                return call("equal" if equal else "ordered", name, *both)
+            if equal and not any(isinstance(part, ast.Constant) for part in both):
+                return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]
@@ -323,7 +316,10 @@ class Expressions(ast.NodeTransformer):
         if len(node.targets) > 1 or is_fixed(node):
             return node
         if isinstance(target, ast.Tuple) and any(map(_is_place, target.elts)):
-            if not all(isinstance(t, ast.Subscript) and not isinstance(t.slice, ast.Slice) for t in target.elts):
+            if not all(
+                isinstance(t, ast.Subscript) and not isinstance(t.slice, ast.Slice)
+                for t in target.elts
+            ):
                 return node
             pairs = [ast.Tuple([t.value, t.slice], ast.Load()) for t in target.elts]  # type: ignore[attr-defined]
             return ast.Expr(call("set_items", node.value, *pairs))

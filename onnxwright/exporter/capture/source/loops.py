@@ -26,10 +26,11 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
+from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
-from onnxwright.exporter.capture.source.rows import Rows, written
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import (
     asking_line,
     current,

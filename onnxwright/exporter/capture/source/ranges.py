@@ -27,8 +27,9 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
+from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.source.rows import Rows, misused
+from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of

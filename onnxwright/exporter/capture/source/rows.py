@@ -1,20 +1,20 @@
 """`Rows`: a list whose number of items is known at run time only, as a struct of arrays.
 
-A list stays one object on its way through a capture, under all its names; what changes is what the
-place `Items(items)` of the store holds:
+A list is one object on its way through a capture, under all its names.  What changes is its class,
+and with it what the place `Items(items)` of the store holds:
 
-| where | what the list is | what its place holds |
+| where | the list is | its place holds |
 |---|---|---|
 | code that decides nothing | `List` | items of Python |
-| a side of a decision, an iteration of a loop | gets more or fewer items | the write is logged |
-| the join of two lengths | `Rows`: a tensor for each leaf of the items | `Rows`, which nothing changes |
-| a loop that only appends | `BuildingRows` | what one iteration appends: a scan output of Loop |
-| a loop that reads it, too | `Rows` | its tensors are carried |
-| the results of a model | `list_results` | tensors, of which the program makes a list again |
+| a side, an iteration gives it more or fewer items | `List` | the same; the write is logged |
+| the join of two lengths | `Rows` | a tensor for each leaf of the items |
+| a loop that only appends to it | `BuildingRows` | what an iteration appends: a scan output |
+| a loop that reads it, too | `Rows` | the same tensors, which the loop carries |
+| a result of the model | `list_results` | tensors, of which the program makes a list |
 
-Each change of `Rows` makes other ones, which `written` gives to the list by `Store.write`.  So a
-side is taken back as of any container, and the join sees its writes.  `ListForms` finds the form in
-which two lists are joined, `CarriedLists` that of a loop.
+Nothing changes rows in place: a method makes other ones, and `written` gives them to the list by
+`Store.write`.  So a side is taken back, and its write is joined, as those of any container.
+`list_forms` has the form in which two lists are joined, `carried_lists` that of a loop.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ import torch
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.control.places import Items
-from onnxwright.exporter.capture.control.store import current as store_now
 from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
     LEAF,
@@ -49,6 +47,7 @@ from onnxwright.exporter.capture.source.errors import (
     words,
 )
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
+from onnxwright.exporter.capture.source.list_writes import misused, written
 from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.places import line_of
@@ -422,42 +421,6 @@ for _name, _change in _CHANGES.items():
     setattr(Rows, _name, _in_place(_change))
 for _name in ("index", "count", "sort", "__contains__", "__reversed__"):
     setattr(Rows, _name, _refused(_name))
-
-
-def written(items: list[Any], made: Any) -> None:
-    """Give a list other items, under all its names: of Python, or as rows."""
-    if isinstance(made, Rows):
-        check_own(items)
-    store, place = store_now(), Items(items)
-    if store is None:
-        place.put(made)
-    else:
-        store.write(place, made)
-
-
-def check_own(items: list[Any]) -> None:
-    """Refuse a list that gets rows, and that rewritten code has not made.
-
-    Raises:
-        CannotRewriteError: it is one.
-    """
-    if not isinstance(items, List):
-        place = model_line()
-        raise CannotRewriteError(
-            "a list from outside of `forward`, which gets items whose number is known at run time "
-            "only,",
-            None if place is None else line_of(*place),
-            "make a list of your own in `forward`, as by `items = list(items)`",
-        )
-
-
-def misused(use: str) -> ListUseError:
-    """The error for a use of a list, with the line of it."""
-    error = ListUseError(use)
-    place = model_line()
-    if place is not None:
-        error.span = line_of(*place)
-    return error
 
 
 def _as_type(leaf: Any, column: Column) -> Any:

@@ -7,14 +7,15 @@ import functools
 
 from onnxwright.exporter.capture.control.lists import own_list
 from onnxwright.exporter.capture.source import items, math_calls
-from onnxwright.exporter.capture.source.builtin_calls import (
+from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
+from onnxwright.exporter.capture.source.intrinsics import (
     bound,
     builtin,
     counted,
+    method,
     slice_of,
     zip_items,
 )
-from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.list_calls import bits, equal
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.operators import (
@@ -27,7 +28,6 @@ from onnxwright.exporter.capture.source.operators import (
     or_,
     truth,
 )
-from onnxwright.exporter.capture.source.ordering import method, ordered
 from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
@@ -47,6 +47,6 @@ __all__ = [
     "REFUSED", "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
     "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
     "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
-    "is_unset", "item", "listed", "math_", "method", "not_", "or_", "ordered", "own_list", "percent",
+    "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
     "set_item", "set_items", "slice_of", "text", "truth", "while_", "yielded", "zip_items",
 ]  # fmt: skip
