@@ -19,6 +19,18 @@ class List(list):  # type: ignore[type-arg]
     def __init_subclass__(cls) -> None:
         cls.__name__ = "list"  # to the program, and in messages
 
+    def copy(self) -> Any:
+        """Another list of the same items."""
+        return List(self)
+
+    def __add__(self, other: Any) -> Any:
+        return List(list.__add__(self, other)) if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return List(list.__mul__(self, times)) if isinstance(times, int) else NotImplemented
+
+    __rmul__ = __mul__
+
     def held(self) -> Any:
         """The items, in a form that later changes leave as it is."""
         return list(list.__iter__(self))

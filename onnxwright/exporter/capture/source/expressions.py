@@ -236,11 +236,16 @@ class Expressions(ast.NodeTransformer):
         """`items[n]`, `items[:n]`: the number may be known at run time only."""
         _mark_bare(*ast.walk(node.slice))
         opened = isinstance(node.ctx, ast.Load) and _is_open(node.slice)
+        is_slice = isinstance(node.slice, ast.Slice)
         self.generic_visit(node)
         if opened and isinstance(node.slice, ast.Slice):
             ends = (node.slice.lower, node.slice.upper)
             node.slice = call("slice_of", *(end or ast.Constant(None) for end in ends))
-        if not isinstance(node.ctx, ast.Load) or not may_be_number(node.slice):
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if is_slice and not opened:
+            return call("own_list", node)  # of a list, another list
+        if not may_be_number(node.slice):
             return node
         return call("item", node.value, node.slice)
 

@@ -84,8 +84,7 @@ class Reach:
         if isinstance(value, (torch.Tensor, type, ModuleType)):
             return ()
         if isinstance(value, LazyIterator):
-            at = vars(value.position)
-            self.attributes.append((value.position, at, dict(at)))
+            self.attributes.append((value, vars(value), dict(vars(value))))
             return ()
         return self._own(value)
 
