@@ -139,7 +139,8 @@ class BuildingRows(Rows):
         for column, like in zip(block.columns, self.loop_list.like.columns):
             axes = like.differing_axes(column.sample())
             if axes:
-                raise UnevenItemError(words(like.sample()), words(column.sample()), self, axes)
+                sides = words(like.sample()), words(column.sample())
+                raise UnevenItemError(*sides, self.held(), axes)
         return self._with(Added(tuple(c.values for c in block.columns), is_block=True), False)
 
     def after(self, items: Sequence[Any]) -> BuildingRows:

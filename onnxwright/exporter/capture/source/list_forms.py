@@ -93,4 +93,4 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
 def item_of(short: Sequence[Any], long: Sequence[Any]) -> Any:
     """An item of two lists; one that the second list alone has, if there is one."""
     added = [item for item in long if all(item is not other for other in short)]
-    return [*short, *long, *added[:1]][-1]
+    return [*short, *long, *added[-1:]][-1]

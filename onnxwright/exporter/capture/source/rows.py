@@ -144,7 +144,7 @@ class Rows(List):
         for column, leaf in zip(self._forms, leaves):
             axes = column.differing_axes(leaf)
             if axes:
-                raise UnevenItemError(words(column.sample()), words(leaf), self, axes)
+                raise UnevenItemError(words(column.sample()), words(leaf), self.held(), axes)
         return leaves
 
     def at(self, place: Any) -> Any:
