@@ -9,8 +9,9 @@ import torch
 from tests.exporter.source.tables import Table, adding_to
 
 PROGRAMS: Table = {}
-program = adding_to(PROGRAMS)
-"""Add a program to the table: a function of one matrix, or a module."""
+REFUSED: Table = {}
+program, refused = map(adding_to, (PROGRAMS, REFUSED))
+"""Add a program to a table: a function of one matrix, or a module."""
 
 
 MORE: Table = {}
@@ -395,25 +396,20 @@ def sorted_by_tensors(x):
     return named[names[0]], best, rows, pairs, torch.stack(every), sums
 
 
-@program
+@refused
 def compared_in_order(x):
-    n = int((x > 0).sum())
-    best, kept = (x[0].sum(), 0), [3, 1, 2]
-    for k in range(1, 2):
-        now = (x[k].sum(), k)
-        if now > best:
-            best = now
-        candidate = (x[k].max(), k)
-        if candidate >= best:
-            best = candidate
-    sides, others = [x.sum() > 0, x.mean()], [x.max() > 1, x.min()]
-    if sides < others:
-        x = x * 2
-    known, wanted = (2, n, 3), (2, 5)
-    if known >= wanted:
-        x = x + 1
+    best = (x[0].sum(), 0)
+    now = (x[1].sum(), 1)
+    if now > best:
+        best = now
+    return x * best[0]
+
+
+@program
+def removed_by_a_number(x):
+    kept = [3, 1, 2]
     kept.remove(1 + int(x.sum() > 0))
-    return x, best, kept
+    return x, kept
 
 
 class Hit(NamedTuple):
@@ -652,3 +648,143 @@ def lists_as_tensors(x):
         torch.stack(tensors=rows, dim=1), torch.cat(tensors=rows), torch.vstack(rows),
         torch.hstack(rows), torch.as_tensor(places), x.new_tensor(places), rows != [], places == [],
     )  # fmt: skip
+
+
+# -- one list under several names ------------------------------------------------------------------
+
+
+@program
+def two_names(x):
+    a = []
+    b = a
+    for row in x[x[:, 0] > 0]:
+        a.append(row)
+        b.append(-row)
+    b.append(x[0])
+    return torch.stack(a), len(b)
+
+
+@program
+def lists_in_a_list(x):
+    parts = [[], [x[0]]]
+    for n in range(int((x > 0).sum())):
+        parts[0].append(x[0] * n)
+        if x[n % 2].sum() > 0:
+            parts[1].append(x[0] + n)
+    return torch.stack([x[1], *parts[0]]), torch.stack(parts[1])
+
+
+@program
+class ListInADictOfAnAttribute(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = {"rows": [], "n": 0}
+
+    def forward(self, x):
+        self.kept["rows"] = [x[0]]
+        for row in x[x[:, 0] > 0]:
+            self.kept["rows"].append(row)
+        return torch.stack(self.kept["rows"])
+
+
+class ListFromOutside(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = []
+
+    def forward(self, x):
+        for row in x[x[:, 0] > 0]:
+            self.rows.append(row)
+        return torch.stack([x[0], *self.rows])
+
+
+refused(ListFromOutside)
+
+
+def _add(items, row):
+    items.append(row * 2)
+
+
+@program
+def changed_by_a_function(x):
+    rows = []
+    for row in x[x[:, 0] > 0]:
+        _add(rows, row)
+    if x.sum() > 0:
+        _add(rows, x[0])
+    return torch.stack([x[1], *rows])
+
+
+class _Adding:
+    def __init__(self, items, row):
+        self.items, self.row = items, row
+
+    def __enter__(self):
+        self.items.append(self.row)
+        return self.items
+
+    def __exit__(self, *error):
+        self.items.append(-self.row)
+
+
+@program
+def changed_by_a_context_manager(x):
+    rows = [x[0]]
+    for row in x[x[:, 0] > 0]:
+        with _Adding(rows, row) as items:
+            items.append(row * 2)
+    return torch.stack(rows)
+
+
+def _with_default(row, items=[]):  # noqa: B006 - what Python does with it
+    items.append(row)
+    return items
+
+
+@refused
+def default_argument(x):
+    rows = []
+    for row in x[x[:, 0] > 0]:
+        rows = _with_default(row)
+    return torch.stack([x[0], *rows])
+
+
+@program
+def the_last_three(x):
+    a = [x[0]]
+    for row in x[x[:, 0] > -9]:
+        a.append(row)
+        a = a[-3:]
+    a.append(x[1])
+    return torch.stack(a)
+
+
+@program
+def one_list_of_two_loops(x):
+    rows = []
+    for i in range(int((x > 0).sum())):
+        for j in range(2):
+            rows.append(x[0] * i + j)
+        for j in range(i):
+            rows.append(x[1] * j)
+    return torch.stack([x[0], *rows])
+
+
+@program
+def emptied_in_a_loop(x):
+    a, sums = [], []
+    for row in x[x[:, 0] > -9]:
+        a.append(row)
+        if len(a) > 2:
+            sums.append(torch.stack(a).sum(0))
+            a.clear()
+    return torch.stack([x[0], *sums]), torch.stack([x[1], *a])
+
+
+@refused
+def two_lists_that_change_places(x):
+    a, b = [x[0]], [x[1]]
+    for row in x[x[:, 0] > 0]:
+        a.append(row)
+        a, b = b, a
+    return torch.stack(a), torch.stack(b)

@@ -147,9 +147,8 @@ def swapped_each_time(x):
     return torch.stack(a + b)
 
 
-@refused
+@carried
 def another_name_in_the_loop(x):
-    """OW844"""
     out, n = [], x.sum(0)
     other = out
     for row in x:
@@ -158,9 +157,8 @@ def another_name_in_the_loop(x):
     return n
 
 
-@refused
+@carried
 def another_name_as_a_condition(x):
-    """OW844"""
     out, n = [], x.sum(0)
     pair = (out, 1)
     for row in x:

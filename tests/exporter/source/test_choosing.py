@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="the exporter needs torch")
 
 import onnxwright as ow  # noqa: E402 - torch first, or skip
 from onnxwright.errors import EagerError, ExportError  # noqa: E402
-from onnxwright.exporter.capture.source import builtin_calls  # noqa: E402
+from onnxwright.exporter.capture.source import intrinsics  # noqa: E402
 
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [5.0, -7.0, 0.5]]
 
@@ -318,7 +318,7 @@ def test_errors_of_max_and_min_are_those_of_python(name: str) -> None:
     with pytest.raises((TypeError, ValueError)) as theirs:
         getattr(builtins, function)(*args, **options)
     with pytest.raises(type(theirs.value)) as ours:
-        builtin_calls.AT_RUN_TIME[function](*args, **options)
+        intrinsics.BUILTINS[function].call(*args, **options)
     assert str(ours.value) == str(theirs.value)
 
 

@@ -97,10 +97,10 @@ def test_changes_of_a_list_of_tuples() -> None:
     assert pairs.at(2).tolist() == [5, 5]
     numbers.remove(9)
     assert numbers.pop(0) == 6
-    numbers.sort(reverse=True)
-    assert numbers.columns[0].values.tolist() == [5, 4, 3]
-    assert bool(numbers.equal_to(4).any())
-    assert not bool(numbers.equal_to(7).any())
+    numbers[0] = 7
+    assert numbers.columns[0].values.tolist() == [7, 5, 3]
+    assert bool(numbers.equal_to(7).any())
+    assert not bool(numbers.equal_to(4).any())
 
 
 PROGRAMS: Table = {}

@@ -13,10 +13,7 @@ NAME = "_ow_control"
 
 BY_SOURCE = "_ow_rt"
 # Functions of the run time of a capture by source that write to an argument -> which one that is.
-_WRITTEN = {
-    "append": 0, "insert": 0, "extend": 0, "popped": 0, "cleared": 0, "reversed_in_place": 0,
-    "sort": 0, "removed": 0, "set_item": 1, "augment_item": 1, "augment": 1, "method": 1,
-}  # fmt: skip
+_WRITTEN = {"set_item": 1, "augment_item": 1, "augment": 1}
 _Function = Union[ast.FunctionDef, ast.Lambda]
 # Builtins that ask what an object is -> the functions that know the numbers of PyTorch.
 _KINDS = {"isinstance": "is_kind", "type": "Kind"}

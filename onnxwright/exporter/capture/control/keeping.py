@@ -14,6 +14,7 @@ import torch
 from torch.export import _trace
 
 from onnxwright.exporter.capture.control.calls import calls_converted
+from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     PLAIN,
@@ -184,7 +185,7 @@ def _add_changes(
 def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
     """What changed, by what the user calls it: items of a list or a dict one by one."""
     place, before, after = write.place, write.before, write.after
-    if isinstance(place, Items):
+    if isinstance(place, Items) and not is_rows(after):
         name = names.get(id(place.owner), place.text)
         if isinstance(before, dict) and len(before) == len(after):
             keys = [k for k in before if k in after and not is_same(before[k], after[k])]
@@ -228,10 +229,12 @@ def names_loaded(code: CodeType) -> frozenset[str]:
 
 def described(value: Any) -> str:
     """A value as short text for a message; of a module, its class."""
-    if isinstance(value, list) and len(value) == 4 and MISSING in value[1:]:
+    if type(value) is list and len(value) == 4 and MISSING in value[1:]:
         value = next((v for v in value if v is not MISSING), MISSING)  # of a `ModuleAttribute`
     if value is MISSING:
         return "nothing"
+    if is_rows(value):
+        return "a list of a run-time length"
     if type(value) in PLAIN:
         return repr(value)
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):

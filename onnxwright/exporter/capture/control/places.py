@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxwright.exporter.capture.control.lists import List, is_rows
+
 PLAIN = (int, float, bool, str, bytes, complex, type(None))
 """Types whose objects nothing changes."""
 
@@ -38,9 +40,8 @@ def is_array(value: Any) -> bool:
 
 
 def is_container(value: Any) -> bool:
-    """Whether a value has items that may change; rows of run time are made anew."""
-    is_own = isinstance(value, _CONTAINERS) and not getattr(type(value), "is_rows", False)
-    return is_own or is_array(value)
+    """Whether a value has items that may change."""
+    return isinstance(value, _CONTAINERS) or is_array(value)
 
 
 def is_same(one: Any, two: Any) -> bool:
@@ -161,6 +162,8 @@ class Items(Place):
     def read(self) -> Any:
         """As of any place."""
         owner = self.owner
+        if isinstance(owner, List):
+            return owner.held()
         if isinstance(owner, dict):
             return dict(dict.items(owner))  # a subclass may give other items
         kinds: tuple[Any, ...] = (list, set, deque)
@@ -177,7 +180,9 @@ class Items(Place):
         owner = self.owner
         if self.is_same(self.read(), value):
             return
-        if isinstance(owner, (list, bytearray, array)):
+        if isinstance(owner, List):
+            owner.hold(value)
+        elif isinstance(owner, (list, bytearray, array)):
             owner[:] = value
         elif is_array(owner):
             owner[...] = value
@@ -201,6 +206,8 @@ class Items(Place):
 
     def is_same(self, one: Any, two: Any) -> bool:
         """As of any place."""
+        if is_rows(one) or is_rows(two):
+            return is_rows(one) and bool(one.is_same(two))
         if is_array(one):
             return bool(one.shape == two.shape and one.tobytes() == two.tobytes())
         if isinstance(one, dict):

@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.control.functions import (
     setter_of,
 )
 from onnxwright.exporter.capture.control.iterators import own_iterator
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
 from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, is_container
 from onnxwright.exporter.capture.control.store import Store, current
@@ -79,7 +80,7 @@ def items_of(container: Any) -> Any:
 def read(container: Any) -> Any:
     """What has items that are read; a `defaultdict` may get one."""
     store = current()
-    kind = type(container)
+    kind = kind_of(container)
     if store is None or kind in _PLAIN_ITEMS:
         return container
     if isinstance(container, defaultdict):
@@ -92,7 +93,7 @@ def read(container: Any) -> Any:
 def iterated(items: Any) -> Any:
     """What a loop goes over."""
     store = current()
-    kind = type(items)
+    kind = kind_of(items)
     if store is None or kind in _PLAIN_ITERABLES:
         return items
     iterate = _special(store, kind, "__iter__")

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place, Variable
 from onnxwright.exporter.capture.control.reaching import reached
 
@@ -183,8 +184,15 @@ class Store:
         self._logs[-1].setdefault(entry.place.key, entry)
 
     def settle(self) -> None:
-        """Remember what the capture wrote so far, before others put it back."""
+        """Remember what the capture wrote so far, before others put it back.
+
+        PyTorch compares the attributes of the module with those of before, item by item: lists
+        of a run-time length have their items of before again.
+        """
         self._settled = _writes(self._logs[0])
+        for write in self._settled:
+            if is_rows(write.after):
+                write.place.put(write.before)
 
     def undo(self, *roots: Any, old: frozenset[int] = frozenset()) -> list[Write]:
         """Give all places of before back what they held at first.

@@ -13,7 +13,7 @@ it.  Here functions run as copies in which such questions are asked at run time.
    each decision is a call of `runtime` with its branches as local functions.  `expressions`
    rewrites `and`, `or`, `not`, the ternary, chains, and calls of builtins that decide.  The code
    keeps the user's file and lines.
-3. `runtime` lists what that code calls; `deciding`, `operators`, `items`, `builtin_calls` and
+3. `runtime` lists what that code calls; `deciding`, `operators`, `items`, `intrinsics` and
    `loops` have it.  A Python bool goes on as Python does, so rewritten code outside a capture does
    what it did before.  A tensor, or a number that is read from one, makes `conditional` or
    `looping` run all sides into the graph; `regions` takes the nodes of a side out of the graph

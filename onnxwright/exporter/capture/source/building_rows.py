@@ -17,7 +17,7 @@ import torch
 
 from onnxwright.exporter.capture.source.columns import Column
 from onnxwright.exporter.capture.source.errors import ListUseError, UnevenItemError, words
-from onnxwright.exporter.capture.source.list_methods import misused
+from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.rows import Parts, Rows
 
 
@@ -26,21 +26,16 @@ class LoopList:
     """A list that one loop only appends to.
 
     Fields:
-        owner: the list of Python; None where it is one of run-time length before the loop.
         head: the items before the loop.
         like: a list of such items.
     """
 
-    owner: list[Any] | None
     head: Any
     like: Rows
 
     def begin(self) -> BuildingRows:
         """The list of an iteration, empty at first."""
-        made = BuildingRows(self, (), first=None)
-        if isinstance(self.head, Rows):
-            made.identity = self.head.identity
-        return made
+        return BuildingRows(self, (), first=None)
 
 
 @dataclass(frozen=True)
@@ -125,9 +120,7 @@ class BuildingRows(Rows):
         if any(one.is_block for one in (*differ, *more, *mine[len(others) :])):
             raise self.misuse(".extend")
         first = self.first if other.first is None else other.first
-        made = BuildingRows(self.loop_list, (*mine, *more), first)
-        made.identity = self.identity
-        return made
+        return BuildingRows(self.loop_list, (*mine, *more), first)
 
     def _with(self, added: Added, first: bool) -> BuildingRows:
         if self.first not in (None, first):
@@ -146,7 +139,8 @@ class BuildingRows(Rows):
         for column, like in zip(block.columns, self.loop_list.like.columns):
             axes = like.differing_axes(column.sample())
             if axes:
-                raise UnevenItemError(words(like.sample()), words(column.sample()), self, axes)
+                sides = words(like.sample()), words(column.sample())
+                raise UnevenItemError(*sides, self.held(), axes)
         return self._with(Added(tuple(c.values for c in block.columns), is_block=True), False)
 
     def after(self, items: Sequence[Any]) -> BuildingRows:
@@ -215,13 +209,3 @@ class BuildingRows(Rows):
             else:
                 made.append(condition.reshape(-1, 1).expand(-1, count))
         return (made[0] if len(made) == 1 else torch.cat(made, 1)).flatten()
-
-
-def lists_in(value: Any) -> list[LoopList]:
-    """The lists that a loop appends to and that a value is, or has in it."""
-    if isinstance(value, BuildingRows):
-        return [value.loop_list]
-    if type(value) not in (list, tuple, dict):
-        return []
-    parts = value.values() if isinstance(value, dict) else value
-    return [one for part in parts for one in lists_in(part)]

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.building_rows import BuildingRows, LoopList, lists_in
+from onnxwright.exporter.capture.source.building_rows import BuildingRows, LoopList
 from onnxwright.exporter.capture.source.carries import Carry
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
@@ -21,12 +21,12 @@ from onnxwright.exporter.capture.source.errors import (
     UnevenItemError,
 )
 from onnxwright.exporter.capture.source.list_forms import (
-    closed_items,
     form_of_item,
     is_ragged,
-    of_same_list,
+    item_of,
     widened,
 )
+from onnxwright.exporter.capture.source.list_writes import check_own
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.scan_outputs import scan_output
@@ -64,37 +64,29 @@ class Variables:
 
     def begin_with(self, n: int, value: Any) -> None:
         """Give a variable another value before the loop: it is not known what varies in it."""
-        self.before[n] = of_same_list(self.before[n], value)
+        self.before[n] = value
         self.varying.pop(n, None)
 
 
 class CarriedLists:
-    """The lists among the variables of a loop that it adds to.
+    """The lists that iterations of a loop give another number of items.
 
     Args:
-        variables: of the loop.
+        variables: of the loop: names that iterations bind to other lists, and items of lists.
         trips: how often the loop runs, where that is known before it does.
     """
 
     def __init__(self, variables: Variables, trips: Trips | None) -> None:
         self.variables, self.trips = variables, trips
-        # The items of lists before the loop: sides of decisions may empty the list of Python.
-        self._heads = {n: list(v) for n, v in enumerate(variables.before) if type(v) is list}
         # Variables whose list iterations only append to.
         self.appended: dict[int, LoopList] = {}
-        # Variables whose list is carried, with the list of Python that it was.
-        self.carried: dict[int, Any] = {}
-        # Variables that an iteration gives a list of another form, with the list and an empty one
-        # of that form.
-        self._rebound: list[tuple[int, Any, Rows]] = []
+        # Variables whose list is carried.
+        self.carried: set[int] = set()
+        # Variables that get rows before the next iteration, with the form of these.
+        self._forms: dict[int, Rows] = {}
         # Variables that an iteration does more with than to append.
-        self._to_carry: list[int] = []
+        self._to_carry: set[int] = set()
         self._count: Any = None
-
-    def owners(self) -> list[Any]:
-        """The lists of Python that are rows in the loop."""
-        found = [*(one.owner for one in self.appended.values()), *self.carried.values()]
-        return [owner for owner in found if owner is not None]
 
     def has(self, loop_list: Any) -> bool:
         """Whether a list is one that this loop only appends to."""
@@ -102,84 +94,73 @@ class CarriedLists:
 
     def begin_iteration(self, values: list[Any]) -> None:
         """Give an iteration an empty list in the place of each that it appends to."""
-        self._rebound, self._to_carry = [], []
+        self._forms, self._to_carry = {}, set()
         for n, one in self.appended.items():
             values[n] = one.begin()
-        owners = self.owners()
-        for n in range(len(values)):
-            owner = self.variables.state.owner(n)
-            if any(owner is one for one in owners):
-                values[n] = closed_items()  # another name of the list would not see the rows
 
     # -- what an iteration did ---------------------------------------------------------------------
 
-    def note_iteration(self, n: int, after: Any, known: set[Any]) -> bool:
-        """See what an iteration left of a list that it appends to; whether it is carried now."""
+    def has_new_form(self, n: int, old: Any, new: Any, known: set[Any]) -> bool:
+        """See what an iteration left of a list; whether it gets another form.
+
+        Args:
+            n: the variable.
+            old, new: its lists around the iteration.
+            known: the sizes known at run time that exist outside of it.
+        """
+        if n in self.appended:
+            return self._is_read(n, new, known)
+        if old is new or n in self.carried or not all(isinstance(v, list) for v in (old, new)):
+            return False
+        if isinstance(old, Rows):
+            if not isinstance(new, Rows) or (not isinstance(old, BuildingRows) and is_ragged(old)):
+                return False
+            form: Rows | None = old.like()
+        else:
+            form = _form_of_growing(old, new, known)
+        if form is not None:
+            self._forms[n] = form
+        return form is not None
+
+    def _is_read(self, n: int, after: Any, known: set[Any]) -> bool:
+        """Whether an iteration does more with a list than to append to it."""
         if isinstance(after, BuildingRows) and after.loop_list is self.appended[n]:
             results = [x for x in after.results() if isinstance(x, torch.Tensor)]
             if all(free_unbacked_symbols(list(x.shape)) <= known for x in results):
                 return False
-        self._to_carry.append(n)  # another list, or as many items as only the iteration knows
+        self._to_carry.add(n)  # another list, or as many items as only the iteration knows
         return True
-
-    def is_aliased(self, after: Any) -> bool:
-        """Whether another variable has a list that iterations append to; it is carried then."""
-        found = [n for one in lists_in(after) for n, mine in self.appended.items() if mine is one]
-        self._to_carry += found
-        return bool(found)
-
-    def is_appended_to(self, n: int, old: Any, new: Any) -> bool:
-        """Whether an iteration changed a list of run-time length; it appends to it from now on."""
-        if n in self.carried or old is new:
-            return False
-        if not isinstance(old, Rows) or not isinstance(new, Rows):
-            return False
-        if not isinstance(old, BuildingRows) and is_ragged(old):
-            return False
-        self._append(n, None, old, old.like())
-        return True
-
-    def is_rebound(self, n: int, old: Any, new: Any, known: set[Any]) -> bool:
-        """Whether a variable has a list of another length after an iteration; it is rows then."""
-        if type(old) is not list or self.variables.state.owner(n) is not None or old is new:
-            return False
-        try:
-            if isinstance(new, Rows):
-                form = new.like() if is_ragged(new) else form_of_item(new.sample(), known)
-            elif type(new) is list and len(new) != len(old):
-                form = form_of_item([*old, *new][-1], known)
-            else:
-                return False
-        except LoopChangeError:  # items that are not tensors
-            return False
-        if form is not None:
-            self._rebound.append((n, old, form))
-        return form is not None
 
     def begin_again(self) -> None:
         """Give the lists the forms that an iteration has shown to be needed."""
-        for n in dict.fromkeys(self._to_carry):
+        for n in self._to_carry:
             self.carry(n)
-        for n, owner, form in self._rebound:
-            self._take_form(n, owner, form)
+        for n, form in self._forms.items():
+            self._take_form(n, form)
 
-    def grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
-        """Make a list that an iteration adds to one of rows; the iteration begins anew."""
-        before, slots = self.variables.before, self.variables.slots
-        found = [n for n, v in enumerate(before) if v is items and n not in self.appended]
-        if not found or not slots[found[0]].live:
+    def grow(self, items: list[Any], added: Any, error: DisagreementError) -> None:
+        """Make a list rows that an iteration adds an item to; the iteration begins anew."""
+        state, before = self.variables.state, self.variables.before
+        found = [n for n in range(len(before)) if state.owner(n) is items]
+        found += [n for n, value in enumerate(before) if value is items]
+        found = [n for n in found if n not in self.appended]
+        if not found or not self.variables.slots[found[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        form = form_of_item(added[0], known_symbols())
+        form = form_of_item(added, known_symbols())
         if form is None:
             raise LoopChangeError("an item of the list", "of one size", "of another")
-        self._take_form(found[0], items, form)
+        self._take_form(found[0], form)
 
-    def _take_form(self, n: int, owner: Any, form: Rows) -> None:
+    def _take_form(self, n: int, form: Rows) -> None:
         """Append to a list, or carry it if its items have different sizes."""
-        if is_ragged(form):
-            self._carry_as(n, owner, widened(self._heads[n], form))
+        owner, before = self.variables.state.owner(n), self.variables.before[n]
+        if owner is not None:
+            check_own(owner)
+        if is_ragged(form) and not isinstance(before, BuildingRows):
+            self._carry_as(n, widened(before, form))
         else:
-            self._append(n, owner, self._heads[n], form)
+            self.variables.varying.pop(n, None)
+            self.appended[n] = LoopList(before, form)
 
     def differ(self, error: UnevenItemError) -> None:
         """Make a list of rows one whose items differ in size; the iteration begins anew."""
@@ -188,7 +169,7 @@ class CarriedLists:
         if not found or len(error.dims) > 1 or len(error.items.form.paths()) > 1:
             raise error
         one = self.appended.pop(found[0])
-        self._carry_as(found[0], one.owner, widened(one.head, one.like.like(error.dims[0])))
+        self._carry_as(found[0], widened(one.head, one.like.like(error.dims[0])))
 
     def carry_read(self, error: ListUseError) -> None:
         """Carry a list that iterations read, as an error says.
@@ -206,15 +187,11 @@ class CarriedLists:
         one = self.appended.pop(n)
         if isinstance(one.head, BuildingRows):
             raise one.head.misuse("[...]")  # the loop around this one has to carry it
-        self._carry_as(n, one.owner, widened(one.head, one.like))
+        self._carry_as(n, widened(one.head, one.like))
 
-    def _append(self, n: int, owner: Any, head: Any, like: Rows) -> None:
-        self.variables.varying.pop(n, None)
-        self.appended[n] = LoopList(owner, head, like)
-
-    def _carry_as(self, n: int, owner: Any, items: Rows) -> None:
+    def _carry_as(self, n: int, items: Rows) -> None:
         self.variables.begin_with(n, items)
-        self.carried[n] = owner
+        self.carried.add(n)
 
     # -- results -----------------------------------------------------------------------------------
 
@@ -242,6 +219,16 @@ class CarriedLists:
         if self._count is None:
             self._count = found.shape[0]
         return found
+
+
+def _form_of_growing(old: Any, new: Any, known: set[Any]) -> Rows | None:
+    """The form of a list of Python that an iteration gives another length; None for others."""
+    try:
+        if isinstance(new, Rows):
+            return new.like() if is_ragged(new) else form_of_item(new.sample(), known)
+        return form_of_item(item_of(old, new), known) if len(new) != len(old) else None
+    except LoopChangeError:  # items that are not tensors
+        return None
 
 
 def _not_negative(trips: Any) -> Any:

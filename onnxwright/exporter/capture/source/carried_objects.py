@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.holding import is_same_items
@@ -124,7 +125,9 @@ def _objects(
     one: Any, two: Any, path: tuple[Any, ...]
 ) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
     """The objects in two values of one structure that may be changed, with where they are."""
-    if is_object(one) and type(one) is type(two):
+    if is_object(one) and (
+        kind_of(one) is kind_of(two) or (isinstance(one, list) and isinstance(two, list))
+    ):
         yield path, one, two
     parts, others = parts_of(one), parts_of(two)
     if parts is None or others is None or parts[0] != others[0]:

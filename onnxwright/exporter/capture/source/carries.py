@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.list_forms import of_same_list
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.session import current
@@ -137,4 +136,4 @@ def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:
     # A container without any of them is the one that other variables have.
     if all(a is b for a, b in zip(made, parts[1])):
         return value
-    return of_same_list(value, parts[2](made))
+    return parts[2](made)

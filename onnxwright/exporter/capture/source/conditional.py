@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
@@ -23,13 +24,8 @@ from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor
 from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.list_forms import (
-    after_changes,
-    close_other_names,
-    raise_growth,
-    rows_kept,
-    widened,
-)
+from onnxwright.exporter.capture.source.list_forms import raise_growth, rows_kept, widened
+from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -90,7 +86,7 @@ def conditional(
                 forget_chosen(count)
                 error.condition = error.condition or _comparison(condition)
                 state.write(before)
-                if error.grows is None or not _counted_list(state, before, *error.grows):
+                if error.grows is None or not _has_rows(*error.grows):
                     raise
 
 
@@ -99,17 +95,16 @@ def _comparison(condition: Any) -> Any:
     return condition.node.expr if isinstance(condition, torch.SymBool) else None
 
 
-def _counted_list(state: State, before: list[Any], items: list[Any], added: Any) -> bool:
-    """Make a list that grows on one side one of rows; whether this is the place to."""
+def _has_rows(items: list[Any], added: Any) -> bool:
+    """Make the items of a list that grows on one side rows; whether this is the place to."""
     session = current()
-    names = [n for n, value in enumerate(before[: len(state.names)]) if value is items]
-    if session is None or not names or any(loop.carries(items) for loop in session.loops):
+    if (
+        not isinstance(items, List)
+        or session is None
+        or any(loop.carries(items) for loop in session.loops)
+    ):
         return False
-    rows = widened(list(items), like_of(added[0]))
-    for n in names:
-        before[n] = rows
-    state.write(before)
-    close_other_names(items)
+    written(items, widened(items, like_of(added)))
     return True
 
 
@@ -186,9 +181,6 @@ def _conditional(
         values.append(build(results))
         made.append((merger.made, returning_frame(slot.name)))
         merger.made = []
-    for n, slot in enumerate(slots):
-        lost = not slot.live and any(side[n] is not before[n] for side in raw)
-        values[n] = after_changes(before[n], values[n], lost=lost)
     state.write(values)
     add_chosen(chosen_there)
     renew_chosen(count)

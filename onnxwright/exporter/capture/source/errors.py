@@ -13,6 +13,7 @@ from onnxwright.diagnostics.catalogue import export_changes, export_forms
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
+from onnxwright.exporter.capture.control.lists import is_rows, kind_of
 
 
 class RefusedError(CaptureStoppedError):
@@ -94,10 +95,8 @@ class DisagreementError(RefusedError):
         path = said(path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
         self.path, self.left, self.right = path, left, right
-        # A list that grows on one side, and what is added there.
-        self.grows: tuple[list[Any], list[Any]] | None = None
-        # Whether it grows at its start.
-        self.first = False
+        # A list that grows on one side, and an item that is added there.
+        self.grows: tuple[list[Any], Any] | None = None
 
     def message(self) -> Diagnostic:
         """The message without a proposal."""
@@ -303,9 +302,9 @@ def words(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         kind = str(value.dtype).removeprefix("torch.")
         return f"a tensor of {kind}{[str(n) for n in value.shape]}".replace("'", "")
-    if isinstance(value, list) and type(value) is not list:
+    if is_rows(value):
         return "a list of a run-time length"
     if isinstance(value, (list, tuple, dict)):
-        return f"a {type(value).__name__} of {len(value)}"
+        return f"a {kind_of(value).__name__} of {len(value)}"
     text = repr(value)
     return text if len(text) < 40 else f"an object of type {type(value).__name__}"

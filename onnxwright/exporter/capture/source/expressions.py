@@ -8,17 +8,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from onnxwright.exporter.capture.source.intrinsics import BUILTINS, METHODS
+
 RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""
 
-# Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
-BUILTINS = (
-    "all", "any", "bool", "divmod", "enumerate", "filter", "float", "int", "isinstance", "iter",
-    "len", "list", "map", "max", "min", "next", "range", "reversed", "set", "sorted", "str", "sum",
-    "tuple", "type", "zip",
-)  # fmt: skip
-# Methods of lists and integers; `runtime.method` calls them of numbers of run time.
-METHODS = frozenset(("index", "count", "sort", "remove", "bit_length", "add"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -121,6 +115,9 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """`"..." % n`, `n & 1`."""
+        if isinstance(node.left, ast.List) or isinstance(node.right, ast.List):
+            _mark_bare(node.left, node.right)
+            return call("own_list", self.generic_visit(node))  # type: ignore[arg-type]
         self.generic_visit(node)
         if isinstance(node.op, _BITS):
             return call("bits", ast.Constant(OPERATORS[type(node.op)]), node.left, node.right)
@@ -150,6 +147,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """Chains and `in`."""
+        _mark_bare(node.left, *node.comparators)
         fixed = is_fixed(node) and len(node.ops) > 1
         empty = _asks_empty(node) if "len" not in self.local else None
         if empty is not None:
@@ -170,9 +168,8 @@ class Expressions(ast.NodeTransformer):
                 return found if isinstance(node.ops[0], ast.In) else call("not_", found)
             both = (node.left, node.comparators[0])
             equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
-            if not any(isinstance(part, ast.Constant) for part in both):
-                name = ast.Constant(type(node.ops[0]).__name__)
-                return call("equal" if equal else "ordered", name, *both)
+            if equal and not any(isinstance(part, ast.Constant) for part in both):
+                return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]
@@ -180,6 +177,8 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in METHODS:
+            _mark_bare(*(arg for arg in node.args if isinstance(arg, ast.List) and arg.elts))
         self.generic_visit(node)
         if _is_format(node):
             assert isinstance(node.func, ast.Attribute)
@@ -235,21 +234,29 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """`items[n]`, `items[:n]`: the number may be known at run time only."""
+        _mark_bare(*ast.walk(node.slice))
         opened = isinstance(node.ctx, ast.Load) and _is_open(node.slice)
+        is_slice = isinstance(node.slice, ast.Slice)
         self.generic_visit(node)
         if opened and isinstance(node.slice, ast.Slice):
             ends = (node.slice.lower, node.slice.upper)
             node.slice = call("slice_of", *(end or ast.Constant(None) for end in ends))
-        if not isinstance(node.ctx, ast.Load) or not may_be_number(node.slice):
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if is_slice and not opened:
+            return call("own_list", node)  # of a list, another list
+        if not may_be_number(node.slice):
             return node
         return call("item", node.value, node.slice)
 
     def visit_List(self, node: ast.List) -> ast.AST:
-        """`[a, *rows]`: there may be as many rows as are known at run time only."""
+        """`[a, b]`, `[a, *rows]`: as many items may be added as are known at run time only."""
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or not any(map(_is_starred, node.elts)):
+        if not isinstance(node.ctx, ast.Load):
             return node
-        made: ast.expr = ast.List([], ast.Load())
+        if not any(map(_is_starred, node.elts)):
+            return node if hasattr(node, "is_bare") else call("own_list", node)
+        made: ast.expr = call("own_list", ast.List([], ast.Load()))
         for item in node.elts:
             others = item.value if isinstance(item, ast.Starred) else ast.List([item], ast.Load())
             made = call("extend", made, others)
@@ -269,7 +276,7 @@ class Expressions(ast.NodeTransformer):
         fixed = clause.is_async or len(node.generators) > 1 or is_fixed(node)
         self.generic_visit(node)
         if fixed:
-            return node
+            return call("own_list", node) if name == "listed" else node
         parts = [_of_item(clause, node.elt)]
         if clause.ifs:
             tests = [thunk(test) for test in clause.ifs]
@@ -311,7 +318,17 @@ class Expressions(ast.NodeTransformer):
         """`items[n] = value`: the number may be known at run time only."""
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) > 1 or not _is_place(target) or is_fixed(node):
+        if len(node.targets) > 1 or is_fixed(node):
+            return node
+        if isinstance(target, ast.Tuple) and any(map(_is_place, target.elts)):
+            if not all(
+                isinstance(t, ast.Subscript) and not isinstance(t.slice, ast.Slice)
+                for t in target.elts
+            ):
+                return node
+            pairs = [ast.Tuple([t.value, t.slice], ast.Load()) for t in target.elts]  # type: ignore[attr-defined]
+            return ast.Expr(call("set_items", node.value, *pairs))
+        if not _is_place(target):
             return node
         assert isinstance(target, ast.Subscript)
         return ast.Expr(call("set_item", node.value, target.value, target.slice))
@@ -354,6 +371,13 @@ class Expressions(ast.NodeTransformer):
             return name
         owner = self.owner.lstrip("_")
         return f"_{owner}{name}" if owner else name
+
+
+def _mark_bare(*nodes: ast.AST) -> None:
+    """Leave lists as they are that nothing changes: arguments of functions, indices, operands."""
+    for node in nodes:
+        if isinstance(node, ast.List):
+            node.is_bare = True  # type: ignore[attr-defined]
 
 
 def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:

@@ -13,7 +13,6 @@ from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
-    RUNTIME,
     Expressions,
     as_test,
     call,
@@ -27,10 +26,8 @@ _Node = TypeVar("_Node", bound=ast.AST)
 # Methods of containers that change them.
 _CHANGES = (
     "append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add",
+    "sort", "reverse",
 )  # fmt: skip
-# Functions of `runtime` that write to a list -> which argument that is.
-_WRITES = {f"{RUNTIME}.set_item": 1, f"{RUNTIME}.augment_item": 1, f"{RUNTIME}.popped": 0,
-           f"{RUNTIME}.cleared": 0}  # fmt: skip
 
 
 @dataclass
@@ -316,10 +313,7 @@ class _Places(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         f = node.func
         if isinstance(f, ast.Attribute) and f.attr in _CHANGES and _is_path(f.value):
-            is_bound = ast.unparse(f) == f"{RUNTIME}.{f.attr}"
-            self._add(node.args[0] if is_bound else f.value, None)
-        if ast.unparse(f) in _WRITES:
-            self._add(node.args[_WRITES[ast.unparse(f)]], None)
+            self._add(f.value, None)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:

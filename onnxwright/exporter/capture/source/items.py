@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.list_calls import part_of
 from onnxwright.exporter.capture.source.ranges import first_items
@@ -31,7 +32,7 @@ def item(value: Any, index: Any) -> Any:
             _note_place(value, index)
         return found
     container = isinstance(value, _LISTS) or type(value) is dict
-    if type(value) in _LISTS and isinstance(index, slice) and _is_open(index):
+    if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
     unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
     items = _items_of(value, index) if unknown else None

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
-from onnxwright.exporter.capture.control.places import Attribute
-from onnxwright.exporter.capture.control.places import Position as PlaceOfNext
+from onnxwright.exporter.capture.control.places import Attribute, Position
 from onnxwright.exporter.capture.control.store import current as store_now
 from onnxwright.exporter.capture.source.errors import UsedAgainError
 from onnxwright.exporter.capture.source.session import asking_line, current
@@ -29,45 +28,20 @@ class RunTimeLengthError(CaptureStoppedError):
         super().__init__("the length of what is iterated is data-dependent")
 
 
-class Position:
-    """How many items of an iterator were taken: an attribute that sides of a decision may change.
-
-    Fields:
-        value: the number; a tensor where sides or iterations took another number of items.
-    """
-
-    def __init__(self) -> None:
-        self.value: Any = 0
-
-    def move(self, place: int) -> None:
-        """Have taken as many items."""
-        store = store_now()
-        if store is not None:
-            store.note(Attribute(self, "value"))
-        self.value = place
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether no item is left.
-
-        Raises:
-            UsedAgainError: that is known at run time only.
-        """
-        if not isinstance(self.value, int):
-            raise _used_again()
-        return self.value == _END
-
-
 class LazyIterator:
     """An iterator; rewritten code takes all of its items, or the first ones.
 
     Args:
         kind: what Python calls it, such as "zip".
         make: gives the items when they are asked for.
+
+    Fields:
+        place: how many items were taken; a tensor where sides or iterations took another number.
     """
 
     def __init__(self, kind: str, make: Callable[[], Any]) -> None:
-        self.kind, self.position = kind, Position()
+        self.kind = kind
+        self.place: Any = 0
         self._make: Callable[[], Any] | None = make
         self._items: Any = None
 
@@ -81,13 +55,31 @@ class LazyIterator:
             UsedAgainError: nobody knows how many are left.
         """
         refuse_left(self)
-        if self.position.has_ended:
+        if self.has_ended:
             return ()
-        items, first = self.items(), self.position.value
-        self.position.move(_END)
+        items, first = self.items(), self.place
+        self.move(_END)
         if not whole:
             note_left(self)
         return items[first:] if first else items
+
+    def move(self, place: int) -> None:
+        """Have taken as many items: sides of decisions may take another number."""
+        store = store_now()
+        if store is not None:
+            store.note(Attribute(self, "place"))
+        self.place = place
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no item is left.
+
+        Raises:
+            UsedAgainError: that is known at run time only.
+        """
+        if not isinstance(self.place, int):
+            raise _used_again()
+        return self.place == _END
 
     def items(self) -> Any:
         """All items, those that were taken, too."""
@@ -117,7 +109,7 @@ def note_taken(items: Any) -> None:
     """Tell the store that items of an iterator of Python are about to be taken."""
     store = store_now()
     if store is not None and isinstance(items, Iterator) and not isinstance(items, LazyIterator):
-        store.note(PlaceOfNext(items))
+        store.note(Position(items))
 
 
 def kind_of(value: Any) -> str:

@@ -9,53 +9,23 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.source.columns import Column, as_row
-from onnxwright.exporter.capture.source.list_forms import is_closed
-from onnxwright.exporter.capture.source.list_methods import CHANGES, changed, misused
-from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
-from onnxwright.exporter.capture.values.one_of import settled
 
 
 def length_of(items: Any) -> Any:
     """`len(items)`."""
     if isinstance(items, Rows):
         return items.length
-    if is_closed(items):
-        raise misused("another name of it")
     if isinstance(items, torch.Tensor) and items.ndim:
         return items.shape[0]  # `len` must be a number of Python
     return len(items)
-
-
-def change(name: str, items: Any, *args: Any) -> Any:
-    """`items.name(...)` of a method that changes a list; gives the list."""
-    if isinstance(items, Rows):
-        return changed(items, getattr(items, CHANGES[name])(*args))
-    getattr(items, name)(*args)
-    return items
-
-
-insert = functools.partial(change, "insert")
-cleared = functools.partial(change, "clear")
-reversed_in_place = functools.partial(change, "reverse")
-
-
-def append(items: Any, item: Any) -> Any:
-    """`items.append(item)`; gives the list."""
-    return change("append", items, settled(item))
-
-
-def extend(items: Any, others: Any) -> Any:
-    """`items.extend(others)`, of a list of Python or one of rows; gives the list."""
-    if isinstance(others, Rows) and not isinstance(items, Rows):
-        return others.after(items)
-    return change("extend", items, others)
 
 
 def part_of(items: Sequence[Any], part: slice) -> Rows | None:
@@ -128,7 +98,7 @@ def number(value: torch.Tensor) -> torch.Tensor:
 def list_of(numbers: torch.Tensor) -> Any:
     """The numbers of a tensor as a list: of Python, where it has a length of Python."""
     if isinstance(numbers.shape[0], int):
-        return [number(one) for one in numbers.unbind(0)]
+        return List(number(one) for one in numbers.unbind(0))
     return Rows.of_tensor(numbers)
 
 
@@ -178,22 +148,6 @@ def count_of(values: Any, wanted: Any) -> Any:
     return number(Rows.of_tensor(numbers).equal_to(wanted).sum())
 
 
-def removed(items: Any, value: Any) -> Any:
-    """`items.remove(value)`; gives the list, and the model raises an error without the value."""
-    if isinstance(items, Rows):
-        refuse_handled(ValueError())
-        return change("remove", items, value)
-    numbers = numbers_of(items, value) if type(items) is list else None
-    if numbers is None:
-        items.remove(value)
-        return items
-    refuse_handled(ValueError())
-    place = Rows.of_tensor(numbers).place_of_value(value)
-    before = torch.arange(len(items) - 1) < place
-    items[:] = list_of(torch.where(before, numbers[:-1], numbers[1:]))
-    return items
-
-
 def bit_length(value: Any) -> Any:
     """`value.bit_length()`."""
     if not is_of_run_time(value):
@@ -205,7 +159,7 @@ def bit_length(value: Any) -> Any:
 def equal(name: str, one: Any, other: Any) -> Any:
     """`one == other` and `one != other`, of lists with numbers of run time as well."""
     own = operator.eq if name == "Eq" else operator.ne
-    if not isinstance(one, (list, tuple)) or type(one) is not type(other):
+    if not isinstance(one, (list, tuple)) or kind_of(one) is not kind_of(other):
         return own(one, other)
     if isinstance(one, Rows) or len(one) != len(other):
         return own(one, other)

@@ -1,8 +1,7 @@
 """The form of a list that decisions and loops change: of Python, or `Rows` that get more or fewer.
 
-A side or an iteration that gives a list another length makes it `Rows` before the decision or the
-loop, which is then traced anew.  The list of Python is closed: other names of it would not see the
-items.
+A side or an iteration that gives a list another length makes its items rows before the decision or
+the loop, which is then traced anew.
 """
 
 from __future__ import annotations
@@ -10,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.columns import Column
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.list_methods import misused
-from onnxwright.exporter.capture.source.regions import depth
 from onnxwright.exporter.capture.source.rows import Rows, like_of
-from onnxwright.exporter.capture.source.session import current
 
 
 def widened(items: Any, like: Rows) -> Rows:
@@ -32,8 +27,7 @@ def widened(items: Any, like: Rows) -> Rows:
     Raises:
         LoopChangeError: its items have other parts or types.
     """
-    found: Rows = items.in_form_of(like) if isinstance(items, Rows) else like.restarted(items)
-    return of_same_list(items, found)  # type: ignore[no-any-return]
+    return items.in_form_of(like) if isinstance(items, Rows) else like.restarted(items)
 
 
 def form_of_item(item: Any, known: set[Any]) -> Rows | None:
@@ -73,7 +67,7 @@ def rows_kept(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
         before, after: the values of the variables.
     """
     return [
-        old.restarted(new) if isinstance(old, Rows) and type(new) is list else new
+        old.restarted(new) if isinstance(old, Rows) and kind_of(new) is list else new
         for old, new in zip(before, after)
     ]
 
@@ -86,76 +80,17 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
         one, two: its items on both sides.
         name: what the user calls it.
     """
-    if type(owner) is not list or not isinstance(one, list) or not isinstance(two, list):
+    if not all(isinstance(v, list) for v in (owner, one, two)):
+        return
+    grown = [x for x in (one, two) if isinstance(x, Rows)]
+    if len(grown) == 2 or (not grown and len(one) == len(two)):
         return
     error = DisagreementError(name, words(one), words(two))
-    grown = [x for x in (one, two) if isinstance(x, Rows)]
-    if len(grown) == 1:
-        error.grows = (owner, [grown[0].sample()])
-        raise error
-    if grown or len(one) == len(two):
-        return
-    short, long = sorted((one, two), key=len)
-    more = len(long) - len(short)
-    error.grows = (owner, long[len(short) :])
-    if all(a is b for a, b in zip(short, long[more:])) and not all(map(_is, short, long)):
-        error.grows, error.first = (owner, long[:more]), True
+    error.grows = owner, grown[0].sample() if grown else item_of(*sorted((one, two), key=len))
     raise error
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
-class OtherName(torch.Tensor):  # type: ignore[misc]
-    """The only item of a list that grew in a loop under another name."""
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise misused("another name of it")
-
-
-def close_other_names(items: list[Any]) -> None:
-    """Empty the list of Python: other names of it would not see the rows."""
-    items[:] = closed_items()
-
-
-def closed_items() -> list[Any]:
-    """What a list has whose items nobody may read."""
-    with _disable_current_modes():
-        return [torch.empty(0).as_subclass(OtherName)]
-
-
-def is_closed(items: Any) -> bool:
-    """Whether nobody may read the items of a list."""
-    return type(items) is list and len(items) == 1 and isinstance(items[0], OtherName)
-
-
-def of_same_list(before: Any, value: Any) -> Any:
-    """A value; if it is a list of a run-time length, the same list as another one."""
-    if isinstance(before, Rows) and isinstance(value, Rows):
-        value.identity = before.identity
-    return value
-
-
-def after_changes(before: Any, after: Any, *, lost: bool = False) -> Any:
-    """What a variable has after a branch or a loop, if that changed its list in place.
-
-    Other names of the list see the change, or are refused.
-
-    Args:
-        before: what the variable had before it.
-        after: what it has afterwards.
-        lost: whether nothing reads the variable afterwards, so that it has what it had before.
-    """
-    session = current()
-    if session is None or depth() or not isinstance(before, Rows):
-        return after
-    if before is after and not lost:
-        return after
-    if not lost and isinstance(after, Rows) and after.identity is before.identity:
-        before.become(after)
-        return before
-    if before.identity in session.changed_lists:
-        before.close()
-    return after
+def item_of(short: Sequence[Any], long: Sequence[Any]) -> Any:
+    """An item of two lists; one that the second list alone has, if there is one."""
+    added = [item for item in long if all(item is not other for other in short)]
+    return [*short, *long, *added[-1:]][-1]

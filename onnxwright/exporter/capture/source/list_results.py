@@ -15,6 +15,7 @@ import torch
 from torch._subclasses.fake_tensor import is_fake
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths, Parts
 from onnxwright.exporter.capture.source.columns import Column, ItemForm
 from onnxwright.exporter.capture.source.rows import Rows
@@ -65,8 +66,9 @@ def _is_known(tensor: Any) -> bool:
 
 @functools.cache
 def register_lists() -> None:
-    """Let PyTorch know how a list of a run-time length is flattened."""
+    """Let PyTorch know how the lists of a capture are flattened."""
     register = pytree.register_pytree_node
+    register(List, lambda items: (list(items), None), lambda items, _: list(items))
     register(Rows, _flattened, _of_tensors)
     register(Parts, lambda items: ([items.whole, items.lengths.sizes], items.dim), _of_split)
     register(Lengths, lambda numbers: ([numbers.sizes], None), _of_numbers)

@@ -42,13 +42,8 @@ from onnxwright.exporter.capture.source.errors import (
     UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.list_forms import (
-    after_changes,
-    close_other_names,
-    of_same_list,
-    raise_growth,
-    rows_kept,
-)
+from onnxwright.exporter.capture.source.holding import is_same_items, items_of
+from onnxwright.exporter.capture.source.list_forms import rows_kept
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -213,9 +208,14 @@ class Loop:
                 before, given = self._varying(self.before), self._varying(values)
                 names = [slot.name for slot in self.slots]
                 objects = CarriedObjects(before, given, count, returned_places(names))
+                lists = self._own_lists(values)
                 again = self.body(self._count)
                 check_chosen()
                 after = rows_kept(values, self.state.read())
+                for n, items in lists.items():
+                    if not is_same_items(values[n], items):
+                        is_left = after[n] is values[n]
+                        values[n], after[n] = items, items_of(after[n]) if is_left else after[n]
                 objects.note_iteration(self._carried_after(values, after))
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
@@ -251,23 +251,12 @@ class Loop:
             after: what they are after it; aligned with what they are before.
         """
         changed = False
-        rebound: list[Any] = []
         for n, slot in enumerate(self.slots):
-            owner = self.state.owner(n)
-            if owner is not None and any(owner is one for one in rebound):
+            if slot.live and self.lists.has_new_form(n, values[n], after[n], self.known):
+                changed = True
                 continue
             if n in self.lists.appended:
-                changed |= self.lists.note_iteration(n, after[n], self.known)
                 continue
-            if slot.live and self.lists.is_rebound(n, values[n], after[n], self.known):
-                rebound.append(values[n])
-                changed = True
-                continue
-            if slot.live and self.lists.is_appended_to(n, values[n], after[n]):
-                changed = True
-                continue
-            changed |= slot.live and self.lists.is_aliased(after[n])
-            raise_growth(owner, values[n], after[n], slot.name)
             if n in self.guessed:
                 changed |= self._drop_unchanged(n, values[n], after[n])
             if slot.live and after[n] is not values[n]:
@@ -304,7 +293,14 @@ class Loop:
 
     def _varying(self, values: list[Any]) -> dict[int, Any]:
         """The values of the slots that are carried."""
-        return {n: values[n] for n in self.varying}
+        appended = [n for n in self.lists.appended if self.state.owner(n) is None]
+        return {n: values[n] for n in (*self.varying, *appended)}
+
+    def _own_lists(self, values: list[Any]) -> dict[int, Any]:
+        """The items of the lists that stand for those of variables in an iteration."""
+        return {n: items_of(value) for n, value in enumerate(values)
+                if isinstance(value, list) and value is not self.before[n]
+                and self.state.owner(n) is None}  # fmt: skip
 
     def _carry_read(self, error: ListUseError) -> None:
         """Begin anew with a list carried, if an error says that an iteration reads it."""
@@ -389,6 +385,9 @@ class Loop:
             made = {c.path: self._input(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
         self.lists.begin_iteration(values)
+        for n in self.lists.carried:
+            if self.state.owner(n) is None:  # what changes it leaves the list of before as it is
+                values[n] = items_of(values[n])
         return values
 
     def _input(self, region: Region, carry: Carry) -> Any:
@@ -426,16 +425,10 @@ class Loop:
         for n in self.lists.appended:
             rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
             if rows:
-                final[n] = of_same_list(after[n], after[n].after_loop(rows))
+                final[n] = after[n].after_loop(rows)
                 for column, items in after[n].appended(final[n], self.items[n]):
                     appended = [one for one in items if one is not None]
                     self.tensors.note_appended(tracer(), column, appended, tensors)
-        for n, value in enumerate(final):
-            owner = self.state.owner(n)
-            if owner is not None and any(owner is one for one in self.lists.owners()):
-                close_other_names(value)
-            lost = not self.slots[n].live
-            final[n] = after_changes(self.original[n], value, lost=lost)
         self.state.write(final)
         renew_chosen(self.chosen)
         self.objects.note_results(self._varying(final))

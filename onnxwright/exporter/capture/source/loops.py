@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -14,7 +14,9 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
-from onnxwright.exporter.capture.source import list_calls, ranges
+from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
@@ -24,7 +26,7 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.source.list_calls import append
+from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
@@ -45,7 +47,7 @@ from onnxwright.exporter.capture.source.sides import (
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
-from onnxwright.exporter.capture.values.one_of import only
+from onnxwright.exporter.capture.values.one_of import only, settled
 
 
 def while_(
@@ -381,33 +383,29 @@ def _loop(
 def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None) -> Any:
     """`[item(x) for x in items if when(x)]`."""
     if current() is None or tracer() is None:
-        return [item(x) for x in items if when is None or when(x)]
+        return List(item(x) for x in items if when is None or when(x))
     items = taken(items)
     if when is None and ranges.counted(items) is None:
-        return [item(x) for x in items]
-    box: list[Any] = [[], UNSET]
-    name = ("the list",)
-
-    def put(values: Sequence[Any]) -> None:
-        box[0] = values[0]
+        return List(item(x) for x in items)
+    made, box = List(), [UNSET]
 
     def state() -> State:
-        return State(name, name, (lambda: box[0],), put, (lambda: (box[0], None),))
+        return State((), (), (), lambda _: None, (lambda: (made, None),))
 
     def add() -> None:
-        box[0] = append(box[0], item(box[1]))
+        noted(made).append(settled(item(box[0])))
 
     def body() -> None:
         if when is None:
             add()
         else:
-            if_(when(box[1]), add, lambda: None, state())
+            if_(when(box[0]), add, lambda: None, state())
 
     def take(x: Any) -> None:
-        box[1] = x
+        box[0] = x
 
     for_(items, take, body, None, state())
-    return box[0]
+    return made
 
 
 def extend(items: Any, others: Any) -> Any:
@@ -415,7 +413,11 @@ def extend(items: Any, others: Any) -> Any:
     others = taken(others)
     if isinstance(others, ranges.Counted):
         others = listed(others, ranges.same)
-    return list_calls.extend(items, others)
+    if isinstance(others, Rows) and not isinstance(items, Rows):
+        written(items, others.after(items))
+    else:
+        noted(items).extend(others)
+    return items
 
 
 def generated(

@@ -29,21 +29,21 @@ def next_(items: Any, *default: Any) -> Any:
     if not isinstance(items, LazyIterator):
         note_taken(items)
         return bound(next)(items, *default)
-    if items.position.has_ended:
+    if items.has_ended:
         return next(iter(()), *default)
-    every, place = items.items(), items.position.value
+    every, place = items.items(), items.place
     found = ranges.counted(every)
     if isinstance(every, Rows):
         every.check_order("next")
     if found is None or (found.most is not None and place >= found.most):
-        items.position.move(place + 1)
+        items.move(place + 1)
         return next(iter(() if found is not None else every[place:]), *default)
     one = functools.partial(found.at, place)
     if not default:
         # PyTorch takes the sizes of inputs for 1 or more.
         if not found.is_sized or place:
             refuse_handled(StopIteration())
-        items.position.move(place + 1)
+        items.move(place + 1)
         return one()
-    items.position.move(place + 1)
+    items.move(place + 1)
     return choose(place < found.length, one, lambda: default[0])

@@ -11,7 +11,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.list_calls import bits, contained
+from onnxwright.exporter.capture.source.list_calls import contained
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_, reached_where
@@ -147,22 +147,6 @@ def _may_be_empty(node: Any) -> bool:
     """Whether an operator reads a tensor whose sizes are known at run time only."""
     values = [n.meta.get("val") for n in node.all_input_nodes]
     return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
-
-
-_BITS = ("and_", "or_", "xor", "lshift", "rshift")
-
-
-def augment(name: str, value: Any, other: Any) -> Any:
-    """`value += other` and the like: not in place for what stands for a number of Python."""
-    session = current()
-    if name in _BITS and session is not None and isinstance(value, (int, torch.SymInt)):
-        return bits(name, value, other)
-    if session is not None and isinstance(value, torch.Tensor) and value in session.numbers:
-        result = getattr(operator, name)(value, other)
-        if isinstance(result, torch.Tensor) and not result.ndim:
-            session.numbers.add(result)
-        return result
-    return getattr(operator, f"i{name.strip('_')}")(value, other)
 
 
 def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:

@@ -1,44 +1,37 @@
-"""The order of values that are known at run time only: lists that are sorted, and compared."""
+"""The order of values that are known at run time only, and lists and sets that they change."""
 
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
 from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import Column, ItemForm
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.list_calls import (
-    bit_length,
-    count_of,
-    index_of,
     is_of_run_time,
     list_of,
     number,
     numbers_of,
-    removed,
     stacked,
 )
-from onnxwright.exporter.capture.source.list_methods import changed
+from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.unknown_numbers import (
     has_one_element,
     is_unknown,
-    truth_tensor,
 )
+from onnxwright.exporter.capture.values.one_of import settled
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)
 _FINITE = (list, tuple, range, dict, KeysView, ValuesView, ItemsView)
@@ -54,10 +47,6 @@ def _is_leaf(value: Any) -> bool:
 def _is_open(value: Any) -> bool:
     """Whether one is known at run time only."""
     return isinstance(value, (torch.Tensor, *SYMBOLS)) and is_unknown(value)
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _keys_of(keys: Sequence[Any]) -> Rows | None:
@@ -87,7 +76,7 @@ def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     reverse = bool(reverse)
     several = ranges.counted(values)
     if several is not None:
-        rows = values if isinstance(values, Rows) else listed(several, _itself)
+        rows = values if isinstance(values, Rows) else listed(several, ranges.same)
         keys = rows if key is None else listed(several, key)
         return rows.chosen(_order_by(keys, "`sorted`", reverse))
     numbers = numbers_of(values) if key is None else None
@@ -100,39 +89,39 @@ def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     found = _keys_of(given)
     if found is None:
         places = sorted(range(len(given)), key=given.__getitem__, reverse=reverse)
-        return [values[n] for n in places]
+        return List(values[n] for n in places)
     order = _order_by(found, "`sorted`", reverse)
     if all(type(v) is int for v in values):
         return list_of(torch.tensor(values).index_select(0, order))
-    return [item(values, number(place)) for place in order.unbind(0)]
+    return List(item(values, number(place)) for place in order.unbind(0))
 
 
-def sort(items: Any, **options: Any) -> Any:
-    """`items.sort(...)`; gives the list."""
-    if isinstance(items, Rows):
-        return changed(items, sorted_(items, **options))
-    noted(items)
-    method("sort", items, **options)
-    return items
-
-
-def _sort(values: Any, **options: Any) -> Any:
+def sort(values: Any, **options: Any) -> None:
     """`values.sort()`."""
-    if type(values) is not list:
-        return values.sort(**options)
-    values[:] = sorted_(values, **options)
-    return None
+    written(values, sorted_(values, **options))
 
 
-def _remove(values: Any, wanted: Any) -> Any:
+def remove(values: Any, wanted: Any) -> None:
     """`values.remove(wanted)`; the model raises an error where there is none."""
-    if type(values) is not list:
-        return values.remove(wanted)
-    removed(values, wanted)
-    return None
+    numbers = numbers_of(values, wanted) if isinstance(values, list) else None
+    if numbers is None and not isinstance(values, Rows):
+        values.remove(wanted)
+        return
+    refuse_handled(ValueError())
+    if isinstance(values, Rows):
+        values.remove(wanted)
+        return
+    place = Rows.of_tensor(numbers).place_of_value(wanted)
+    before = torch.arange(len(values) - 1) < place
+    written(values, list_of(torch.where(before, numbers[:-1], numbers[1:])))
 
 
-def _add(values: Any, item: Any) -> Any:
+def append(values: Any, item: Any) -> None:
+    """`values.append(item)`."""
+    values.append(settled(item))
+
+
+def add(values: Any, item: Any) -> Any:
     """`values.add(item)`: a set of Python has numbers that Python knows."""
     if isinstance(values, set) and is_of_run_time(item):
         raise CannotRewriteError(
@@ -141,21 +130,6 @@ def _add(values: Any, item: Any) -> Any:
             "`if n not in numbers: numbers.append(n)`",
         )
     return values.add(item)
-
-
-_METHODS: dict[str, Callable[..., Any]] = {
-    "index": index_of, "count": count_of, "sort": _sort, "remove": _remove,
-    "bit_length": bit_length, "add": _add,
-}  # fmt: skip
-
-
-def method(name: str, value: Any, *args: Any, **options: Any) -> Any:
-    """`value.name(...)`: a list may have numbers of run time."""
-    own = isinstance(value, (list, tuple, set, Lengths)) or is_of_run_time(value)
-    if current() is None or not own or name not in _METHODS:
-        return bound(getattr(value, name))(*args, **options)
-    with refused_here():
-        return _METHODS[name](value, *args, **options)
 
 
 # -- the greatest and the least --------------------------------------------------------------------
@@ -213,44 +187,3 @@ def _of_several(
     if "default" not in options or (several.is_sized and key is not None):
         return first()
     return choose(several.length > 0, first, _constant(options["default"]))
-
-
-# -- comparisons -----------------------------------------------------------------------------------
-
-
-def ordered(name: str, one: Any, other: Any) -> Any:
-    """`one < other` and the like, of lists and tuples with values of run time as well.
-
-    Args:
-        name: the operator in Python's tree, such as "Lt".
-        one, other: what is compared.
-    """
-    own: Callable[[Any, Any], Any] = _OPERATORS[name]
-    if not isinstance(one, (list, tuple)) or type(one) is not type(other):
-        return own(one, other)
-    pairs = [] if isinstance(one, Rows) else list(zip(one, other))
-    session = current()
-    if session is None or not all(_is_leaf(v) for pair in pairs for v in pair):
-        return own(one, other)
-    if not any(_is_open(v) for pair in pairs for v in pair):
-        return own(one, other)
-    found: Any = own(len(one), len(other))
-    for a, b in reversed(pairs):
-        if not _is_open(a) and not _is_open(b):
-            found = found if a == b else own(a, b)
-            continue
-        less, same = (truth_tensor(f(a, b)).reshape(()) for f in (_FIRST[name], operator.eq))
-        if found is True:
-            found = torch.logical_or(less, same)
-        elif found is False:
-            found = less
-        else:
-            found = torch.logical_or(less, torch.logical_and(same, found))
-    if isinstance(found, torch.Tensor):
-        session.numbers.add(found, frozenset([False, True]))
-    return found
-
-
-_OPERATORS = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
-# What the first pair that differs has to be.
-_FIRST = {"Lt": operator.lt, "LtE": operator.lt, "Gt": operator.gt, "GtE": operator.gt}

@@ -27,7 +27,7 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.source.list_methods import misused
+from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import asking_line, current

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.source.holding import PLAIN, is_container, items_of, slots_of
 from onnxwright.exporter.capture.source.iterators import LazyIterator
 
@@ -62,6 +63,8 @@ class Reach:
         if is_container(value):
             items = items_of(value)
             self.containers.append((value, items))
+            if is_rows(value):
+                return ()
             return [*(items.values() if isinstance(items, dict) else items), *self._own(value)]
         if isinstance(value, tuple):
             return value
@@ -81,8 +84,7 @@ class Reach:
         if isinstance(value, (torch.Tensor, type, ModuleType)):
             return ()
         if isinstance(value, LazyIterator):
-            at = vars(value.position)
-            self.attributes.append((value.position, at, dict(at)))
+            self.attributes.append((value, vars(value), dict(vars(value))))
             return ()
         return self._own(value)
 

@@ -23,7 +23,6 @@ from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
 from onnxwright.exporter.capture.source import splitting
-from onnxwright.exporter.capture.source.bound_lists import bound_lists
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
@@ -171,7 +170,7 @@ def _function(
     if is_context_manager(node):
         raise CannotRewriteError("a context manager", structure.span(node))
     yields = is_generator(body)
-    body = bound_lists(without_yields(body, structure.span(node)))
+    body = without_yields(body, structure.span(node))
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))

@@ -1,8 +1,20 @@
 """`Rows`: a list whose number of items is known at run time only, as a struct of arrays.
 
-Loops whose number of iterations is known at run time only, and decisions that add an item on one
-side, make such lists.  Each leaf of the items is a column: a tensor with an axis for the items.
-`joined_form` gives two lists one form, for decisions and loops alike.
+A list is one object on its way through a capture, under all its names.  What changes is its class,
+and with it what the place `Items(items)` of the store holds:
+
+| where | the list is | its place holds |
+|---|---|---|
+| code that decides nothing | `List` | items of Python |
+| a side, an iteration gives it more or fewer items | `List` | the same; the write is logged |
+| the join of two lengths | `Rows` | a tensor for each leaf of the items |
+| a loop that only appends to it | `BuildingRows` | what an iteration appends: a scan output |
+| a loop that reads it, too | `Rows` | the same tensors, which the loop carries |
+| a result of the model | `list_results` | tensors, of which the program makes a list |
+
+Nothing changes rows in place: a method makes other ones, and `written` gives them to the list by
+`Store.write`.  So a side is taken back, and its write is joined, as those of any container.
+`list_forms` has the form in which two lists are joined, `carried_lists` that of a loop.
 """
 
 from __future__ import annotations
@@ -13,7 +25,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from typing_extensions import Self
 
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
     LEAF,
@@ -25,16 +39,24 @@ from onnxwright.exporter.capture.source.columns import (
     columns_of,
     place_of,
 )
-from onnxwright.exporter.capture.source.errors import LoopChangeError, UnevenItemError, words
-from onnxwright.exporter.capture.source.iterators import taken
-from onnxwright.exporter.capture.source.list_methods import ListMethods, misused
+from onnxwright.exporter.capture.source.errors import (
+    CannotRewriteError,
+    ListUseError,
+    LoopChangeError,
+    UnevenItemError,
+    words,
+)
+from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
+from onnxwright.exporter.capture.source.list_writes import misused, written
+from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.places import line_of
 
 Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
 """The names of the parts of a value, the parts, and what makes such a value of others."""
 
 
-class Rows(ListMethods):
+class Rows(List):
     """A list of items in columns.
 
     Args:
@@ -43,10 +65,13 @@ class Rows(ListMethods):
         is_set: whether it stands for a set: each number once, in order.
     """
 
+    is_rows = True
+
     def __init__(
         self, columns: Sequence[Column], form: ItemForm = LEAF, *, is_set: bool = False
     ) -> None:
-        super().__init__(columns[0].values)
+        # Functions of torch look at the types of what is in a list.
+        super().__init__([columns[0].values])
         self._columns, self.form, self.is_set = tuple(columns), form, is_set
         # Whether it stands for a generator that changes something else where it gives an item.
         self.changes_others = False
@@ -94,9 +119,11 @@ class Rows(ListMethods):
 
         return [name for name, _ in named], [tensor for _, tensor in named], made
 
-    def close(self) -> None:
-        """Refuse each use from now on: a branch or a loop changed the list under another name."""
-        self.__class__ = ClosedList
+    def held(self) -> Rows:
+        """The rows, which later changes leave as they are."""
+        found: Rows = type(self).__new__(type(self))
+        found.hold(self)
+        return found
 
     # -- items -------------------------------------------------------------------------------------
 
@@ -117,7 +144,7 @@ class Rows(ListMethods):
         for column, leaf in zip(self._forms, leaves):
             axes = column.differing_axes(leaf)
             if axes:
-                raise UnevenItemError(words(column.sample()), words(leaf), self, axes)
+                raise UnevenItemError(words(column.sample()), words(leaf), self.held(), axes)
         return leaves
 
     def at(self, place: Any) -> Any:
@@ -138,7 +165,7 @@ class Rows(ListMethods):
         """A list of the items at places of run time, a tensor of one axis."""
         return self._each(lambda column: column.take(places))
 
-    def copied(self) -> Rows:
+    def copy(self) -> Rows:
         """Another list of the same items."""
         if self.is_set:
             raise self.misuse("list(set(...))")
@@ -221,13 +248,6 @@ class Rows(ListMethods):
         """The items from the last to the first."""
         return self._each(lambda column: column.part(slice(None, None, -1)))
 
-    def in_order(self, *, key: Any = None, reverse: Any = False) -> Rows:
-        """The items in their order; by a key where a loop may go through them."""
-        order = self.order(reverse=bool(reverse)) if key is None else None
-        if order is None:
-            raise self.misuse(".sort")
-        return self.chosen(order)
-
     def place_of_value(self, value: Any) -> torch.Tensor:
         """The place of the first item that is equal to a value; an error where there is none."""
         found = self.equal_to(value)
@@ -303,14 +323,104 @@ class Rows(ListMethods):
             found = places if found is None else found.index_select(0, places)
         return found
 
+    # -- the methods of `list` ---------------------------------------------------------------------
 
-class ClosedList(Rows):
-    """A list under a name that did not see a change of it."""
+    def misuse(self, use: str) -> ListUseError:
+        """The error for a use that the list does not have."""
+        return misused(use)
 
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__dict__":
-            return object.__getattribute__(self, name)
-        raise misused("another name of it")
+    def check_order(self, use: str) -> None:
+        """Refuse a use that ends before the last item, of a generator that changes something."""
+        if self.changes_others:
+            what = f"`{use}` of a generator whose items change a variable or an object"
+            place = model_line()
+            raise CannotRewriteError(what, None if place is None else line_of(*place))
+
+    def __iadd__(self, items: Any) -> Self:
+        written(self, self.with_items(items))
+        return self
+
+    def __add__(self, items: Any) -> Any:
+        found = self.with_items(items)
+        return self.copy() if found is self else found
+
+    def __radd__(self, items: Any) -> Any:
+        return self.after(items)
+
+    def __mul__(self, times: Any) -> Any:
+        if not isinstance(times, int) or times < 1:
+            raise self.misuse(".__mul__")
+        return functools.reduce(operator.add, [self] * (times - 1), self.copy())
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> Any:
+        return True if other is self else self._is_empty(other, "==")
+
+    def __ne__(self, other: object) -> Any:
+        if other is self:
+            return False
+        self._is_empty(other, "!=")
+        return self.length != 0
+
+    def _is_empty(self, other: object, use: str) -> Any:
+        if not isinstance(other, list) or isinstance(other, Rows) or other:
+            raise self.misuse(use)
+        return self.length == 0
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take an item out of the list, under all its names."""
+        rest, item = self.without_item(index)
+        written(self, rest)
+        return item
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        written(self, self.with_item_at(index, item))
+
+    def __delitem__(self, index: Any) -> None:
+        self.pop(index)
+
+    def __len__(self) -> int:
+        raise RunTimeLengthError
+
+    def __iter__(self) -> Any:
+        raise RunTimeLengthError
+
+    def __bool__(self) -> bool:
+        raise RunTimeLengthError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_CHANGES = {
+    "append": "with_item",
+    "extend": "with_items",
+    "insert": "with_item_before",
+    "clear": "without_items",
+    "reverse": "backwards",
+    "remove": "without_value",
+}
+# Methods of lists that change them -> what gives the rows that the change leaves.
+
+
+def _in_place(change: str) -> Callable[..., None]:
+    def method(self: Rows, *args: Any) -> None:
+        written(self, getattr(self, change)(*args))
+
+    return method
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise self.misuse(f".{name}")
+
+    return method
+
+
+for _name, _change in _CHANGES.items():
+    setattr(Rows, _name, _in_place(_change))
+for _name in ("index", "count", "sort", "__contains__", "__reversed__"):
+    setattr(Rows, _name, _refused(_name))
 
 
 def _as_type(leaf: Any, column: Column) -> Any:

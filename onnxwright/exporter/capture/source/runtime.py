@@ -5,27 +5,21 @@ Outside a capture by source, and for plain values, each does what Python does.
 
 import functools
 
+from onnxwright.exporter.capture.control.lists import own_list
 from onnxwright.exporter.capture.source import items, math_calls
-from onnxwright.exporter.capture.source.builtin_calls import (
+from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
+from onnxwright.exporter.capture.source.intrinsics import (
     bound,
     builtin,
     counted,
+    method,
     slice_of,
     zip_items,
 )
-from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
-from onnxwright.exporter.capture.source.list_calls import (
-    bits,
-    cleared,
-    equal,
-    insert,
-    removed,
-    reversed_in_place,
-)
+from onnxwright.exporter.capture.source.list_calls import bits, equal
 from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.source.operators import (
     and_,
-    augment,
     chain,
     contains,
     invert,
@@ -34,11 +28,9 @@ from onnxwright.exporter.capture.source.operators import (
     or_,
     truth,
 )
-from onnxwright.exporter.capture.source.ordering import method, ordered, sort
 from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
-from onnxwright.exporter.capture.source.writing import appended as append
-from onnxwright.exporter.capture.source.writing import augment_item, popped, set_item
+from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.source.yields import yielded
 from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.values.one_of import each
@@ -52,11 +44,9 @@ item = functools.partial(each, items.item)
 math_ = functools.partial(each, math_calls.math_)
 
 __all__ = [
-    "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
-    "bits", "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "equal",
-    "extend", "for_", "format_", "generated", "got", "has_attribute", "if_", "insert", "invert",
-    "is_", "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_",
-    "or_", "ordered", "percent", "popped", "removed",
-    "reversed_in_place", "set_item", "slice_of", "sort", "text", "truth", "while_", "yielded",
-    "zip_items",
+    "REFUSED", "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
+    "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
+    "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
+    "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
+    "set_item", "set_items", "slice_of", "text", "truth", "while_", "yielded", "zip_items",
 ]  # fmt: skip

@@ -84,7 +84,6 @@ class Session:
         assume: answers of the user, by `file.py:LINE` or by the text of the condition.
         choices: what was decided, in order; each once.
         used: the keys of `assume` that answered.
-        changed_lists: identities of lists of a run-time length that branches and loops change.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         answers: tensors that stand for the answers of comparisons of such numbers.
         truths: what follows from the decisions around the line that runs now.
@@ -114,7 +113,6 @@ class Session:
     assume: Mapping[str, bool] = field(default_factory=dict)
     choices: dict[Choice, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    changed_lists: set[Any] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
     answers: Numbers = field(default_factory=Numbers)
     truths: Truths = field(default_factory=Truths)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Union
 from onnxwright.exporter.capture.control.places import Cell, Items, Variable, attribute
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.source.holding import give_items, is_container, items_of
+from onnxwright.exporter.capture.source.holding import is_container, items_of
 
 
 class _Unset:
@@ -41,12 +41,10 @@ class Slot:
     Fields:
         name: what the user calls it.
         live: whether its value is read after the branches.
-        get: reads it.
     """
 
     name: str
     live: bool
-    get: Callable[[], Any]
 
 
 class State:
@@ -86,7 +84,7 @@ class State:
         Returns:
             All slots: variables, then attributes and containers.
         """
-        slots = [Slot(n, n in self.live, g) for n, g in zip(self.names, self.getters)]
+        slots = [Slot(name, name in self.live) for name in self.names]
         self._found = []
         for place in self.places:
             try:
@@ -99,7 +97,7 @@ class State:
                 continue
             self._found.append((owner, name))
             label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
-            slots.append(Slot(label, True, lambda: None))
+            slots.append(Slot(label, True))
         return slots
 
     def add(self, places: Sequence[Place]) -> list[Any]:
@@ -182,7 +180,7 @@ class State:
             if store is not None:
                 store.note(store_place(owner, name))
             if name is None:
-                give_items(owner, value)
+                Items(owner).put(value)
             elif value is UNSET:
                 if hasattr(owner, name):
                     delattr(owner, name)

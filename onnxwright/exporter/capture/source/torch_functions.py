@@ -10,6 +10,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.columns import LEAF, Column, as_place
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
@@ -41,6 +42,7 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             if joined is None:
                 raise args[0].misuse(getattr(func, "__name__", "a function"))
             return joined(*args, **kwargs)
+        args = tuple(list(x) if type(x) is List else x for x in args)
         if getattr(func, "__name__", "") in _LOGIC:
             args = [_truth_tensor(x) for x in args]
         session = current()

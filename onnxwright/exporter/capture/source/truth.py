@@ -8,7 +8,6 @@ import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxwright.exporter.capture.source.list_calls import length_of
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.rows import Rows
@@ -45,7 +44,7 @@ def decided(test: Any) -> bool | None:
             return bool(test)
         except GuardOnDataDependentSymNode:
             return None
-    return bool(length_of(test) if type(test) is list else test)
+    return bool(test)
 
 
 def _is_size(length: Any) -> bool:
@@ -95,5 +94,5 @@ def as_truth(value: Any) -> Any:
         return compared(torch.scalar_tensor(value, dtype=torch.bool), value.node.expr)
     if isinstance(value, SYMBOLS):
         return torch.scalar_tensor(value) != 0
-    answer = bool(length_of(value) if type(value) is list else value)
+    answer = bool(value)
     return torch.full((), answer, dtype=torch.bool)

@@ -1,24 +1,20 @@
-"""`items[n] = x`, `items[n] += x` and `items.pop()` of rewritten code.
-
-The place may be known at run time only, and the list may be rows of a tensor.  A list under a name
-that the function binds is bound anew, so that a side of a decision leaves the other one's alone.
-"""
+"""`items[n] = x`, `x += y` and the like of rewritten code: places and lengths of run time."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item as item_of
 from onnxwright.exporter.capture.source.items import refuse_key
-from onnxwright.exporter.capture.source.list_calls import append
-from onnxwright.exporter.capture.source.list_methods import changed
-from onnxwright.exporter.capture.source.operators import augment
+from onnxwright.exporter.capture.source.list_calls import bits
+from onnxwright.exporter.capture.source.loops import extend
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
@@ -38,8 +34,6 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
     if isinstance(items, OneOf) or isinstance(index, OneOf):
         _set_items(value, items, index)
         return container
-    if isinstance(items, Rows):
-        return changed(items, items.with_item_at(index, value))
     keys = _keys(items, index)
     if not keys:
         refuse_key(items, index)
@@ -56,9 +50,33 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
     return container
 
 
+def set_items(values: Any, *places: tuple[Any, Any]) -> None:
+    """`a[i], b[j] = values`."""
+    for (container, index), value in zip(places, values, strict=True):
+        set_item(value, noted(container), index)
+
+
 def augment_item(name: str, container: Any, index: Any, value: Any) -> Any:
     """`container[index] += value` and the like; gives the container."""
     return set_item(augment(name, each(item_of, container, index), value), container, index)
+
+
+_BITS = ("and_", "or_", "xor", "lshift", "rshift")
+
+
+def augment(name: str, value: Any, other: Any) -> Any:
+    """`value += other` and the like: not in place for what stands for a number of Python."""
+    session = current()
+    if name in _BITS and session is not None and isinstance(value, (int, torch.SymInt)):
+        return bits(name, value, other)
+    if session is not None and isinstance(value, torch.Tensor) and value in session.numbers:
+        result = getattr(operator, name)(value, other)
+        if isinstance(result, torch.Tensor) and not result.ndim:
+            session.numbers.add(result)
+        return result
+    if name == "add" and kind_of(value) is list:
+        return extend(value, other)
+    return getattr(operator, f"i{name.strip('_')}")(value, other)
 
 
 def _set_items(value: Any, container: Any, index: Any) -> None:
@@ -71,35 +89,11 @@ def _set_items(value: Any, container: Any, index: Any) -> None:
     among(container if of_container else index, write)
 
 
-def appended(items: Any, item: Any) -> Any:
-    """`items.append(item)`; gives the list."""
-    found, item = settled(items), settled(item)
-    if not isinstance(found, OneOf):
-        return append(found, item)
-
-    def write(one: Any) -> None:
-        append(noted(one), item)
-
-    among(found, write)
-    return items
-
-
-def popped(items: Any, *place: Any) -> tuple[Any, Any]:
-    """`items.pop()`: the list, and the item."""
-    found = settled(items)
-    if isinstance(found, OneOf):
-        return items, among(found, lambda one: popped(noted(one), *place)[1])
-    if isinstance(found, Rows):
-        rest, item = found.without_item(*place)
-        return changed(found, rest), item
-    return found, found.pop(*place)
-
-
 def _keys(items: Any, index: Any) -> list[Any]:
-    """The keys of which one is meant; none where Python knows which."""
+    """The keys of which one is meant; none where Python knows which, and of rows."""
     if not isinstance(index, (torch.Tensor, *SYMBOLS)) or not is_unknown(index):
         return []
-    if type(items) is list:
+    if kind_of(items) is list:
         return list(range(len(items)))
     if type(items) is dict and is_number(index) and {type(key) for key in items} == {int}:
         return list(items)

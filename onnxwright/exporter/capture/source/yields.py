@@ -10,6 +10,7 @@ import ast
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.iterators import LazyIterator
 from onnxwright.exporter.capture.source.names import names_of
@@ -65,7 +66,7 @@ def without_yields(body: list[ast.stmt], span: Span) -> list[ast.stmt]:
 
 def yielded(items: Any) -> Any:
     """What a generator gives: an iterator, or rows whose number is known at run time only."""
-    return iter(items) if type(items) is list else LazyIterator("generator", lambda: items)
+    return iter(items) if kind_of(items) is list else LazyIterator("generator", lambda: items)
 
 
 def _own_nodes(node: ast.AST) -> list[ast.AST]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.parts import NUMBERS, leaves_of, parts_of
@@ -42,7 +43,7 @@ def form_key(value: Any) -> Any:
         held = (*map(contents_of, value.__closure__ or ()), *(value.__defaults__ or ()))
         return "function", id(value.__code__), id(value.__globals__), tuple(map(id, held))
     parts = parts_of(value)
-    return ("object", id(value)) if parts is None else ("parts", type(value), tuple(parts[0]))
+    return ("object", id(value)) if parts is None else ("parts", kind_of(value), tuple(parts[0]))
 
 
 def contents_of(cell: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import Any, Union
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.building_rows import BuildingRows
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.source.holding import is_container
@@ -77,8 +78,15 @@ class Merger:
         """
         if is_same(left, right):
             return lambda _: left
-        if isinstance(left, BuildingRows) and isinstance(right, BuildingRows):
-            left, right = left.merged_with(right, UNSET), right.merged_with(left, UNSET)
+        lists = [self._items(left, 0), self._items(right, 1)]
+        appended = [one for one in lists if isinstance(one, BuildingRows)]
+        if len(appended) == 2:
+            left, right = (
+                lists[0].merged_with(lists[1], UNSET),
+                lists[1].merged_with(lists[0], UNSET),
+            )
+        elif appended:
+            raise appended[0].misuse("=")  # another variable has the list, too
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
         one, two = self._parts(left, 0), self._parts(right, 1)
@@ -88,7 +96,12 @@ class Merger:
             if _is_same_number(left, right):
                 return lambda _: left
             return self.leaf(left, right, path)
-        if one is not None and two is not None and type(left) is type(right) and one[0] == two[0]:
+        if (
+            one is not None
+            and two is not None
+            and kind_of(left) is kind_of(right)
+            and one[0] == two[0]
+        ):
             made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(one[0], one[1], two[1])]
             return functools.partial(self._built, left, right, one[2], made)
         if type(left) is type(right) and one is None and _is_equal(left, right):
@@ -98,9 +111,6 @@ class Merger:
     def _built(self, left: Any, right: Any, make: Any, parts: Any, results: Sequence[Any]) -> Any:
         """A container of joined parts."""
         new = make([build(results) for build in parts])
-        if isinstance(new, Rows) and isinstance(left, Rows):
-            if isinstance(right, Rows) and left.identity is right.identity:
-                new.identity = left.identity
         self.made.append((left, right, new))
         return new
 
@@ -123,10 +133,14 @@ class Merger:
         self.pairs.append(Pair(path, left, right))
         return lambda results: results[n]
 
+    def _items(self, value: Any, side: int) -> Any:
+        """A container as it was at the end of a side; another value as it is."""
+        return self.contents[side].get((id(value), None), value)
+
     def _parts(self, value: Any, side: int) -> Parts | None:
         """The parts of a container as they were at the end of a side."""
         held = self.contents[side]
-        parts = parts_of(held.get((id(value), None), value))
+        parts = parts_of(self._items(value, side))
         if parts is None or not dataclasses.is_dataclass(value):
             return parts
         keys, values, make = parts
@@ -137,6 +151,8 @@ class Merger:
         value = right if left is UNSET else left
         if is_leaf(value):
             return self.leaf(left, right, path)
+        if isinstance(value, list) and (id(value), None) in self.contents[left is UNSET]:
+            return lambda _: value  # a list of before, which has a place of its own
         parts = self._parts(value, int(left is UNSET))
         if parts is None:
             return lambda _: value
@@ -159,7 +175,7 @@ def _are_alternatives(
         tensors = isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)
         return tensors and left.ndim != right.ndim and bool(left.ndim or not in_loop)
     if one is not None and two is not None:
-        if type(left) is type(right) and (one[0] == two[0] or is_container(left)):
+        if kind_of(left) is kind_of(right) and (one[0] == two[0] or is_container(left)):
             return False
         return not isinstance(left, Rows) and not isinstance(right, Rows)
     return _is_candidate(left) and _is_candidate(right)
@@ -211,7 +227,7 @@ def widen(value: Any, other: Any) -> Any:
             return value
         _refuse_growing(both)
         return OneOf(tag, both)
-    if one is None or two is None or type(value) is not type(other) or one[0] != two[0]:
+    if one is None or two is None or kind_of(value) is not kind_of(other) or one[0] != two[0]:
         return value
     made = [widen(a, b) for a, b in zip(one[1], two[1])]
     return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
@@ -280,7 +296,7 @@ def form_of(value: Any) -> Any:
         return frozenset((_form_of_object(v), form_of(v)) for v in value._ow_items.values())
     parts = None if is_leaf(value) else parts_of(value)
     if parts is not None:
-        return type(value), tuple(parts[0]), tuple(map(form_of, parts[1]))
+        return kind_of(value), tuple(parts[0]), tuple(map(form_of, parts[1]))
     return "leaf" if is_leaf(value) else type(value)
 
 

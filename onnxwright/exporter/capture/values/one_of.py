@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.runtime import items_of, owner
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
 from onnxwright.exporter.capture.source.machinery import model_line
@@ -509,7 +510,7 @@ def first_of(values: Any) -> OneOf | None:
         return values
     if isinstance(values, dict):
         values = list(values.values())
-    if type(values) in (tuple, list):
+    if kind_of(values) in (tuple, list):
         for value in values:
             found = first_of(value)
             if found is not None:
@@ -523,7 +524,7 @@ def _replaced(values: Any, old: Any, new: Any) -> Any:
         return new
     if isinstance(values, dict):
         return {key: _replaced(value, old, new) for key, value in values.items()}
-    if type(values) in (tuple, list):
+    if kind_of(values) in (tuple, list):
         return type(values)(_replaced(value, old, new) for value in values)
     return values
 

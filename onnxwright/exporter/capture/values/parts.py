@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.list_forms import OtherName
+from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Parts, Rows
 
@@ -18,8 +18,7 @@ NUMBERS = (bool, int, float, *SYMBOLS)
 
 def is_leaf(value: Any) -> bool:
     """Whether a value can be a tensor of the graph."""
-    others = (OtherName, enum.Enum)
-    return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, others)
+    return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, enum.Enum)
 
 
 def parts_of(value: Any) -> Parts | None:
@@ -47,8 +46,8 @@ def parts_of(value: Any) -> Parts | None:
         return names, list(value), make
     if isinstance(value, Rows):
         return value.parts()
-    if type(value) is list:
-        return [f"[{n}]" for n in range(len(value))], list(value), list
+    if kind_of(value) is list:
+        return [f"[{n}]" for n in range(len(value))], list(value), List
     if isinstance(value, deque):
         names, most = [f"[{n}]" for n in range(len(value))], value.maxlen
         return names, list(value), lambda v: deque(v, most)
@@ -77,8 +76,6 @@ def parts_of(value: Any) -> Parts | None:
 
 def leaves_of(value: Any) -> list[Any]:
     """The tensors and symbolic numbers in a value."""
-    if isinstance(value, OtherName):
-        return []
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         return [value]
     parts = parts_of(value)

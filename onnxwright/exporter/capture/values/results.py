@@ -51,7 +51,7 @@ def _check(module: Any, args: Any, kwargs: Any, results: Any) -> Any:
         given = [now.tensor_tracker.get(v) for v in values if isinstance(v, torch.Tensor)]
         nodes = {n: proxy.proxy.node for n, proxy in enumerate(given) if proxy is not None}
         check_chosen_tensors(now.graph.nodes, nodes)
-    return checked(results) if session is not None and session.has_choices else None
+    return checked(results) if session is not None else None
 
 
 def checked(results: Any) -> Any:

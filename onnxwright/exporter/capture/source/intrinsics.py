@@ -1,10 +1,15 @@
-"""Builtins of rewritten code that decide, count or read a number."""
+"""The one table of builtins and methods that take values of run time in rewritten code.
+
+A further one is a line of `BUILTINS` or `METHODS`, and a test: rewritten code calls all of these
+names through `builtin` and `method`, which take the plain values of Python as well.
+"""
 
 from __future__ import annotations
 
 import builtins
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,27 +17,36 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control import functions as control
 from onnxwright.exporter.capture.control.iterators import made_here
+from onnxwright.exporter.capture.control.lists import kind_of, own_list
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
+from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import LEAF
 from onnxwright.exporter.capture.source.iterators import taken
-from onnxwright.exporter.capture.source.list_calls import length_of, made_set
-from onnxwright.exporter.capture.source.loops import generated, listed
+from onnxwright.exporter.capture.source.list_calls import (
+    bit_length,
+    count_of,
+    index_of,
+    is_of_run_time,
+    length_of,
+    made_set,
+)
+from onnxwright.exporter.capture.source.loops import extend, generated, listed
 from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.operators import chain, not_
-from onnxwright.exporter.capture.source.ordering import extreme, sorted_
+from onnxwright.exporter.capture.source.ordering import add, append, extreme, remove, sort, sorted_
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 from onnxwright.exporter.capture.source.windows import window
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
-from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.one_of import each, settled
 from onnxwright.exporter.capture.values.texts import str_
 
 
@@ -59,7 +73,7 @@ def _divmod(one: Any, other: Any) -> Any:
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
     """`sum(values)`."""
     if isinstance(values, ranges.Counted):
-        values = listed(values, _itself)
+        values = listed(values, ranges.same)
     if not isinstance(values, Rows):
         return sum(values, *start, **options)
     rows = values.whole("sum")
@@ -71,15 +85,11 @@ def _sum(values: Any, *start: Any, **options: Any) -> Any:
 def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> Any:
     """`list(values)` or `tuple(values)`: another list of the same rows."""
     if len(args) == 1 and isinstance(args[0], Rows):
-        return args[0].copied()
+        return args[0].copy()
     found = ranges.counted(args[0]) if len(args) == 1 else None
     if found is not None and not isinstance(args[0], torch.Tensor):
-        return listed(found, _itself)
-    return kind(*args)
-
-
-def _itself(value: Any) -> Any:
-    return value
+        return listed(found, ranges.same)
+    return own_list(kind(*args))
 
 
 def zip_items(function: Any, items: Any) -> Any:
@@ -92,7 +102,7 @@ def zip_items(function: Any, items: Any) -> Any:
 
 def _filter(function: Any, items: Any) -> Any:
     """`filter(function, items)`."""
-    return generated(items, _itself, bool_ if function is None else function)
+    return generated(items, ranges.same, bool_ if function is None else function)
 
 
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
@@ -158,35 +168,75 @@ def slice_of(start: Any, stop: Any) -> slice:
     return slice(bound(start), bound(stop)) if known is None else slice(*known)
 
 
-AT_RUN_TIME: dict[str, Callable[..., Any]] = {
-    "any": any_,
-    "all": all_,
-    "bool": bool_,
-    "max": extreme(max, True),
-    "min": extreme(min, False),
-    "range": ranges.range_,
-    "reversed": ranges.reversed_,
-    "enumerate": ranges.enumerate_,
-    "divmod": _divmod,
-    "isinstance": is_of_type,
-    "type": type_,
-    "int": lambda *args: _number_of(int, args),
-    "float": lambda *args: _number_of(float, args),
-    "len": _length,
-    "next": next_,
-    "list": lambda *args: _listed(list, args),
-    "filter": _filter,
-    "iter": iter_,
-    "map": ranges.map_,
-    "set": made_set,
-    "sorted": sorted_,
-    "str": str_,
-    "tuple": lambda *args: _listed(tuple, args),
-    "sum": _sum,
-    "zip": ranges.zip_,
-}
-"""Builtins -> what takes values that are known at run time only, and all else as Python does."""
+@dataclass(frozen=True)
+class Builtin:
+    """What stands for a builtin.
 
+    Fields:
+        call: takes values that are known at run time only, and all else as Python does.
+        takes: what it makes of an argument that is iterated: its "items" in their order, items
+            "in any order", or the "iterator" as it is.
+    """
+
+    call: Callable[..., Any]
+    takes: str = "items"
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call it; `sizes.tolist()` and `set(numbers)` are rows of numbers."""
+        if self.takes != "iterator":
+            args = tuple(map(taken, args))
+        first = args[0] if args else None
+        if self.takes == "in any order":
+            if isinstance(first, ranges.Counted) and not options.get("key"):
+                first = listed(first, ranges.same)
+            if isinstance(first, Rows) and first.is_set:
+                first = Rows(first.columns)
+        if isinstance(first, Lengths):
+            first = Rows.of_tensor(first.sizes)
+        found = self.call(*(first, *args[1:]) if args else (), **options)
+        is_new = hasattr(type(found), "__next__") and self.call not in (next_, iter_)
+        return made_here(found) if is_new else found
+
+
+BUILTINS: dict[str, Builtin] = {
+    "all": Builtin(all_, "in any order"),
+    "any": Builtin(any_, "in any order"),
+    "bool": Builtin(bool_, "iterator"),
+    "divmod": Builtin(_divmod),
+    "enumerate": Builtin(ranges.enumerate_, "iterator"),
+    "filter": Builtin(_filter, "iterator"),
+    "float": Builtin(lambda *args: _number_of(float, args)),
+    "int": Builtin(lambda *args: _number_of(int, args)),
+    "isinstance": Builtin(is_of_type, "iterator"),
+    "iter": Builtin(iter_, "iterator"),
+    "len": Builtin(_length, "iterator"),
+    "list": Builtin(lambda *args: _listed(list, args)),
+    "map": Builtin(ranges.map_, "iterator"),
+    "max": Builtin(extreme(max, True), "in any order"),
+    "min": Builtin(extreme(min, False), "in any order"),
+    "next": Builtin(next_, "iterator"),
+    "range": Builtin(ranges.range_),
+    "reversed": Builtin(ranges.reversed_, "iterator"),
+    "set": Builtin(made_set, "in any order"),
+    "sorted": Builtin(sorted_, "in any order"),
+    "str": Builtin(str_, "iterator"),
+    "sum": Builtin(_sum, "in any order"),
+    "tuple": Builtin(lambda *args: _listed(tuple, args)),
+    "type": Builtin(type_, "iterator"),
+    "zip": Builtin(ranges.zip_, "iterator"),
+}
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "append": append,
+    "bit_length": bit_length,
+    "count": count_of,
+    "extend": extend,
+    "index": index_of,
+    "remove": remove,
+    "sort": sort,
+}
+"""Methods of lists, tuples, sets and numbers -> what takes the object, and values of run time."""
 
 # What stands for builtins while torch traces.
 _REPLACED = (SymbolicRange, is_kind, Kind)
@@ -200,35 +250,15 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         or not (function is getattr(builtins, name, None) or any(function is r for r in _REPLACED))
     ):
         return control.bound(function) if name in ("iter", "next") else function
-    if name not in AT_RUN_TIME:
-        return function
-    found = functools.partial(_of_rows, AT_RUN_TIME[name])
+    found = BUILTINS[name]
     return found if name == "bool" else functools.partial(each, found)
 
 
-# Builtins that give the same in whichever order they read.
-_UNORDERED = ("all", "any", "max", "min", "set", "sorted", "sum")
-
-
-# Builtins that take an iterator as it is, or items of it when they are asked for.
-_ITERATORS = (
-    *(ranges.zip_, ranges.map_, ranges.enumerate_, iter_, ranges.reversed_),
-    *(next_, _filter, _length, bool_, is_of_type, type_, str_),
-)
-
-
-def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A builtin of `sizes.tolist()` or `set(numbers)`, as one of rows."""
-    unordered = any(function is AT_RUN_TIME[name] for name in _UNORDERED)
-    if function not in _ITERATORS:
-        args = tuple(map(taken, args))
-    of_run_time = bool(args) and isinstance(args[0], ranges.Counted)
-    if of_run_time and unordered and not kwargs.get("key"):
-        args = (listed(args[0], _itself), *args[1:])
-    if args and isinstance(args[0], Rows) and args[0].is_set and unordered:
-        args = (Rows(args[0].columns), *args[1:])
-    if args and isinstance(args[0], Lengths):
-        args = (Rows.of_tensor(args[0].sizes), *args[1:])
-    found = function(*args, **kwargs)
-    is_new = hasattr(type(found), "__next__") and function not in (next_, iter_)
-    return made_here(found) if is_new else found
+def method(name: str, value: Any, *args: Any, **options: Any) -> Any:
+    """`value.name(...)`: a list may have numbers of run time."""
+    value = settled(value)
+    own = kind_of(value) in (list, tuple, set) or isinstance(value, (Rows, Lengths))
+    if current() is None or not (own or is_of_run_time(value)):
+        return control.bound(getattr(value, name))(*args, **options)
+    with refused_here():
+        return METHODS[name](noted(value) if own else value, *args, **options)

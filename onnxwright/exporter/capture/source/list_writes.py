@@ -1,0 +1,47 @@
+"""Writes to lists: each goes through the store, so that a side of a decision is taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.exporter.capture.control.lists import List, is_rows
+from onnxwright.exporter.capture.control.places import Items
+from onnxwright.exporter.capture.control.store import current as store_now
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, ListUseError
+from onnxwright.exporter.capture.source.machinery import model_line
+from onnxwright.exporter.places import line_of
+
+
+def written(items: list[Any], made: Any) -> None:
+    """Give a list other items, under all its names: of Python, or as rows."""
+    if is_rows(made):
+        check_own(items)
+    store, place = store_now(), Items(items)
+    if store is None:
+        place.put(made)
+    else:
+        store.write(place, made)
+
+
+def check_own(items: list[Any]) -> None:
+    """Refuse a list that gets rows, and that rewritten code has not made.
+
+    Raises:
+        CannotRewriteError: it is one.
+    """
+    if not isinstance(items, List):
+        place = model_line()
+        raise CannotRewriteError(
+            "a list from outside of `forward` that gets as many items as the model knows alone",
+            None if place is None else line_of(*place),
+            "make a list of your own in `forward`, as by `items = list(items)`",
+        )
+
+
+def misused(use: str) -> ListUseError:
+    """The error for a use of a list, with the line of it."""
+    error = ListUseError(use)
+    place = model_line()
+    if place is not None:
+        error.span = line_of(*place)
+    return error
