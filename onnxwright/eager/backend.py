@@ -145,10 +145,7 @@ def run(
     """The outputs of an op on plain values: by what the user registered, else by the evaluator.
 
     Args:
-        op: the operator.
-        inputs: arrays, sequences, maps; None is an absent input.
-        attributes: the attributes.
-        outputs: how many outputs are wanted.
+        op, inputs, attributes, outputs: as for `Evaluator.run_op`.
 
     Returns:
         Plain values.

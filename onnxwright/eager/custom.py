@@ -62,10 +62,7 @@ class Implementation:
         Args:
             evaluator: the evaluator of the moment.
             run_op: runs one operator of a FunctionProto.
-            op: the operator.
-            inputs: plain values.
-            attributes: the attributes.
-            outputs: how many outputs are wanted.
+            op, inputs, attributes, outputs: as for `Evaluator.run_op`.
 
         Returns:
             Plain values.

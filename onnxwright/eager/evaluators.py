@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from onnxwright.eager.values import Value
 from onnxwright.opset.op import Op
@@ -43,6 +43,15 @@ class Evaluator(Protocol):
         Returns:
             One value for each output: arrays, `SequenceValue`s, `MapValue`s or None.
         """
+
+
+class Request(NamedTuple):
+    """One call of `Evaluator.run_op`: the operator, its inputs, its attributes, outputs wanted."""
+
+    op: Op
+    inputs: Sequence[Value]
+    attributes: Mapping[str, Any]
+    outputs: int
 
 
 def evaluator_name(evaluator: Any) -> str:

@@ -25,45 +25,33 @@ _TOL = {
 }
 
 
-class Masked(NamedTuple):
-    """What is left out of attention.
+class Attention(NamedTuple):
+    """What a call of attention computes: `softmax(query @ key.T * scale + mask) @ value`.
 
     Fields:
-        mask: None, booleans that say what takes part, or numbers that are added.
-        causal: whether each query sees only the keys up to its own number.
-    """
-
-    mask: Any = None
-    causal: bool = False
-
-
-def attention(
-    op: Op,
-    query: Value,
-    key: Value,
-    value: Value,
-    masked: Masked,
-    dropout: float = 0.0,
-    scale: float | None = None,
-    grouped: bool = False,
-) -> Any:
-    """`softmax(query @ key.T * scale + mask) @ value`.
-
-    Args:
         query: `[..., L, E]`.
         key: `[..., S, E]`.
         value: `[..., S, Ev]`.
-        masked: what is left out.
+        mask: None, booleans that say what takes part, or numbers that are added.
+        causal: whether each query sees only the keys up to its own number.
         dropout: how many weights are dropped, at random.
         scale: the factor; `1 / sqrt(E)` by default.
         grouped: whether several heads of the query share one of the key.
-
-    Returns:
-        `[..., L, Ev]`; queries that see nothing give zeros.
     """
-    if dropout == 0.0 and _one_node(op, query, key, value, masked):
-        return _node(op, query, key, value, masked, scale)
-    return parts(op, query, key, value, masked, dropout, scale, grouped).output
+
+    query: Value
+    key: Value
+    value: Value
+    mask: Any = None
+    causal: bool = False
+    dropout: float = 0.0
+    scale: float | None = None
+    grouped: bool = False
+
+
+def attention(op: Op, a: Attention) -> Any:
+    """The result `[..., L, Ev]`; queries that see nothing give zeros."""
+    return _node(op, a) if a.dropout == 0.0 and _one_node(op, a) else parts(op, a).output
 
 
 class Parts(NamedTuple):
@@ -80,32 +68,31 @@ class Parts(NamedTuple):
     scores: Any
 
 
-def _one_node(op: Op, query: Value, key: Value, value: Value, masked: Masked) -> bool:
+def _one_node(op: Op, a: Attention) -> bool:
     """Whether Attention has these operands, and ONNX Runtime runs it on them."""
+    query, key, value = a.query, a.key, a.value
     if op.version < 23 or query.onnx_dtype is DType.DOUBLE:
         return False
     if not query.rank == key.rank == value.rank or query.rank not in (3, 4):
         return False
-    if masked.mask is not None and masked.mask.rank > query.rank:
+    if a.mask is not None and a.mask.rank > query.rank:
         return False
     every = [*query.shape, *key.shape, *value.shape]
     batches = {x.shape[0] for x in (query, key, value)} - {None}
     return 0 not in every and (len(batches) == 1 or 1 not in batches)
 
 
-def _node(
-    op: Op, query: Value, key: Value, value: Value, masked: Masked, scale: float | None
-) -> Value:
+def _node(op: Op, a: Attention) -> Value:
+    query, key, value, mask = a.query, a.key, a.value, a.mask
     heads = query.rank == 4
-    mask = masked.mask
     if not heads:
         query, key, value = (op.Unsqueeze(x, [1]) for x in (query, key, value))
         mask = op.Unsqueeze(mask, [1]) if mask is not None and mask.rank == 3 else mask
     operands = [query, key, value]
     if mask is not None:
         operands.append(_full_mask(op, mask, query, key))
-    options: dict[str, Any] = {} if scale is None else {"scale": scale}
-    if masked.causal:
+    options: dict[str, Any] = {} if a.scale is None else {"scale": a.scale}
+    if a.causal:
         options["is_causal"] = 1
     result = op.Attention(*operands, **options)
     return result if heads else op.Squeeze(result, [1])
@@ -122,31 +109,23 @@ def _full_mask(op: Op, mask: Value, query: Value, key: Value) -> Value:
     return op.Expand(mask, vector(op, shape))
 
 
-def parts(
-    op: Op,
-    query: Value,
-    key: Value,
-    value: Value,
-    masked: Masked,
-    dropout: float = 0.0,
-    scale: float | None = None,
-    grouped: bool = False,
-) -> Parts:
-    """Attention as matrix products and a softmax; the arguments are those of `attention`."""
-    if grouped:
+def parts(op: Op, a: Attention) -> Parts:
+    """Attention as matrix products and a softmax."""
+    query, key, value = a.query, a.key, a.value
+    if a.grouped:
         key, value = (_repeated(op, x, query) for x in (key, value))
     own_dtype = query.onnx_dtype
     # Rounded once, as torch does for short floats.
     dtype = DType.FLOAT if own_dtype.bits < 32 else own_dtype
     query, key, value = (cast(op, x, dtype) for x in (query, key, value))
-    scores = op.MatMul(_scaled(op, query, scale), algebra.transpose(op, key))
-    seen, scores = _masked_scores(op, scores, masked, query, key)
+    scores = op.MatMul(_scaled(op, query, a.scale), algebra.transpose(op, key))
+    seen, scores = _masked_scores(op, scores, a, query, key)
     weights = op.Softmax(scores, axis=-1)
     if seen is not None:
         # Where nothing is seen the softmax is not a number, and torch's weights are zeros.
         weights = op.Where(seen, weights, op.constant(np.zeros((), dtype.numpy)))
-    if dropout > 0.0:
-        weights, _ = drop(op, weights, dropout)
+    if a.dropout > 0.0:
+        weights, _ = drop(op, weights, a.dropout)
     return Parts(
         cast(op, op.MatMul(weights, value), own_dtype), cast(op, weights, own_dtype), scores
     )
@@ -161,15 +140,13 @@ def _scaled(op: Op, query: Value, scale: float | None) -> Value:
     return op.Div(query, op.Sqrt(scalar(op, width, query.onnx_dtype)))
 
 
-def _masked_scores(
-    op: Op, scores: Any, masked: Masked, query: Value, key: Value
-) -> tuple[Any, Any]:
+def _masked_scores(op: Op, scores: Any, a: Attention, query: Value, key: Value) -> tuple[Any, Any]:
     """Which scores are seen (None: all, or each row has one), and the scores with the mask."""
     dtype = scores.onnx_dtype
     nothing = op.constant(np.array(-np.inf, dtype.numpy))
-    if masked.causal:
+    if a.causal:
         return None, op.Where(_causal(op, query, key), scores, nothing)
-    mask = masked.mask
+    mask = a.mask
     if mask is None:
         return None, scores
     if mask.onnx_dtype.is_bool:
@@ -230,8 +207,8 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Any:
     """`softmax(query @ key.T * scale + attn_mask) @ value`."""
-    masked = Masked(attn_mask, is_causal)
-    return attention(op, query, key, value, masked, dropout_p, scale, enable_gqa)
+    a = Attention(query, key, value, attn_mask, is_causal, dropout_p, scale, enable_gqa)
+    return attention(op, a)
 
 
 @aten(
@@ -253,30 +230,22 @@ def scaled_dot_product_attention_math(
     enable_gqa: bool = False,
 ) -> tuple[Value, ...]:
     """Attention and its weights; `dropout_mask` says which of them are kept."""
-    masked = Masked(attn_mask, is_causal)
+    a = Attention(query, key, value, attn_mask, is_causal, dropout_p, scale, enable_gqa)
     if dropout_mask is None:
-        results = parts(op, query, key, value, masked, dropout_p, scale, enable_gqa)
+        results = parts(op, a)
         return results.output, results.weights
-    results = parts(op, query, key, value, masked, 0.0, scale, enable_gqa)
+    results = parts(op, a._replace(dropout=0.0))
     zero = op.constant(np.zeros((), query.onnx_dtype.numpy))
     kept = op.Where(dropout_mask, results.weights, zero)
     values = _repeated(op, value, query) if enable_gqa else value
     return op.MatMul(kept, op.Mul(values, 1 / (1 - dropout_p))), kept
 
 
-def _with_logarithms(
-    op: Op,
-    query: Value,
-    key: Value,
-    value: Value,
-    masked: Masked,
-    dropout: float,
-    scale: float | None,
-) -> tuple[Any, Any]:
+def _with_logarithms(op: Op, a: Attention) -> tuple[Any, Any]:
     """Attention, and the logarithms of the sums of its scores `[..., L]`."""
-    output = attention(op, query, key, value, masked, dropout, scale)
-    results = parts(op, query, key, value, masked, 0.0, scale)
-    scores = cast(op, results.scores, DType.DOUBLE if _is_double(query) else DType.FLOAT)
+    output = attention(op, a)
+    results = parts(op, a._replace(dropout=0.0))
+    scores = cast(op, results.scores, DType.DOUBLE if _is_double(a.query) else DType.FLOAT)
     return output, op.ReduceLogSumExp(scores, [scores.rank - 1], keepdims=0)
 
 
@@ -305,8 +274,8 @@ def flash_attention_for_cpu(
     scale: float | None = None,
 ) -> tuple[Value, ...]:
     """Attention, and the logarithms of the sums of its scores."""
-    masked = Masked(attn_mask, is_causal)
-    return _with_logarithms(op, query, key, value, masked, dropout_p, scale)
+    a = Attention(query, key, value, attn_mask, is_causal, dropout_p, scale)
+    return _with_logarithms(op, a)
 
 
 @aten(
@@ -327,23 +296,15 @@ def flash_attention(
 ) -> tuple[Any, ...]:
     """Attention and what its gradient needs; the states of a CUDA kernel are empty."""
     del return_debug_mask
-    masked = Masked(None, is_causal)
-    return _flash(op, query, key, value, masked, dropout_p, scale, query.onnx_dtype)
+    return _flash(op, Attention(query, key, value, None, is_causal, dropout_p, scale))
 
 
-def _flash(
-    op: Op,
-    query: Value,
-    key: Value,
-    value: Value,
-    masked: Masked,
-    dropout: float,
-    scale: float | None,
-    debug: DType,
-) -> tuple[Any, ...]:
-    output, sums = _with_logarithms(op, query, key, value, masked, dropout, scale)
-    lengths = (size(op, query, -2), size(op, key, -2))
-    before, after = [_empty(op), _empty(op)], [_empty(op), _empty(op), _empty(op, debug)]
+def _flash(op: Op, a: Attention) -> tuple[Any, ...]:
+    """Attention and what its gradient needs; the states of a kernel are empty."""
+    output, sums = _with_logarithms(op, a)
+    lengths = (size(op, a.query, -2), size(op, a.key, -2))
+    before = [_empty(op), _empty(op)]
+    after = [_empty(op), _empty(op), _empty(op, a.query.onnx_dtype)]
     return (output, sums, *before, *lengths, *after)
 
 
@@ -366,8 +327,7 @@ def fused_attention(
 ) -> tuple[Any, ...]:
     """Attention and what its gradient needs; the states of a kernel are empty."""
     del return_debug_mask
-    masked = Masked(attn_bias, is_causal)
-    return _flash(op, query, key, value, masked, dropout_p, scale, query.onnx_dtype)
+    return _flash(op, Attention(query, key, value, attn_bias, is_causal, dropout_p, scale))
 
 
 @aten(
@@ -390,8 +350,7 @@ def cudnn_attention(
 ) -> tuple[Any, ...]:
     """Attention and what its gradient needs; the states of a CUDA kernel are empty."""
     del return_debug_mask, compute_log_sumexp
-    masked = Masked(attn_bias, is_causal)
-    return _flash(op, query, key, value, masked, dropout_p, scale, query.onnx_dtype)
+    return _flash(op, Attention(query, key, value, attn_bias, is_causal, dropout_p, scale))
 
 
 @aten(
@@ -412,8 +371,8 @@ def efficient_attention(
     scale: float | None = None,
 ) -> tuple[Value, ...]:
     """Attention and the logarithms of its sums; the states of a CUDA kernel are empty."""
-    masked = Masked(attn_bias, is_causal)
-    output, sums = _with_logarithms(op, query, key, value, masked, dropout_p, scale)
+    a = Attention(query, key, value, attn_bias, is_causal, dropout_p, scale)
+    output, sums = _with_logarithms(op, a)
     if not compute_log_sumexp:
         sums = op.Slice(sums, [0], [0], [sums.rank - 1])
     return output, sums, _empty(op), _empty(op)

@@ -8,7 +8,7 @@ from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import vector
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import TABLE, aten
-from onnxwright.atenlib.ops.attention import Masked, attention, parts
+from onnxwright.atenlib.ops.attention import Attention, attention, parts
 from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 
@@ -59,12 +59,12 @@ def _multi_head(
         )
         q, k, v = (_linear(op, x, w, b) for x, w, b in each)
     q, k, v = (_heads(op, x, heads) for x in (q, k, v))
-    masked = Masked(_mask(op, mask, mask_type))
+    layer = Attention(q, k, v, _mask(op, mask, mask_type))
     seen: Any = None
     if need_weights:
-        output, seen, _ = parts(op, q, k, v, masked)
+        output, seen, _ = parts(op, layer)
     else:
-        output = attention(op, q, k, v, masked)
+        output = attention(op, layer)
     shape = vector(op, [size(op, query, 0), size(op, query, 1), -1])
     joined = op.Reshape(op.Transpose(output, perm=[0, 2, 1, 3]), shape)
     return _linear(op, joined, proj_weight, proj_bias), seen

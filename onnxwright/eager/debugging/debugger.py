@@ -6,7 +6,7 @@ Goes into subgraphs and functions, starts anywhere, and keeps as many values as 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +21,14 @@ from onnxwright.diagnostics.text import clean
 from onnxwright.eager import backend
 from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.debugging.bound_inputs import bind, read_model, run_value
-from onnxwright.eager.debugging.tracing import bad_words
 from onnxwright.eager.debugging.value_stats import (
-    BAD,
     COLUMNS,
     Facts,
+    ValueTable,
     cells,
+    check_stop_on,
     facts_of,
-    found_bad,
-    html_table,
-    text_table,
+    stop_at_bad,
 )
 from onnxwright.eager.ort import model_failures
 from onnxwright.eager.values import Value
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     import onnx
 
 
-_RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
 DEFAULT_BYTES = 1 << 30
 
 
@@ -81,8 +78,8 @@ class NodeRecord:
         return {**own, "origin": place, **self.facts.as_dict(), "seconds": self.seconds}
 
 
-@dataclass
-class Debug:
+@dataclass(repr=False)
+class Debug(ValueTable[NodeRecord]):
     """What a debugged run did.
 
     `str()` is a table, a notebook shows it as HTML, iteration gives `NodeRecord`s.
@@ -102,11 +99,10 @@ class Debug:
     inputs: dict[str, Any] = field(default_factory=dict)
     _options: dict[str, Any] = field(default_factory=dict)
 
-    def __iter__(self) -> Iterator[NodeRecord]:
-        return iter(self.records)
+    _HEAD = ("#", "op", "output", *COLUMNS, "Python line")
 
-    def __len__(self) -> int:
-        return len(self.records)
+    def _entries(self) -> list[NodeRecord]:
+        return self.records
 
     def __getitem__(self, name: str) -> Any:
         """A value that was kept."""
@@ -121,10 +117,6 @@ class Debug:
             else "the kept values are " + (", ".join(list(self.values)[:20]) or "none")
         )
         fail(messages.UnknownNode(what="value", name=name, advice=advice, span=user_span()))
-
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """The records as dictionaries, for a data frame."""
-        return [record.as_dict() for record in self.records]
 
     def resume(self, node: str | int, **changed: Any) -> Debug:
         """Run again from a node on, with the values that were kept.
@@ -156,16 +148,6 @@ class Debug:
             texts = map(clean, (str(n), indent + r.op, name, *cells(r.facts, r.seconds), shown))
             rows.append(list(texts))
         return rows
-
-    def __str__(self) -> str:
-        return text_table(("#", "op", "output", *COLUMNS, "Python line"), self._rows(), _RIGHT)
-
-    def __repr__(self) -> str:
-        return f"<Debug of {len(self.records)} values>"
-
-    def _repr_html_(self) -> str:
-        bad = [bool(r.facts.nans or r.facts.infs) for r in self.records]
-        return html_table(("#", "op", "output", *COLUMNS, "Python line"), self._rows(), bad)
 
 
 def debug(
@@ -210,17 +192,13 @@ def debug(
         >>> run.resume("y", h=np.ones(2, np.float32)).outputs["y"].round(3)
         array([2.718, 2.718], dtype=float32)
     """
-    for option, value, allowed in (
-        ("keep", keep, ("all", "none")),
-        ("stop_on", stop_on, (None, *BAD)),
-    ):
-        if value not in allowed:
-            words = ", ".join(repr(a) for a in allowed)
-            fail(
-                messages.BadOption(
-                    option=option, given=repr(value), advice=f"use {words}", span=user_span()
-                )
+    check_stop_on(stop_on)
+    if keep not in ("all", "none"):
+        fail(
+            messages.BadOption(
+                option="keep", given=repr(keep), advice="use 'all', 'none'", span=user_span()
             )
+        )
     proto, load = read_model(model)
     last = None if until is None else _find_node(proto, until)
     return run_opened(
@@ -359,14 +337,7 @@ class _Watcher:
             self.result.records.append(record)
             if self.on_value is not None:
                 self.on_value(record, value)
-            what = found_bad(facts, self.stop_on)
-            if what is not None:
-                diagnostic = messages.BadValueFound(
-                    name=name, what=what, found=bad_words(facts), span=origin or user_span()
-                )
-                error = diagnostic.error(diagnostic)
-                error.debug = self.result  # type: ignore[attr-defined]
-                raise error
+            stop_at_bad(facts, self.stop_on, name, lambda: origin or user_span(), debug=self.result)
 
     def on_failure(self, node: onnx.NodeProto, error: OnnxwrightError) -> None:
         """Raise the failure of a node at the Python line that made it."""

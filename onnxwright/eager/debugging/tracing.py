@@ -10,26 +10,24 @@ import inspect
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 
-from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.catalogue.loading import NotAModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.eager.debugging.value_stats import (
-    BAD,
     COLUMNS,
     Facts,
+    ValueTable,
     cells,
+    check_stop_on,
     facts_of,
-    found_bad,
-    html_table,
-    text_table,
+    stop_at_bad,
 )
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import SequenceValue
@@ -39,7 +37,6 @@ from onnxwright.types.kinds import SequenceType
 from onnxwright.types.roles import Script
 
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_RIGHT = frozenset({"line", "min", "max", "mean", "nan", "inf", "time"})
 _LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib")})
 
 
@@ -74,8 +71,8 @@ class TraceLine:
         return {**own, **self.facts.as_dict(), "seconds": self.seconds}
 
 
-@dataclass
-class Trace:
+@dataclass(repr=False)
+class Trace(ValueTable[TraceLine]):
     """What a traced call did.
 
     `str()` is a table, a notebook shows it as HTML, iteration gives `TraceLine`s.
@@ -88,11 +85,10 @@ class Trace:
     lines: list[TraceLine] = field(default_factory=list)
     result: Any = None
 
-    def __iter__(self) -> Iterator[TraceLine]:
-        return iter(self.lines)
+    _HEAD = ("line", "source", "name", *COLUMNS)
 
-    def __len__(self) -> int:
-        return len(self.lines)
+    def _entries(self) -> list[TraceLine]:
+        return self.lines
 
     def __getitem__(self, name: str) -> TraceLine:
         """The last value of a variable."""
@@ -102,10 +98,6 @@ class Trace:
         outputs = ", ".join(dict.fromkeys(entry.name for entry in self.lines))
         raise KeyError(f"{name!r} is not in the trace; it has {outputs}")
 
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """The lines as dictionaries, for a data frame."""
-        return [entry.as_dict() for entry in self.lines]
-
     def _rows(self) -> list[list[str]]:
         rows = []
         for entry in self.lines:
@@ -113,16 +105,6 @@ class Trace:
             shown = "  " * entry.depth + (source if len(source) <= 48 else source[:45] + "...")
             rows.append([str(entry.line), shown, entry.name, *cells(entry.facts, entry.seconds)])
         return rows
-
-    def __str__(self) -> str:
-        return text_table(("line", "source", "name", *COLUMNS), self._rows(), _RIGHT)
-
-    def __repr__(self) -> str:
-        return f"<Trace of {len(self.lines)} values>"
-
-    def _repr_html_(self) -> str:
-        bad = [bool(e.facts.nans or e.facts.infs) for e in self.lines]
-        return html_table(("line", "source", "name", *COLUMNS), self._rows(), bad)
 
 
 def trace(
@@ -160,15 +142,7 @@ def trace(
         >>> [(line.name, line.facts.type, line.facts.mean) for line in seen]
         [('x', 'FLOAT[2]', 3.0), ('y', 'FLOAT[2]', 1.5), ('return', 'FLOAT[2]', 1.5)]
     """
-    if stop_on is not None and stop_on not in BAD:
-        fail(
-            messages.BadOption(
-                option="stop_on",
-                given=repr(stop_on),
-                advice='use "nan", "inf", "bad" (either) or None',
-                span=user_span(),
-            )
-        )
+    check_stop_on(stop_on)
     if not callable(fn) or (is_source(fn) and not isinstance(fn, Script)):
         _not_a_function(fn)
     if len(args) == 1 and not kwargs:
@@ -302,16 +276,12 @@ class _Tracer:
                 value if self.keep else None,
             )
         )
-        what = found_bad(facts, self.stop_on)
-        if what is not None:
+
+        def span() -> Span:
             indent = len(source) - len(source.lstrip())
-            span = Span(file, state.line, indent, state.line, max(len(source), indent + 1))
-            diagnostic = messages.BadValueFound(
-                name=name, what=what, found=bad_words(facts), span=span
-            )
-            error = diagnostic.error(diagnostic)
-            error.trace = self.trace  # type: ignore[attr-defined]
-            raise error
+            return Span(file, state.line, indent, state.line, max(len(source), indent + 1))
+
+        stop_at_bad(facts, self.stop_on, name, span, trace=self.trace)
 
 
 def _def_line(frame: FrameType) -> int:
@@ -324,18 +294,6 @@ def _def_line(frame: FrameType) -> int:
         if not text:
             break
     return first
-
-
-def bad_words(facts: Facts) -> str:
-    """A description of the bad elements of a value.
-
-    Args:
-        facts: the value's facts.
-
-    Returns:
-        The text.
-    """
-    return f"{facts.type} with {facts.nans} NaN and {facts.infs} Inf"
 
 
 def _is_shown(value: Any) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Array, SequenceValue, show_value
+from onnxwright.eager.where import user_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +195,92 @@ def html_table(
     return "\n".join(out)
 
 
-BAD = {"nan": ("nan",), "inf": ("inf",), "bad": ("nan", "inf")}
+BAD = {"nan": ("NaN",), "inf": ("Inf",), "bad": ("NaN", "Inf")}
 
 
-def found_bad(facts: Facts, stop_on: str | None) -> str | None:
-    """What a value has that one wanted to stop at.
+def check_stop_on(stop_on: str | None) -> None:
+    """Refuse an option `stop_on` that is none of `BAD`.
+
+    Raises:
+        EagerValueError: it is another value (OW625).
+    """
+    if stop_on is not None and stop_on not in BAD:
+        advice = 'use "nan", "inf", "bad" (either) or None'
+        fail(
+            messages.BadOption(
+                option="stop_on", given=repr(stop_on), advice=advice, span=user_span()
+            )
+        )
+
+
+def stop_at_bad(
+    facts: Facts, stop_on: str | None, name: str, span: Callable[[], Span | None], **held: object
+) -> None:
+    """Raise where a value has what a run is to stop at.
 
     Args:
         facts: the value's facts.
         stop_on: "nan", "inf", "bad" (either), or None.
+        name: what the value is called.
+        span: gives the line that made it.
+        held: attributes of the error: the run up to there.
 
-    Returns:
-        `NaN` or `Inf`; None where the value is fine.
+    Raises:
+        EagerValueError: the value has NaN or Inf (OW623).
     """
-    kinds = BAD.get(stop_on or "", ())
-    if "nan" in kinds and facts.nans:
-        return "NaN"
-    if "inf" in kinds and facts.infs:
-        return "Inf"
-    return None
+    counts = {"NaN": facts.nans, "Inf": facts.infs}
+    what = next((word for word in BAD.get(stop_on or "", ()) if counts[word]), None)
+    if what is not None:
+        words = f"{facts.type} with {facts.nans} NaN and {facts.infs} Inf"
+        diagnostic = messages.BadValueFound(name=name, what=what, found=words, span=span())
+        error = diagnostic.error(diagnostic)
+        for attribute, value in held.items():
+            setattr(error, attribute, value)
+        raise error
+
+
+class Recorded(Protocol):
+    """An entry of a run: one value in numbers."""
+
+    @property
+    def facts(self) -> Facts:
+        """The value in numbers."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as one flat dictionary."""
+
+
+R = TypeVar("R", bound=Recorded)
+_RIGHT = frozenset({"#", "line", "min", "max", "mean", "nan", "inf", "time"})
+
+
+class ValueTable(Generic[R]):
+    """What a run recorded, as a table: text, HTML in a notebook, or dictionaries."""
+
+    _HEAD: ClassVar[tuple[str, ...]]
+
+    def _entries(self) -> list[R]:
+        raise NotImplementedError
+
+    def _rows(self) -> list[list[str]]:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The entries as dictionaries, for a data frame."""
+        return [entry.as_dict() for entry in self._entries()]
+
+    def __str__(self) -> str:
+        return text_table(self._HEAD, self._rows(), _RIGHT)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} values>"
+
+    def _repr_html_(self) -> str:
+        bad = [bool(entry.facts.nans or entry.facts.infs) for entry in self]
+        return html_table(self._HEAD, self._rows(), bad)

@@ -13,6 +13,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.eager import node_model
 from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.plans import with_defaults
@@ -204,20 +205,12 @@ class Interpreted(Prepared):
 
     __slots__ = ("attributes", "count", "graphs", "owner")
 
-    def __init__(
-        self,
-        owner: Any,
-        op: Op,
-        attributes: Mapping[str, Any],
-        outputs: int,
-        *,
-        graphs: bool,
-    ) -> None:
+    def __init__(self, owner: Any, request: Request, *, graphs: bool) -> None:
         sessions.Entry.__init__(self, sessions.SESSION_BYTES)
-        self.op = op
+        self.op = request.op
         self.owner = owner
-        self.attributes = attributes
-        self.count = outputs
+        self.attributes = request.attributes
+        self.count = request.outputs
         self.graphs = graphs
         self.plain = False
         self.older = self.defined = False

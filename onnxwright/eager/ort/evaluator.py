@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import node_model
 from onnxwright.eager.control_flow import protos
+from onnxwright.eager.evaluators import Request
 from onnxwright.eager.failures import fail_op, tidy
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
@@ -140,49 +141,44 @@ class OrtEvaluator:
             EagerTypeError: no kernel exists for these types (OW611).
             EagerError: the runtime failed (OW612), or nothing implements the operator (OW613).
         """
-        key = self._key(op, inputs, attributes, outputs)
+        request = Request(op, inputs, attributes, outputs)
+        key = _key(request)
         if key in self._fallen:
-            return self._fall_back(op, inputs, attributes, outputs, None)
+            return self._fall_back(request, None)
         prepared = self.cache.get(key)
         if prepared is None:
             try:
-                prepared = self._prepare(key, op, inputs, attributes, outputs)
+                prepared = self._prepare(key, request)
             except NoKernelError as error:
-                return self._fall_back(op, inputs, attributes, outputs, error, key)
+                return self._fall_back(request, error, key)
         try:
             return prepared(inputs)
         except NoKernelError as error:
-            return self._fall_back(op, inputs, attributes, outputs, error, key)
+            return self._fall_back(request, error, key)
         except OnnxwrightError:
             raise
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             unsupported = prepared.older or _NO_KERNEL.search(str(error)) is not None
             if unsupported or prepared.defined:
-                results = self._by_definition(key, prepared, op, inputs, attributes, outputs)
+                results = self._by_definition(key, prepared, request)
                 if results is not None:
                     return results
             if unsupported:
-                reason = NoKernelError(tidy(str(error)))
-                return self._fall_back(op, inputs, attributes, outputs, reason, key)
-            self.failed(op, inputs, attributes, error)
+                return self._fall_back(request, NoKernelError(tidy(str(error))), key)
+            fail_op(self.name, op, inputs, attributes, error)
 
     def _by_definition(
-        self,
-        key: Any,
-        failed: Prepared,
-        op: Op,
-        inputs: Sequence[Value],
-        attributes: Mapping[str, Any],
-        outputs: int,
+        self, key: Any, failed: Prepared, request: Request
     ) -> Sequence[Value] | None:
         """What a session refused, by the operator's definition, node by node; None without one."""
-        if op.signature is None or not op.signature.has_function:
+        signature = request.op.signature
+        if signature is None or not signature.has_function:
             return None
-        interpreted = Interpreted(self, op, attributes, outputs, graphs=False)
+        interpreted = Interpreted(self, request, graphs=False)
         try:
-            if interpreted.body(inputs) is None:
+            if interpreted.body(request.inputs) is None:
                 return None
-            results = interpreted(inputs)
+            results = interpreted(request.inputs)
         except (EagerError, NoKernelError):
             return None
         self.cache.replace(key, failed, interpreted)
@@ -205,14 +201,15 @@ class OrtEvaluator:
         Raises:
             EagerError: there is none, as for `run_op`.
         """
-        key = self._key(op, inputs, attributes, outputs)
+        request = Request(op, inputs, attributes, outputs)
+        key = _key(request)
         if key in self._fallen:
             return None
         prepared = self.cache.get(key)
         if prepared is not None:
             return prepared
         try:
-            return self._prepare(key, op, inputs, attributes, outputs)
+            return self._prepare(key, request)
         except NoKernelError as error:
             if self.fallback is None:
                 fail_no_kernel(self.name, op, inputs, error)
@@ -241,31 +238,12 @@ class OrtEvaluator:
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def _key(
-        self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
-    ) -> Any:
-        version = op.version if op.signature is None else op.since_version
-        return (
-            op.domain,
-            op.name,
-            version,
-            tuple(type_key(x) for x in inputs),
-            node_model.freeze_attributes(attributes),
-            outputs,
-        )
-
-    def _prepare(
-        self,
-        key: Any,
-        op: Op,
-        inputs: Sequence[Value],
-        attributes: Mapping[str, Any],
-        outputs: int,
-    ) -> Prepared:
+    def _prepare(self, key: Any, request: Request) -> Prepared:
+        op, inputs, attributes, outputs = request
         record = facts(op.name, op.domain)
         fault = record.attribute_fault(attributes) if record.attribute_fault is not None else None
         if fault is not None:
-            self.failed(op, inputs, attributes, ValueError(fault))
+            fail_op(self.name, op, inputs, attributes, ValueError(fault))
         types = declared_types(op, [without_shape(type_of_value(x)) for x in inputs])
         present = [x is not None for x in inputs]
         first: tuple[bool, BaseException] | None = None
@@ -292,7 +270,7 @@ class OrtEvaluator:
             prepared.defined = bool(model.functions)
             break
         if prepared is None:
-            prepared = self._interpreted(op, inputs, attributes, outputs, first)
+            prepared = self._interpreted(request, first)
         ranks = record.least_ranks
         prepared.require_ranks(ranks(attributes) if callable(ranks) else ranks)
         kept = self.cache.add(key, prepared)
@@ -301,20 +279,14 @@ class OrtEvaluator:
             self.forget_fast()
         return kept
 
-    def _interpreted(
-        self,
-        op: Op,
-        inputs: Sequence[Value],
-        attributes: Mapping[str, Any],
-        outputs: int,
-        first: tuple[bool, BaseException] | None,
-    ) -> Prepared:
+    def _interpreted(self, request: Request, first: tuple[bool, BaseException] | None) -> Prepared:
         """The call run node by node: through its definition, or through its subgraphs."""
+        op, inputs, attributes, _ = request
         graphs = [v for v in attributes.values() if hasattr(v, "node") and hasattr(v, "output")]
         if graphs and op.domain == "" and not any(protos.free_names(g) for g in graphs):
-            return Interpreted(self, op, attributes, outputs, graphs=True)
+            return Interpreted(self, request, graphs=True)
         if op.signature is not None and op.signature.has_function:
-            interpreted = Interpreted(self, op, attributes, outputs, graphs=False)
+            interpreted = Interpreted(self, request, graphs=False)
             if interpreted.body(inputs) is not None:
                 return interpreted
         if first is None:
@@ -322,7 +294,7 @@ class OrtEvaluator:
         none, error = first
         if none:
             raise NoKernelError(tidy(str(error)))
-        self.failed(op, inputs, attributes, error)
+        fail_op(self.name, op, inputs, attributes, error)
 
     def _may_be_parallel(self, op: Op) -> bool:
         """Whether a session gets threads: where they pay, and not for too many sessions."""
@@ -382,17 +354,11 @@ class OrtEvaluator:
     # -- failures --------------------------------------------------------------------------------
 
     def _fall_back(
-        self,
-        op: Op,
-        inputs: Sequence[Value],
-        attributes: Mapping[str, Any],
-        outputs: int,
-        error: NoKernelError | None,
-        key: Any = None,
+        self, request: Request, error: NoKernelError | None, key: Any = None
     ) -> Sequence[Value]:
         if self.fallback is None:
             assert error is not None
-            fail_no_kernel(self.name, op, inputs, error)
+            fail_no_kernel(self.name, request.op, request.inputs, error)
         if key is not None:
             with self._lock:
                 first = key not in self._fallen
@@ -402,32 +368,25 @@ class OrtEvaluator:
             if first:
                 warn(
                     messages.FellBack(
-                        op=op.name,
-                        inputs=show_values(inputs),
+                        op=request.op.name,
+                        inputs=show_values(request.inputs),
                         evaluator=self.name,
                         fallback=str(getattr(self.fallback, "name", self.fallback)),
                         span=user_span(),
                     )
                 )
-        results: Sequence[Value] = self.fallback.run_op(op, inputs, attributes, outputs)
+        results: Sequence[Value] = self.fallback.run_op(*request)
         return results
 
-    def failed(
-        self,
-        op: Op,
-        inputs: Sequence[Value],
-        attributes: Mapping[str, Any],
-        error: BaseException,
-    ) -> NoReturn:
-        """Raise what the runtime said with the operator, its inputs and the Python line.
 
-        Args:
-            op: the operator.
-            inputs: its inputs.
-            attributes: its attributes.
-            error: the runtime's own exception, which becomes the cause.
-
-        Raises:
-            EagerError: always.
-        """
-        fail_op(self.name, op, inputs, attributes, error)
+def _key(request: Request) -> Any:
+    """What a session is known by: shapes of inputs are not part of it."""
+    op = request.op
+    return (
+        op.domain,
+        op.name,
+        op.version if op.signature is None else op.since_version,
+        tuple(type_key(x) for x in request.inputs),
+        node_model.freeze_attributes(request.attributes),
+        request.outputs,
+    )

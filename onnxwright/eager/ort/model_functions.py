@@ -33,10 +33,7 @@ def run_function(
         evaluator: the evaluator of the moment.
         run_op: runs one operator, also those that Python implements.
         proto: the function.
-        op: the operator that it implements.
-        inputs: plain values.
-        attributes: the attributes of the call.
-        outputs: how many outputs are wanted.
+        op, inputs, attributes, outputs: as for `Evaluator.run_op`.
 
     Returns:
         Plain values.
