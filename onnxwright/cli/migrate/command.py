@@ -10,12 +10,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnxwright.cli.migrate.migration import Migrated, migrate, to_annotated, to_brackets
 from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import write
 from onnxwright.cli.shared.grammar import add_json, command
 
 if TYPE_CHECKING:
+    from onnxwright.cli.migrate.migration import Migrated
     from onnxwright.cli.shared.grammar import Commands
 
 
@@ -48,6 +48,8 @@ def add(commands: Commands) -> None:
 
 
 def _run(given: Namespace) -> int:
+    from onnxwright.cli.migrate.migration import migrate, to_annotated, to_brackets
+
     rewrite = to_annotated if given.annotated else to_brackets if given.brackets else migrate
     rewritten: dict[str, tuple[str, Migrated]] = {}
     encodings: dict[str, str] = {}
