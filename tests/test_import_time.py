@@ -102,3 +102,24 @@ def test_compiling_does_not_load_onnxruntime(run_python: Any, tmp_path: Any) -> 
     modules = loaded(run_python, program, tmp_path)
     assert not modules & {"onnxruntime", "onnxscript", "torch"}
     assert "onnx" in modules
+
+
+def test_commands_load_what_they_need(run_python: Any, tmp_path: Any) -> None:
+    """Help of any command needs no numpy, and the listing of a model no eager mode."""
+    start = "from onnxwright.cli.main import main\n"
+    help_only = loaded(
+        run_python, start + "try: main(['--version'])\nexcept SystemExit: pass", tmp_path
+    )
+    assert not help_only.intersection((*HEAVY, "numpy"))
+    program = (
+        start
+        + """
+import onnx
+text = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
+onnx.save(onnx.parser.parse_model(text), "m.onnx")
+assert main(["show", "m.onnx"]) == 0
+"""
+    )
+    shown = loaded(run_python, program, tmp_path)
+    assert "onnxwright.eager" not in shown
+    assert not shown & {"onnxruntime", "torch"}

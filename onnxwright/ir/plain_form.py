@@ -17,6 +17,7 @@ from onnx import numpy_helper
 from onnxwright.ir.other_types import holds_map, without_maps
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.validation.damage import quoted
+from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.types.dtypes import DType
 
 _LIMIT = (1 << 31) - 1  # bytes of a dense tensor
@@ -49,7 +50,10 @@ def plain_form(
     bodies = [n for body in (model.graph, *model.functions) for n in body.node]
     graphs = list(_graphs(model.graph, bodies))
     negative = any(True for part in (*graphs, *model.functions) for _ in _negative_dims(part))
-    if not named and not negative and not any(g.sparse_initializer or _has_maps(g) for g in graphs):
+    sparse = any(True for _ in _sparse_constants(model))
+    if not (named or negative or sparse) and not any(
+        g.sparse_initializer or _has_maps(g) for g in graphs
+    ):
         return model
     plain = onnx.ModelProto()
     plain.CopyFrom(model)
@@ -57,6 +61,12 @@ def plain_form(
         for entry in owner.opset_import:
             if entry.domain == "ai.onnx":
                 entry.domain = ""
+    for node, attr in _sparse_constants(plain):
+        held = _dense(
+            attr.sparse_tensor, folder, f"the value of the Constant {quoted(node.output[0])}"
+        )
+        del node.attribute[:]
+        node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR, t=held)
     bodies = [n for body in (plain.graph, *plain.functions) for n in body.node]
     for part in (*_graphs(plain.graph, bodies), *plain.functions):
         for dim in _negative_dims(part):
@@ -64,8 +74,9 @@ def plain_form(
     for graph in _graphs(plain.graph, bodies):
         if types is not None:
             types.update(without_maps(graph))
-        for sparse in graph.sparse_initializer:
-            graph.initializer.append(_dense(sparse, folder))
+        for held in graph.sparse_initializer:
+            where = f"the sparse initializer {quoted(held.values.name)}"
+            graph.initializer.append(_dense(held, folder, where))
         del graph.sparse_initializer[:]
     return plain
 
@@ -102,19 +113,29 @@ def _has_maps(graph: onnx.GraphProto) -> bool:
     return any(holds_map(i.type) for i in (*graph.input, *graph.output, *graph.value_info))
 
 
-def _dense(sparse: onnx.SparseTensorProto, folder: Path) -> onnx.TensorProto:
+def _sparse_constants(
+    model: onnx.ModelProto,
+) -> Iterator[tuple[onnx.NodeProto, onnx.AttributeProto]]:
+    """The Constants that hold a sparse tensor; the runtimes make it dense, too."""
+    for body in (model.graph, *model.functions):
+        for node in nodes_of(body.node):
+            if node.op_type == "Constant" and node.domain in ("", "ai.onnx") and node.output:
+                for attr in node.attribute:
+                    if attr.name == "sparse_value" and attr.HasField("sparse_tensor"):
+                        yield node, attr
+
+
+def _dense(sparse: onnx.SparseTensorProto, folder: Path, where: str) -> onnx.TensorProto:
     """A sparse tensor with all of its elements."""
     name, shape = sparse.values.name, tuple(sparse.dims)
     dtype = DType(sparse.values.data_type)
     if math.prod(shape) * dtype.bits / 8 > _LIMIT:
-        where = f"the sparse initializer {quoted(name)}"
         what = "it is larger than 2 GB with all of its elements"
         raise Damage("limit", where, what, "only models with smaller ones can be changed")
     try:
         values: Any = numpy_helper.to_array(sparse.values, str(folder))
         places = numpy_helper.to_array(sparse.indices, str(folder))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        where = f"the sparse initializer {quoted(name)}"
         raise Damage("external", where, str(error), "put its file beside the model") from None
     array = np.zeros(shape, values.dtype)
     if places.ndim == 1:

@@ -234,6 +234,8 @@ class _Rewriter:
                 name = value.name
                 value.name = self._names.unique(f"{name}_inner")
                 new.name = name
+                new.doc_string, value.doc_string = value.doc_string, None
+                new.metadata_props.update(value.metadata_props)
             new.shape = value.shape
             graph.outputs[place] = new
 

@@ -8,17 +8,19 @@ import sys
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from onnxwright.diagnostics.origins import Sources
-from onnxwright.eager.debugging.debugger import Debug
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.writing import write_file
 from onnxwright.viz.drawing import draw
 from onnxwright.viz.listing import listing
-from onnxwright.viz.page import fragment, page
 from onnxwright.viz.summary import Summary, summarize
 from onnxwright.viz.view import View, read, view
+
+# NOTE: eager mode is loaded for values and pages only: a listing needs none of it.
+if TYPE_CHECKING:
+    from onnxwright.eager.debugging.debugger import Debug
 
 
 class Shown:
@@ -44,9 +46,7 @@ class Shown:
         self._proto = read(model)
         self._sources = sources
         self._dims = dict(dims or {})
-        if isinstance(values, Debug):
-            values = {**values.inputs, **values.values, **values.outputs}
-        self._values = dict(values or {})
+        self._values = _by_name(values)
 
     @cached_property
     def view(self) -> View:
@@ -90,6 +90,8 @@ class Shown:
         Returns:
             An HTML document.
         """
+        from onnxwright.viz.page import page
+
         return page(self, self._sources, self._values)
 
     def save(self, path: str | Path) -> None:
@@ -117,7 +119,20 @@ class Shown:
         return self.text(color=on_terminal(sys.stdout))
 
     def _repr_html_(self) -> str:
+        from onnxwright.viz.page import fragment
+
         return fragment(self)
+
+
+def _by_name(values: Mapping[str, Any] | Debug | None) -> dict[str, Any]:
+    """What a run gave, by the names of values."""
+    if values is None or isinstance(values, Mapping):
+        return dict(values or {})
+    from onnxwright.eager.debugging.debugger import Debug
+
+    if isinstance(values, Debug):
+        return {**values.inputs, **values.values, **values.outputs}
+    return dict(values)
 
 
 def notebook(script: Any) -> str:

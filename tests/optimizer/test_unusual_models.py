@@ -60,8 +60,25 @@ def other_name_of_the_domain() -> onnx.ModelProto:
     return made
 
 
+def sparse_constant() -> onnx.ModelProto:
+    made = parse("""<ir_version: 8, opset_import: ["" : 11]>
+        g (float[N,4] x, bool c) => (float[N,4] y) {
+            a = Mul (x, w)
+            y = If (c) <then_branch = t () => (float[N,4] v) { v = Add (a, u) },
+                        else_branch = e () => (float[N,4] v) { v = Neg (a) }> }""")
+    then = made.graph.node[-1].attribute[0].g
+    for graph, name, places in ((made.graph, "w", [1, 3]), (then, "u", [0, 2])):
+        values = helper.make_tensor("", TensorProto.FLOAT, [2], [3.0, 5.0])
+        held = helper.make_sparse_tensor(
+            values, helper.make_tensor("", TensorProto.INT64, [2], places), [4]
+        )
+        graph.node.insert(0, helper.make_node("Constant", [], [name], sparse_value=held))
+    return made
+
+
 BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
     "a sparse weight": sparse_weight,
+    "a sparse constant": sparse_constant,
     "quantization annotations": annotated,
     "an input left out in the middle": without_an_input,
     "the default domain by its other name": other_name_of_the_domain,

@@ -394,3 +394,18 @@ def test_options_are_checked() -> None:
     for options in ({"dtype": "half"}, {"io": "all"}):
         with pytest.raises(ow.ScriptError, match="OW920"):
             ow.to_half(built("matmul", 11), **options)
+
+
+@pytest.mark.parametrize("io", ["keep", "half"])
+def test_what_is_said_of_outputs_stays(io: str) -> None:
+    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[2,4] x) => (float[2,4] y) { a = MatMul(x, w)  y = Relu(a) }""")
+    array = np.eye(4, dtype=np.float32)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(array, "w"))
+    for info in (*made.graph.input, *made.graph.output):
+        info.doc_string = f"what {info.name} is"
+        info.metadata_props.add(key="unit", value="m")
+    found = ow.to_half(made, io=io).graph
+    for info in (*found.input, *found.output):
+        assert info.doc_string == f"what {info.name} is"
+        assert [(e.key, e.value) for e in info.metadata_props] == [("unit", "m")]

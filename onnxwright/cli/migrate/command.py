@@ -8,11 +8,14 @@ import sys
 import tokenize
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onnxwright.cli.migrate.migration import Migrated, migrate, to_annotated, to_brackets
 from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import write
 from onnxwright.cli.shared.grammar import JSON, argument, command, flag
+
+if TYPE_CHECKING:
+    from onnxwright.cli.migrate.migration import Migrated
 
 
 @command(
@@ -36,6 +39,8 @@ from onnxwright.cli.shared.grammar import JSON, argument, command, flag
     JSON,
 )
 def _run(args: Namespace) -> int:
+    from onnxwright.cli.migrate.migration import migrate, to_annotated, to_brackets
+
     rewrite = to_annotated if args.annotated else to_brackets if args.brackets else migrate
     rewritten: dict[str, tuple[str, Migrated]] = {}
     encodings: dict[str, str] = {}

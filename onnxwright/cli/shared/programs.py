@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from onnxwright.cli.shared.console import CliError
 from onnxwright.diagnostics.text import as_utf8
 from onnxwright.errors import OnnxwrightError
-from onnxwright.types.roles import Script
 
 if TYPE_CHECKING:
     import onnx
@@ -99,6 +98,9 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     """
     module = module_of(path)
     maker = vars(module).get(MAKER)
+    # NOTE: imported here, since numpy comes with it: `--help` of any command does without.
+    from onnxwright.types.roles import Script
+
     if name in ("", MAKER) and callable(maker) and not isinstance(maker, Script):
         import onnx
 
