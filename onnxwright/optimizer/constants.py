@@ -122,4 +122,12 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     return number == wanted or (near and math.isfinite(wanted))
 
 
-__all__ = ["MOST_NUMBERS", "has_readers", "holds", "is_constant", "readers", "small_array", "tensor_of"]
+__all__ = [
+    "MOST_NUMBERS",
+    "has_readers",
+    "holds",
+    "is_constant",
+    "readers",
+    "small_array",
+    "tensor_of",
+]
