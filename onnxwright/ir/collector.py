@@ -19,12 +19,4 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def collect_young() -> None:
-    """Free what was made a short time ago and is not used any more; older objects are not visited.
-
-    For a loop that makes a large graph in each iteration while the collector is paused.
-    """
-    gc.collect(1)
-
-
-__all__ = ["collect_young", "collector_paused"]
+__all__ = ["collector_paused"]

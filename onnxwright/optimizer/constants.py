@@ -88,7 +88,7 @@ def holds(value: ir.Value | None, wanted: Any, rtol: float | None = None) -> boo
     if tensor is None:
         return False
     one = isinstance(wanted, (int, float))
-    if one and tensor.size != 1:  # most constants are settled here, before they are read
+    if one and any(d != 1 for d in tensor.shape):  # most constants are settled here, unread
         return False
     array = small_array(value)
     if array is None:
@@ -122,4 +122,12 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     return number == wanted or (near and math.isfinite(wanted))
 
 
-__all__ = ["MOST_NUMBERS", "has_readers", "holds", "is_constant", "readers", "small_array", "tensor_of"]
+__all__ = [
+    "MOST_NUMBERS",
+    "has_readers",
+    "holds",
+    "is_constant",
+    "readers",
+    "small_array",
+    "tensor_of",
+]

@@ -55,7 +55,6 @@ class Driver:
         for part in self._parts:
             self.changed |= part.wave(rewriter, everywhere=everywhere)
 
-
     def reread(self, nodes: Mapping[ir.Node, None]) -> None:
         """Give up what is known of nodes that compute something else than they did.
 

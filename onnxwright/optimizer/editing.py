@@ -50,7 +50,9 @@ class FinishedValues(Env):
 
     def get(self, value: ir.Value, default: Any = None) -> Any:
         """The value itself."""
-        return self[value] if value in self else default
+        if value not in self:
+            return default
+        return self[value]
 
     def __getitem__(self, value: ir.Value) -> Any:
         if dict.__contains__(self, value):

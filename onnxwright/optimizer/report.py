@@ -100,7 +100,8 @@ def _few(names: tuple[str, ...]) -> str:
 
 def count_operators(model: ir.Model) -> Counter[str]:
     """How many nodes of each operator a model has, bodies and functions included."""
-    return Counter(f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in _nodes(model))
+    counts = Counter([(n.domain, n.op_type) for n in _nodes(model)])
+    return Counter({f"{d}.{name}" if d else name: n for (d, name), n in counts.items()})
 
 
 def _nodes(model: ir.Model) -> Iterator[ir.Node]:

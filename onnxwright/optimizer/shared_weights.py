@@ -79,16 +79,20 @@ def _form(value: ir.Value) -> Hashable:
 def _equal(group: list[ir.Value], frozen: bool, weights: bool) -> Iterator[list[ir.Value]]:
     """Those of some initializers of one type and shape that are equal, several each time."""
 
+    is_weight = _is_weight(group[0])  # they have one type and shape
+    if is_weight and not weights:
+        yield from _grouped(group, _identity)
+        return
+
     def key(value: ir.Value) -> Hashable:
-        opaque = _is_opaque(value, frozen) or (_is_weight(value) and not weights)
-        return _identity(value) if opaque else _sample(value)
+        return _identity(value) if _is_opaque(value, frozen) else _sample(value)
 
     for same in _grouped(group, key):
         if len({_identity(v) for v in same}) == 1:
             yield same
             continue
         for equal in _grouped(same, _digest):
-            if frozen or not _is_weight(equal[0]) or not _is_uniform(equal[0]):
+            if frozen or not is_weight or not _is_uniform(equal[0]):
                 yield equal
             else:
                 yield from _grouped(equal, _identity)
@@ -150,7 +154,10 @@ def _sample(value: ir.Value) -> Hashable:
     """A few bytes of a tensor: where they differ, the rest is not read."""
     tensor: Any = value.const_value
     try:
-        read, size = _reader(tensor), int(tensor.nbytes)
+        size = int(tensor.nbytes)
+        if size <= _SAMPLE and not isinstance(tensor, ir.ExternalTensor):
+            return bytes(tensor.tobytes())
+        read = _reader(tensor)
         middle = size // 2
         places = ((0, _SAMPLE), (middle, middle + _SAMPLE), (max(size - _SAMPLE, 0), size))
         return tuple(bytes(read(start, min(end, size))) for start, end in places)

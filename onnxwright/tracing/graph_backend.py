@@ -75,7 +75,7 @@ class GraphBackend:
         self.folds = False
         # Asked before a value of an equal call is used: whether it is computed here already.
         self.is_visible: Callable[[ir.Value], bool] | None = None
-        # Nodes that something else will take the place of: calls are not simplified by what they do.
+        # Nodes that will be replaced: calls are not simplified by what they do.
         self.replaced_nodes: Collection[ir.Node] = ()
         self._origin: str | None = None
 

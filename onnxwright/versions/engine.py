@@ -16,6 +16,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_nodes
+from onnxwright.operators.contrib import is_of_runtime
 from onnxwright.operators.versions import means_the_same
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
@@ -40,8 +41,6 @@ Holder: TypeAlias = "ir.Graph | ir.Function"
 _WITHOUT_DEFAULT = 13
 # Before, Constant has floating-point types alone.
 _CONSTANTS_OF_ANY_TYPE = 9
-# Runtimes have it before the version that defines it.
-_EXPERIMENTAL = frozenset({"ThresholdedRelu"})
 _UNKNOWN = "write it with operators of that version, or as a function of the model"
 _INVALID = "repair the model: let it import the version that its operators are written for"
 
@@ -113,7 +112,7 @@ class Conversion:
         for node in self._own_nodes(unit):
             if (
                 registry.signature(self.domain, node.op_type, version) is None
-                and node.op_type not in _EXPERIMENTAL
+                and not self._is_of_runtime(node, version)
             ):
                 reason = f"version {version} of its opset has no such operator"
                 self._refuse(node, Refused(reason, _INVALID))
@@ -146,8 +145,9 @@ class Conversion:
                 continue
             signature = registry.signature(self.domain, node.op_type, self.target)
             if signature is None:
-                reason = f"version {self.target} of its opset has no such operator"
-                self._refuse(node, Refused(reason, _UNKNOWN))
+                if not self._is_of_runtime(node, self.target):
+                    reason = f"version {self.target} of its opset has no such operator"
+                    self._refuse(node, Refused(reason, _UNKNOWN))
             elif signature.deprecated:
                 self._guarded(node, self._expand, signature, self.target, self.target)
             elif self._is_constant_without_type(node, unit):
@@ -165,6 +165,13 @@ class Conversion:
             and value.type == ir.AttributeType.TENSOR
             and not value.as_tensor().dtype.is_floating_point()
         )
+
+    def _is_of_runtime(self, node: ir.Node, version: int) -> bool:
+        """Whether ONNX Runtime has an operator that the version does not have.
+
+        It stays as it is; the version that brings it to ONNX gives it the same meaning.
+        """
+        return not self.domain and is_of_runtime(node.op_type, version)
 
     def _own_nodes(self, unit: Holder) -> list[ir.Node]:
         """The nodes of a graph or function, in bodies too, that call operators of the domain."""

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from onnxwright.ir import adapters
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call
 from onnxwright.operators import facts
+from onnxwright.operators.contrib import types_of_runtime
 from onnxwright.operators.op_call import MOST_DIMS, OpCall
 from onnxwright.operators.shape_values import values_of
 from onnxwright.opset import registry
@@ -166,7 +167,8 @@ class ValueTypes:
             signature = registry.signature(domain, node.op_type, imports[domain])
         self._bodies(node, imports)
         if signature is None:
-            return []
+            given = [self.kind(v) for v in node.inputs]
+            return types_of_runtime(node.op_type, domain, given, len(node.outputs)) or []
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,6 @@ import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset21 as op
 from onnxwright.dsl import model
-from onnxwright.ir.collector import collect_young, collector_paused
 
 
 @script()
@@ -71,17 +69,3 @@ def test_it_is_paused_while_a_script_compiles(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(model, "_assemble", seen)
     compiled.to_model_proto()
     assert enabled == [False]
-
-
-def test_what_was_made_a_short_time_ago_is_freed_while_the_collector_is_paused() -> None:
-    class Held:
-        itself: Any = None
-
-    with collector_paused():
-        made = Held()
-        made.itself = made
-        seen = weakref.ref(made)
-        del made
-        assert seen() is not None
-        collect_young()
-        assert seen() is None

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import parser
 
-from onnxwright import convert_version
+from onnxwright import ConversionError, convert_version
 from tests.versions.backend_cases import run, same
 
 
@@ -67,3 +67,29 @@ def test_up_and_back(name):
         back = convert_version(new, version)
         onnx.checker.check_model(back)
         assert same(expected, run(back, given)), f"{target} and back"
+
+
+@pytest.mark.parametrize("target", [11, 14, 17, 18, 23])
+def test_operators_that_the_runtime_has_before_onnx_has_them(target):
+    model = parser.parse_model("""<ir_version: 4, opset_import: ["" : 13]>
+        g (float[N,3,4] x, float[4] w, float[4] b) => (float[N,3,4] y, float[N,3,1] m) {
+            n, m = LayerNormalization<axis=-1, epsilon=0.001>(x, w, b)
+            f = Flatten<axis=1>(n)
+            r = Softmax(f)
+            h = Softmax<axis=1>(n)
+            s = Reshape(r, i)
+            y = Add(h, s) }""")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 3, 4]), "i"))
+    given = [np.random.default_rng(0).standard_normal(s).astype("f4") for s in ((2, 3, 4), 4, 4)]
+    new = convert_version(model, target)
+    assert "LayerNormalization" in [node.op_type for node in new.graph.node]
+    if target >= 17:  # the checker does not know it before
+        onnx.checker.check_model(new, full_check=True)
+    assert same(run(model, given), run(new, given))
+
+
+def test_an_operator_of_the_runtime_that_newer_versions_do_not_have_is_refused():
+    model = parser.parse_model("""<ir_version: 4, opset_import: ["" : 9]>
+        g (float[N] x) => (float[N] y) { y = ScaledTanh<alpha=2.0, beta=0.5>(x) }""")
+    with pytest.raises(ConversionError, match="version 13 of its opset has no such operator"):
+        convert_version(model, 13)
