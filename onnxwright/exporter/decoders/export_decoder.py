@@ -204,13 +204,12 @@ def _written(
                     found = expected.compare(programs.runner(new))
         size = sum(file.stat().st_size for file in new.iterdir())
         name, config, note = programs.config(model)
-        if config:
-            (new / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        (new / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         if source is not None:
             copy_files(source, new)
         names = tuple(sorted(file.name for file in new.iterdir()))
     nodes = sum(1 for each in programs.models for _ in each.graph.all_nodes())
-    kind = config["model"]["type"] if config and name == CONFIG else ""
+    kind = config["model"]["type"] if name == CONFIG else ""
     return DecoderReport(
         folder, names, weights, target, kind, nodes, size, seconds, found,
         (note,) * bool(note) + programs.notes,

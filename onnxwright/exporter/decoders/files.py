@@ -17,6 +17,7 @@ from onnxwright.exporter.decoders.genai import (
     encoder_decoder_config,
     genai_config,
     knows_encoder,
+    other_config,
     why_not,
 )
 from onnxwright.exporter.decoders.greedy import Decoder, start_token
@@ -97,7 +98,7 @@ class Programs:
             model: the model of transformers.
 
         Returns:
-            Its name, its content (empty where there is none), and what a reader should know.
+            Its name, its content, and what a reader should know.
         """
         generation = getattr(model, "generation_config", None)
         if self.source is not None:
@@ -110,7 +111,8 @@ class Programs:
             return OTHER_CONFIG, made, f"onnxruntime-genai has no type for {kind}"
         reason = why_not(self.models[0])
         if reason:
-            return CONFIG, {}, f"no {CONFIG}: {reason}"
+            made = other_config(model.config, generation, self.models[0], "model.onnx")
+            return OTHER_CONFIG, made, f"no {CONFIG}: {reason}"
         return CONFIG, genai_config(model.config, generation, self.models[0], "model.onnx"), ""
 
 
