@@ -245,4 +245,12 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         | {"shared_expert_intermediate_size": 32},
     ),
     "Lfm2ForCausalLM": ("Lfm2Config", _SMALL | {"layer_types": ["conv", "full_attention"]}),
+    # Its cache is a class of its own, with a list of states beside the layers.
+    "MiniMaxForCausalLM": (
+        "MiniMaxConfig",
+        _SMALL
+        | _PAIRS
+        | _EXPERTS
+        | {"layer_types": ["full_attention", "linear_attention"], "block_size": 4},
+    ),
 }

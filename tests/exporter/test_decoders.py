@@ -157,7 +157,8 @@ def check_one_by_one(model: Any, folder: Path, steps: int = 6) -> None:
     session = ort.InferenceSession(str(folder / "model.onnx"))
     inputs = {v.name: v for v in session.get_inputs()}
     outputs = [v.name for v in session.get_outputs()]
-    past = [name for name in inputs if name.startswith("past_key_values")]
+    config = json.loads(next(folder.glob("*_config.json")).read_text())["model"]["decoder"]
+    past = config.get("cache") or [name for name in inputs if name.startswith("past_key_values")]
     for ids in (ONE, THREE):
         mask = MASKS[len(ids)]
         expected = expected_of(model, ids, mask, steps)
@@ -183,9 +184,15 @@ def test_tokens_of_a_model_with_states(tmp_path: Path) -> None:
     model = decoder("MambaForCausalLM")
     report = ow.export_decoder(model, tmp_path / "out")
     assert report.tokens_equal, str(report)
-    assert report.files == ("model.onnx", "model.onnx.data")
+    assert report.files == ("decoder_config.json", "model.onnx", "model.onnx.data")
     assert "conv_states" in report.notes[0]
     check_one_by_one(model, tmp_path / "out")
+    config = json.loads((tmp_path / "out" / "decoder_config.json").read_text())["model"]
+    assert (config["type"], config["vocab_size"]) == ("mamba", 100)
+    assert config["decoder"]["num_hidden_layers"] == 2
+    assert config["decoder"]["cache"]["past_key_values.1.recurrent_states.0"] == (
+        "present.1.recurrent_states.0"
+    )
 
 
 @pytest.mark.slow

@@ -192,7 +192,7 @@ def _written(
             programs.save(new)
         if expected is not None:
             with _timed(seconds, "verify"):
-                found = _verified(expected, programs.runner(new))
+                found = _verified(expected, programs.runner(new), programs.notes)
         if weights != "float32":
             for file in new.iterdir():
                 file.unlink()
@@ -204,28 +204,30 @@ def _written(
                     found = expected.compare(programs.runner(new))
         size = sum(file.stat().st_size for file in new.iterdir())
         name, config, note = programs.config(model)
-        if config:
-            (new / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        (new / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         if source is not None:
             copy_files(source, new)
         names = tuple(sorted(file.name for file in new.iterdir()))
     nodes = sum(1 for each in programs.models for _ in each.graph.all_nodes())
-    kind = config["model"]["type"] if config and name == CONFIG else ""
+    kind = config["model"]["type"] if name == CONFIG else ""
     return DecoderReport(
-        folder, names, weights, target, kind, nodes, size, seconds, found, (note,) * bool(note)
-    )
+        folder, names, weights, target, kind, nodes, size, seconds, found,
+        (note,) * bool(note) + programs.notes,
+    )  # fmt: skip
 
 
-def _verified(expected: Expected, runner: Decoder) -> tuple[TokenCheck, ...]:
+def _verified(
+    expected: Expected, runner: Decoder, notes: tuple[str, ...]
+) -> tuple[TokenCheck, ...]:
     """The tokens of a model that is not rounded, which are those of transformers."""
     found = expected.compare(runner)
     wrong = [check for check in found if not check.ok or check.error > _LARGEST_ERROR]
     for check in wrong:
         what = f"tokens of batch {check.batch} that are those of transformers: {check}"
-        notes: tuple[str, ...] = ()
         if all(each.padded for each in wrong):
             notes = (
                 "without padding they are equal: the model does not use the mask as it should",
+                *notes,
             )
         raise_differs(what, notes)
     return found

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from onnxwright.exporter import progress
+from onnxwright.errors import ExportError
+from onnxwright.exporter import checks, progress
 from onnxwright.exporter.api import export
 from onnxwright.exporter.capture.inputs.cache_names import PRESENT
 from onnxwright.exporter.capture.inputs.caches import register_caches
@@ -16,9 +17,11 @@ from onnxwright.exporter.decoders.genai import (
     encoder_decoder_config,
     genai_config,
     knows_encoder,
+    other_config,
     why_not,
 )
 from onnxwright.exporter.decoders.greedy import Decoder, start_token
+from onnxwright.exporter.decoders.rope_lengths import tokens_with_equal_angles
 from onnxwright.exporter.decoders.source_inputs import SourceInputs, source_inputs
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.quantize import quantize_weights, to_half
@@ -34,10 +37,26 @@ class Programs:
     Fields:
         by_name: name of the file without `.onnx` -> program; the decoder is the last one.
         source: what the encoder reads, where there is one.
+        equal_angles: the number of tokens beyond which the angles of all positions are others; 0
+            where they do not depend on the number of tokens.
     """
 
     by_name: dict[str, ONNXProgram] = field(default_factory=dict)
     source: SourceInputs | None = None
+    equal_angles: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know who generates text."""
+        count = self.equal_angles
+        if not count:
+            return ()
+        note = (
+            f"beyond {count} tokens the angles of all positions change (`rope_parameters`), so that"
+            f" the cache of a shorter text does not fit: generate up to {count} tokens, or give all"
+            " tokens again with an empty cache"
+        )
+        return (note,)
 
     @property
     def models(self) -> list[Any]:
@@ -79,7 +98,7 @@ class Programs:
             model: the model of transformers.
 
         Returns:
-            Its name, its content (empty where there is none), and what a reader should know.
+            Its name, its content, and what a reader should know.
         """
         generation = getattr(model, "generation_config", None)
         if self.source is not None:
@@ -92,7 +111,8 @@ class Programs:
             return OTHER_CONFIG, made, f"onnxruntime-genai has no type for {kind}"
         reason = why_not(self.models[0])
         if reason:
-            return CONFIG, {}, f"no {CONFIG}: {reason}"
+            made = other_config(model.config, generation, self.models[0], "model.onnx")
+            return OTHER_CONFIG, made, f"no {CONFIG}: {reason}"
         return CONFIG, genai_config(model.config, generation, self.models[0], "model.onnx"), ""
 
 
@@ -115,15 +135,42 @@ def exported(model: Any, inputs: Any = None) -> Programs:
             decoder = decoder_program(model, source)
         return Programs({"encoder": encoder, "decoder": decoder}, source)
     example = decoder_example(model)
-    program = export(
-        example.module,
-        kwargs=example.kwargs,
-        dynamic_shapes=example.dynamic_shapes,
-        metadata="short",
-    )
+    count = tokens_with_equal_angles(model)
+    try:
+        program = export(
+            example.module,
+            kwargs=example.kwargs,
+            dynamic_shapes=example.dynamic_shapes,
+            metadata="short",
+        )
+    except ExportError as error:
+        if count:
+            _refuse_angles(model, count, error)
+        raise
     others = [v for v in program.model.graph.outputs if not str(v.name).startswith(f"{PRESENT}.")]
     others[0].name = "logits"
-    return Programs({"model": program})
+    return Programs({"model": program}, equal_angles=count)
+
+
+def _refuse_angles(model: Any, count: int, error: ExportError) -> None:
+    """Refuse a model that chooses angles by the number of tokens in Python, if that is the reason.
+
+    Raises:
+        ExportValueError: it is (OW825).
+    """
+    if "rope" not in str(error):
+        return
+    text = model.config.get_text_config()
+    given = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+    kind = given.get("rope_type", "")
+    checks.raise_bad_argument(
+        "model",
+        f"beyond {count} tokens it computes the angles of its positions from the number of tokens"
+        f" of each call, and keeps them in its modules{f' (rope_type {kind!r})' if kind else ''}",
+        f"for texts of up to {count} tokens the angles are those of rope_type 'default': set it in"
+        " `rope_parameters` of the configuration before the model is made; for longer ones, those"
+        " of 'linear' and 'yarn' do not depend on the number of tokens",
+    )
 
 
 __all__ = ["CONFIG", "Programs", "exported"]

@@ -42,18 +42,24 @@ def why_not(model: ir.Model) -> str:
         model: the model.
 
     Returns:
-        The reason: states that are not keys and values, or layers of different sizes.
+        The reason: states that are not keys and values, or tensors of different sizes.
     """
-    shapes = {}
+    shapes: dict[tuple[int, str], list[str]] = {}
     for value in model.graph.inputs:
         name = str(value.name)
         if name.startswith(f"{PAST}."):
             _, layer, part = name.split(".", 2)
             if part not in ("key", "value"):
-                return f"the cache has `{name}`, which is not the keys or values of a layer"
+                return (
+                    f"`{name}` is a state, with which the model reads one token in a call, and"
+                    " onnxruntime-genai gives it all tokens of a prompt in one call"
+                )
             shapes[int(layer), part] = [str(d) for d in value.shape or ()]
-    if any(shape != next(iter(shapes.values())) for shape in shapes.values()):
-        return "layers of the cache have different sizes"
+    kinds = {part: {tuple(s) for (_, p), s in shapes.items() if p == part} for _, part in shapes}
+    if any(len(kind) > 1 for kind in kinds.values()):
+        return "layers of the cache have different sizes, and onnxruntime-genai has one for all"
+    if len(set().union(*kinds.values())) > 1:
+        return "keys and values have different sizes, and onnxruntime-genai has one for both"
     if {layer for layer, _ in shapes} != set(range(len(shapes) // 2)):
         return "some layers have no keys and values"
     return ""
@@ -96,6 +102,34 @@ def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -
         },
     }
     kind = _TYPES.get(str(getattr(text, "model_type", "")), "decoder")
+    return _whole(config, generation, kind, {"decoder": decoder})
+
+
+def other_config(config: Any, generation: Any, model: ir.Model, filename: str) -> dict[str, Any]:
+    """What a program reads about a model that onnxruntime-genai cannot run.
+
+    Args:
+        config: the configuration of a model of transformers.
+        generation: its generation configuration, or None.
+        model: the exported model.
+        filename: the name of its file.
+
+    Returns:
+        What is written as JSON: as `genai_config`, with the type of transformers, and `cache`, for
+        each input of the cache the output that is its value in the next call.
+    """
+    text = _text(config)
+    names = [str(v.name) for v in model.graph.inputs]
+    past = [name for name in names if name.startswith(f"{PAST}.")]
+    decoder = {
+        "filename": filename,
+        "hidden_size": int(text.hidden_size),
+        "num_hidden_layers": len({name.split(".")[1] for name in past}),
+        "inputs": {name: name for name in names if name not in past},
+        "outputs": {"logits": "logits"},
+        "cache": {name: PRESENT + name[len(PAST) :] for name in past},
+    }
+    kind = str(getattr(text, "model_type", ""))
     return _whole(config, generation, kind, {"decoder": decoder})
 
 
@@ -224,4 +258,4 @@ def _search(generation: Any, context: int) -> dict[str, Any]:
     return found | {"max_length": context, "past_present_share_buffer": False}
 
 
-__all__ = ["encoder_decoder_config", "genai_config", "knows_encoder", "why_not"]
+__all__ = ["encoder_decoder_config", "genai_config", "knows_encoder", "other_config", "why_not"]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.capture.inputs.caches import know_kind, register_caches
 from onnxwright.exporter.decoders.source_inputs import source_inputs
 from onnxwright.exporter.shown import shown
 
@@ -96,6 +96,7 @@ def named_cache(model: Any, inputs: dict[str, Any]) -> tuple[str, Any]:
     fields = result.items() if hasattr(result, "items") else ()
     for name, value in fields:
         if _CACHES & {kind.__name__ for kind in type(value).__mro__}:
+            know_kind(type(value))
             return str(name), value
     checks.raise_bad_argument(
         "model",

@@ -90,7 +90,9 @@ def _caches(spec: Any, start: int, argument: str) -> Iterator[tuple[int, str, An
 
 
 def _kind(spec: Any) -> str:
-    return str(getattr(spec.type, "__name__", ""))
+    """The class of a structure, or the cache that it is derived of."""
+    names = [kind.__name__ for kind in getattr(spec.type, "__mro__", ())]
+    return next((name for name in names if name in _PARTS), "")
 
 
 def _children(spec: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -158,6 +159,55 @@ def _know_states(kind: Any) -> None:
     flatten.of_states = True  # type: ignore[attr-defined]
     pytree._deregister_pytree_node(kind)
     _register(kind, flatten, unflatten, named)
+
+
+def know_kind(kind: type) -> None:
+    """Let torch flatten a class that a model derives of `DynamicCache`.
+
+    Tensors in lists of its own belong to the layers of their places, under the name of the list.
+
+    Args:
+        kind: the class of a cache.
+
+    Example:
+        >>> know_kind(dict)  # not a cache: nothing happens
+    """
+    names = {base.__name__ for base in kind.__mro__[1:]}
+    with TORCH_LOCK:
+        if "DynamicCache" in names and kind not in pytree.SUPPORTED_NODES:
+            _register(kind, _flatten_derived, functools.partial(_unflatten_derived, kind))
+
+
+def _flatten_derived(cache: Any) -> _Flat:
+    parts = [_apart(layer) for layer in cache.layers]
+    rest: dict[str, Any] = {}
+    for name, value in vars(cache).items():
+        if name == "layers":
+            continue
+        rest[name] = value
+        if isinstance(value, list) and any(isinstance(item, torch.Tensor) for item in value):
+            while len(parts) < len(value):
+                parts.append(({}, None))
+            for (tensors, _), item in zip(parts, value, strict=False):
+                if isinstance(item, torch.Tensor):
+                    tensors[name] = item
+            rest[name] = [None if isinstance(item, torch.Tensor) else item for item in value]
+    return [tensors for tensors, _ in parts], [_STATES, [kept for _, kept in parts], rest]
+
+
+def _unflatten_derived(kind: Any, children: Any, context: Any) -> Any:
+    _, described, rest = context
+    layers, lists = [], {n: list(v) for n, v in rest.items() if isinstance(v, list)}
+    for place, (tensors, kept) in enumerate(zip(children, described, strict=True)):
+        own = {name: tensor for name, tensor in tensors.items() if name not in lists}
+        for name, tensor in tensors.items():
+            if name in lists:
+                lists[name][place] = tensor
+        if kept is not None:
+            layers.append(_together(own, kept))
+    made = _cache_of(kind, layers)
+    vars(made).update(rest | lists)
+    return made
 
 
 def _utils() -> Any:
