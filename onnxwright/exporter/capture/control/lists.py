@@ -41,7 +41,8 @@ class List(list):  # type: ignore[type-arg]
         Args:
             items: what `held` gave, or another list.
         """
-        self.__class__ = type(items) if is_rows(items) else List
+        kind: Any = type(items) if is_rows(items) else List
+        self.__class__ = kind
         vars(self).clear()
         vars(self).update(getattr(items, "__dict__", {}))
         list.__setitem__(self, slice(None), list(list.__iter__(items)))

@@ -146,10 +146,7 @@ class CarriedLists:
         found = [n for n in found if n not in self.appended]
         if not found or not self.variables.slots[found[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        form = form_of_item(added, known_symbols())
-        if form is None:
-            raise LoopChangeError("an item of the list", "of one size", "of another")
-        self._take_form(found[0], form)
+        self._take_form(found[0], form_of_item(added, known_symbols()))
 
     def _take_form(self, n: int, form: Rows) -> None:
         """Append to a list, or carry it if its items have different sizes."""
@@ -223,12 +220,9 @@ class CarriedLists:
 
 def _form_of_growing(old: Any, new: Any, known: set[Any]) -> Rows | None:
     """The form of a list of Python that an iteration gives another length; None for others."""
-    try:
-        if isinstance(new, Rows):
-            return new.like() if is_ragged(new) else form_of_item(new.sample(), known)
-        return form_of_item(item_of(old, new), known) if len(new) != len(old) else None
-    except LoopChangeError:  # items that are not tensors
-        return None
+    if isinstance(new, Rows):
+        return new.like() if is_ragged(new) else form_of_item(new.sample(), known)
+    return form_of_item(item_of(old, new), known) if len(new) != len(old) else None
 
 
 def _not_negative(trips: Any) -> Any:

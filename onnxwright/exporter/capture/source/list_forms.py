@@ -13,7 +13,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.columns import Column
-from onnxwright.exporter.capture.source.errors import DisagreementError, words
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.source.rows import Rows, like_of
 
 
@@ -30,7 +30,7 @@ def widened(items: Any, like: Rows) -> Rows:
     return items.in_form_of(like) if isinstance(items, Rows) else like.restarted(items)
 
 
-def form_of_item(item: Any, known: set[Any]) -> Rows | None:
+def form_of_item(item: Any, known: set[Any]) -> Rows:
     """An empty list that takes an item of each iteration of a loop.
 
     Args:
@@ -38,21 +38,20 @@ def form_of_item(item: Any, known: set[Any]) -> Rows | None:
         known: the sizes known at run time that exist outside of it.
 
     Returns:
-        The list: of ragged columns where items have one axis of another size in each; None where
-        there are more such axes.
+        The list: of ragged columns where items have one axis of another size in each.
+
+    Raises:
+        LoopChangeError: there are more such axes, or the item is not of tensors.
     """
     like = like_of(item)
-    columns = [_for_all_iterations(column, known) for column in like.columns]
-    if any(column is None for column in columns):
-        return None
-    return Rows([column for column in columns if column is not None], like.form)
+    return Rows([_for_all_iterations(column, known) for column in like.columns], like.form)
 
 
-def _for_all_iterations(column: Column, known: set[Any]) -> Column | None:
+def _for_all_iterations(column: Column, known: set[Any]) -> Column:
     axes = [n for n, size in enumerate(column.item_shape) if free_unbacked_symbols(size) - known]
-    if not axes:
-        return column
-    return column.like(axes[0]) if len(axes) == 1 else None
+    if len(axes) > 1:
+        raise LoopChangeError("an item of the list", "of one size", "of another")
+    return column.like(axes[0]) if axes else column
 
 
 def is_ragged(items: Rows) -> bool:

@@ -104,11 +104,9 @@ def sort(values: Any, **options: Any) -> None:
 def remove(values: Any, wanted: Any) -> None:
     """`values.remove(wanted)`; the model raises an error where there is none."""
     numbers = numbers_of(values, wanted) if isinstance(values, list) else None
-    if numbers is None and not isinstance(values, Rows):
-        values.remove(wanted)
-        return
-    refuse_handled(ValueError())
-    if isinstance(values, Rows):
+    if isinstance(values, Rows) or numbers is not None:
+        refuse_handled(ValueError())
+    if isinstance(values, Rows) or numbers is None:
         values.remove(wanted)
         return
     place = Rows.of_tensor(numbers).place_of_value(wanted)
