@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import onnxwright
+from tests.harness.forked import TORCH
 from tools import site_hooks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,16 +39,14 @@ def test_links_stay_inside_the_site(link: str, page: str, made: str) -> None:
     assert site_hooks.relink(f"[x]({link})", page) == f"[x]({made})"
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+def test_the_site_builds_without_a_warning(run_loaded: Any, tmp_path: Path) -> None:
     lacking = [name for name in DOCS if importlib.util.find_spec(name) is None]
     if lacking:
         pytest.skip(f"{', '.join(lacking)} is not installed: it is of the extra `docs`")
     pytest.importorskip("torch", reason="the reference names the exporter")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    command = ["-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = run_loaded(*command, preload=TORCH, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "reference" / "models" / "index.html").read_text(encoding="utf-8")
     assert "A smaller and faster model that computes the same." in page

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
+import re
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "onnxwright"
 # A collection of this many operator names is a table.
 FEWEST_NAMES = 4
+# What may be the name of an operator in a string: no attribute, as of `op.Add`.
+_WORD = re.compile(r"(?<![\w.])[A-Z]\w*")
 
 # Tables that are not facts of operators: file and name of what holds them -> the reason.
 ALLOWED_TABLES: dict[tuple[str, str], str] = {
@@ -65,17 +68,25 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Source:
-    """A parsed file.
+    """A file.
 
     Fields:
         path: its path inside the package.
-        lines: how many lines it has.
-        tree: its syntax tree.
+        text: what it holds.
     """
 
     path: str
-    lines: int
-    tree: ast.Module
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """How many lines it has."""
+        return len(self.text.splitlines())
+
+    @functools.cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax tree."""
+        return ast.parse(self.text)
 
 
 @dataclass(frozen=True)
@@ -97,9 +108,8 @@ def read_sources(folder: Path) -> tuple[Source, ...]:
     """
     found = []
     for path in sorted(folder.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
         name = path.relative_to(folder).as_posix()
-        found.append(Source(name, len(text.splitlines()), ast.parse(text)))
+        found.append(Source(name, path.read_text(encoding="utf-8")))
     return tuple(found)
 
 
@@ -215,6 +225,9 @@ def tables_of(source: Source, is_operator: Callable[[str], bool]) -> Iterator[Ta
         source: the file.
         is_operator: whether a string is the name of a standard operator.
     """
+    # Most files have fewer such words: they need not be parsed.
+    if sum(map(is_operator, _WORD.findall(source.text))) < FEWEST_NAMES:
+        return
     for statement in source.tree.body:
         yield from _tables_in(statement, _holder(statement), source.path, is_operator)
 

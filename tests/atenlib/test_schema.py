@@ -18,13 +18,19 @@ ENTRIES = list(dict.fromkeys(functions().values()))
 LOADED = ("aten", "prims", "quantized_decomposed")
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_parameters_are_those_of_torch(entry: AtenFunction) -> None:
-    """Names, order, what is given by position only, and defaults."""
+def _has_schema(entry: AtenFunction) -> bool:
     namespace = entry.name.split("::")[0]
-    if namespace not in LOADED and not any(map(find_operator, entry.names)):
-        pytest.skip(f"the operators of {namespace} are not loaded here")
-    assert list(problems(entry)) == []
+    return namespace in LOADED or any(map(find_operator, entry.names))
+
+
+def test_parameters_are_those_of_torch() -> None:
+    """Names, order, what is given by position only, and defaults."""
+    checked = [entry for entry in ENTRIES if _has_schema(entry)]
+    assert {e.name: found for e in checked if (found := list(problems(e)))} == {}
+    # Functions on Python's numbers have no schema; some packages register operators when imported.
+    others = {entry.name.split("::")[0] for entry in ENTRIES if not _has_schema(entry)}
+    assert others <= {"_operator", "math", "builtins", "torch", "torch_nn", "torchvision"}
+    assert len(checked) > 800
 
 
 def entry_of(body: Any, *names: str) -> AtenFunction:

@@ -161,6 +161,7 @@ def random_failures(seeds: Iterable[int]) -> dict[int, str]:
     found = {}
     for seed in seeds:
         main = load_program(make_program(seed))
+        compiled = 0
         for make in (main.to_model_proto, main.to_function_proto):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -168,6 +169,7 @@ def random_failures(seeds: Iterable[int]) -> dict[int, str]:
                     proto = make()
                 except OnnxwrightError:
                     continue  # it cannot be this kind of thing
+                compiled += 1
                 source = to_script(proto)
                 back = rebuild(source)
                 wrong = find_difference(proto, back, subgraph_names=True)
@@ -175,6 +177,8 @@ def random_failures(seeds: Iterable[int]) -> dict[int, str]:
                     wrong = "the text is not a fixed point"
             if wrong is not None:
                 found[seed] = str(wrong)
+        if not compiled:
+            found[seed] = "it is neither a model nor a function"
     return found
 
 

@@ -288,7 +288,7 @@ def test_eight_threads() -> None:
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
         with evaluator(e):
-            for n in range(300):
+            for n in range(60):
                 dtype = (np.float32, np.float64, np.int64, np.int32)[n % 4]
                 x = rng.integers(0, 9, 4).astype(dtype)
                 for name, expected in (("Add", x + x), ("Sub", x - x), ("Mul", x * x)):

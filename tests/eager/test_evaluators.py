@@ -211,13 +211,21 @@ def test_one_session_serves_all_shapes_and_versions() -> None:
 
 
 def test_the_cache_is_bounded_in_bytes() -> None:
-    big = [np.full(40_000, n, np.float32) for n in range(4)]
+    words = list(range(20_000))  # attributes are part of a session
+    options = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
     with evaluator(OrtEvaluator(max_bytes=1_000_000)) as e:
-        for value in big:
-            found = op.ConstantOfShape([1], value=value[:1])
-            assert found.tolist() == [value[0]]
-            op.Scan(value, num_scan_inputs=1, body=lambda row: row)
-        assert e.cache.nbytes <= 1_000_000
+        for first in range(4):
+            pool = [n + first for n in words]
+            counts = op.TfIdfVectorizer(
+                [first, first, 7],
+                ngram_counts=[0],
+                ngram_indexes=words,
+                pool_int64s=pool,
+                **options,
+            )
+            assert counts[[0, 7 - first]].tolist() == [2.0, 1.0]
+            assert 200_000 < e.cache.nbytes <= 1_000_000
+        assert e.cache.evictions > 0
 
 
 def test_second_chance() -> None:

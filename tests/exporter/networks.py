@@ -30,6 +30,8 @@ _SMALL = {
     "num_attention_heads": 4,
     "intermediate_size": 64,
 }
+# What layers share is in bert and llama_cache; others of the default run have one layer.
+_ONE_LAYER = {"num_hidden_layers": 1}
 _WORDS = {"vocab_size": 100, "max_position_embeddings": 64}
 _GROUPED = {**_SMALL, **_WORDS, "num_key_value_heads": 2, "head_dim": 8, "use_cache": False}
 _PICTURE = {**_SMALL, "image_size": 32, "patch_size": 8}
@@ -204,13 +206,13 @@ _ENDS_OF_TEXT = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 @_network("decoder")
 def llama() -> Made:
-    return _text(hub.LlamaForCausalLM(hub.LlamaConfig(**_GROUPED)))
+    return _text(hub.LlamaForCausalLM(hub.LlamaConfig(**{**_GROUPED, **_ONE_LAYER})))
 
 
 @_network("decoder")
 def gpt2() -> Made:
     config = hub.GPT2Config(
-        n_embd=32, n_layer=2, n_head=4, vocab_size=100, n_positions=64, use_cache=False
+        n_embd=32, n_layer=1, n_head=4, vocab_size=100, n_positions=64, use_cache=False
     )
     return _text(hub.GPT2LMHeadModel(config))
 
@@ -531,7 +533,7 @@ def spectrogram() -> Made:
 @_network("state space")
 def mamba() -> Made:
     config = hub.MambaConfig(
-        hidden_size=32, num_hidden_layers=2, vocab_size=100, state_size=4, use_cache=False
+        hidden_size=32, **_ONE_LAYER, vocab_size=100, state_size=4, use_cache=False
     )
     return Made(hub.MambaForCausalLM(config), {"input_ids": _ids()}, {"input_ids": {0: B}})
 
@@ -578,7 +580,8 @@ def mamba_next_word() -> Made:
 
 @_network("experts")
 def mixtral() -> Made:
-    return _text(hub.MixtralForCausalLM(hub.MixtralConfig(**_GROUPED, num_local_experts=4)))
+    config = hub.MixtralConfig(**{**_GROUPED, **_ONE_LAYER}, num_local_experts=4)
+    return _text(hub.MixtralForCausalLM(config))
 
 
 @_network("experts", slow=True)
@@ -604,7 +607,9 @@ def gpt_oss() -> Made:
 @_network("multimodal")
 def clip() -> Made:
     config = hub.CLIPConfig(
-        text_config={**_SMALL, **_WORDS}, vision_config=_PICTURE, projection_dim=16
+        text_config={**_SMALL, **_ONE_LAYER, **_WORDS},
+        vision_config={**_PICTURE, **_ONE_LAYER},
+        projection_dim=16,
     )
     text = _text(hub.CLIPModel(config))
     kwargs = {**text.kwargs, "pixel_values": torch.randn(2, 3, 32, 32)}

@@ -186,13 +186,16 @@ def test_a_size_that_becomes_an_expression_is_reported_and_checked() -> None:
     args = (torch.randn(2, 3), torch.randn(2, 4))
     program, said = _exported(Sliding(), args, ({1: "seq"}, {1: "kept"}))
     assert [str(v.shape) for v in program.model.graph.inputs] == ["[2,seq]", "[2,kept]"], said
+    taken = []
     for seq, kept in ((3, 4), (2, 3), (4, 1), (5, 6)):
         given = (torch.randn(2, seq), torch.randn(2, kept))
         try:
             found = program(*given)
         except ExportTypeError:
             continue  # it says so
+        taken.append((seq, kept))
         torch.testing.assert_close(found, Sliding()(*given))
+    assert (3, 4) in taken
 
 
 # -- relations of the example ----------------------------------------------------------------------

@@ -47,6 +47,7 @@ def is_in_share(unit: Unit) -> bool:
 def hold(unit: Unit, limit: int) -> list[Outcome]:
     """A unit has no wrong sample."""
     outcomes = list(sweep_export.run_export(unit, limit))
+    assert outcomes, "it has no sample"
     wrong = [f"#{o.sample} {o.status}: {o.why}" for o in outcomes if o.is_wrong]
     assert not wrong, "\n".join(wrong)
     return outcomes

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -142,18 +140,12 @@ def test_a_right_model_is_not_accused(name: str) -> None:
     assert not program.report.verification.undecided, program.report.verification.undecided
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("last", [False, True])
-def test_offsets_of_bags_do_not_end_the_process(last: bool) -> None:
-    code = (
-        "import torch, onnxwright as ow\n"
-        "from tests.exporter.test_made_inputs import RIGHT\n"
-        "for mode in ('sum', 'mean', 'max'):\n"
-        f"    module, args = RIGHT[f'bag_{{mode}}_{last}']\n"
-        "    ow.export(module.eval(), args, dynamic_shapes=({0: 'n'}, {0: 'm'}), verify=True)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize("name", [n for n in RIGHT if n.startswith("bag")])
+def test_offsets_of_bags_do_not_end_the_process(name: str) -> None:
+    """PyTorch reads beyond the table for offsets that do not ascend: it ended the process."""
+    module, args = RIGHT[name]
+    program = ow.export(module.eval(), args, dynamic_shapes=({0: "n"}, {0: "m"}), verify=True)
+    assert program.report.verification.ok
 
 
 def test_what_only_made_up_integers_show_is_not_decided() -> None:

@@ -705,8 +705,15 @@ def test_a_sliding_cache_that_dropped_tokens_is_refused_without_positions(mistra
         program(**_after(mistral, 9, positions=False))
 
 
-def test_a_sliding_cache_that_dropped_tokens_is_right_with_positions(mistral: Any) -> None:
-    program, found = _sliding_program(mistral, positions=True)
+@pytest.fixture(scope="module")
+def with_positions(mistral: Any) -> tuple[Any, list[str]]:
+    return _sliding_program(mistral, positions=True)
+
+
+def test_a_sliding_cache_that_dropped_tokens_is_right_with_positions(
+    mistral: Any, with_positions: tuple[Any, list[str]]
+) -> None:
+    program, found = with_positions
     assert not any("OW836" in text for text in found)
     for tokens in (1, 7, 8, 12):
         wanted = mistral(**_after(mistral, tokens, positions=True)).logits
@@ -714,9 +721,11 @@ def test_a_sliding_cache_that_dropped_tokens_is_right_with_positions(mistral: An
         torch.testing.assert_close(got, wanted, atol=1e-4, rtol=1e-4)
 
 
-def test_a_cache_of_another_form_is_refused(mistral: Any) -> None:
+def test_a_cache_of_another_form_is_refused(
+    mistral: Any, with_positions: tuple[Any, list[str]]
+) -> None:
     hub = pytest.importorskip("transformers")
-    program, _ = _sliding_program(mistral, positions=True)
+    program, _ = with_positions
     given = _after(mistral, 2, positions=True)
     given["past_key_values"] = hub.DynamicCache([(torch.ones(1, 1, 2, 8),) * 2])
     with pytest.raises(ow.errors.ExportTypeError, match="OW826.*nested in another way"):

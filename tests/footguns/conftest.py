@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+import onnxwright
 from onnxwright.errors import ScriptError
+
+PACKAGE = Path(onnxwright.__file__).parent
 
 
 def run_ort(model: onnx.ModelProto, *inputs: Any) -> list[np.ndarray]:
@@ -80,7 +84,7 @@ def refused() -> Callable[..., ScriptError]:
             script.to_model_proto(**options)
         error = caught.value
         assert error.diagnostic.span is not None, str(error)
-        assert error.diagnostic.span.file == __file__.replace("conftest", "x") or True
+        assert not Path(error.diagnostic.span.file).is_relative_to(PACKAGE)
         if code:
             assert code in [d.code for d in error.diagnostics], str(error)
         for word in words:

@@ -200,14 +200,18 @@ def test_origin_of_every_node() -> None:
             y = op.Neg(y)
         return y
 
+    seen = set()
+
     def walk(graph):
         for node in graph.node:
+            seen.add(node.op_type)
             origin = {p.key: p.value for p in node.metadata_props}.get("onnxwright.origin", "")
             assert "test_models.py:" in origin, node.op_type
             for attribute in node.attribute:
                 walk(attribute.g)
 
     walk(f.to_model_proto().graph)
+    assert {"Abs", "If", "Neg"} <= seen
 
 
 def test_generic_functions(agree) -> None:

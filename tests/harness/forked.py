@@ -19,6 +19,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,7 +34,12 @@ LIGHT = (
     "onnxwright.dsl.verbatim", "onnxwright.eager", "onnxwright.optimizer",
     "onnxwright.viz.showing",
 )  # fmt: skip
-TORCH = (*LIGHT, "torch", "torch.export", "onnxwright.exporter")
+# The second line is what a first export loads, and what programs with networks of transformers do.
+TORCH = (
+    *LIGHT, "torch", "torch.export", "onnxwright.exporter",
+    "sympy.combinatorics", "torch._inductor.fx_passes.dedupe_symint_uses",
+    *(["transformers.models.llama.modeling_llama"] if find_spec("transformers") else []),
+)  # fmt: skip
 
 # BLAS starts its threads as it is loaded, as many as the user's environment says.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

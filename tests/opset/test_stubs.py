@@ -89,6 +89,7 @@ def test_a_class_holds_only_what_changed() -> None:
                 text = ast.unparse(node)
                 assert previous.get(node.name) != text, f"{name}.{node.name}"
                 previous[node.name] = text
+    assert len(previous) > 100
 
 
 def test_every_method_has_one_line_of_words_and_its_page() -> None:

@@ -105,7 +105,9 @@ def test_largest_difference_of_each_output() -> None:
 def test_masks_hide_no_row_whole() -> None:
     made = model("g (int64[B,T] m, bool[B,T] k) => (bool[B,T] y) "
                  "{ a = Cast<to = 9>(m)  y = And(a, k) }")  # fmt: skip
-    for name, found in drawn(made, 6, np.random.default_rng(0)).items():
+    masks = drawn(made, 6, np.random.default_rng(0))
+    assert set(masks) == {"m", "k"}
+    for name, found in masks.items():
         assert found.any(axis=-1).all(), name
         assert not found.all(), name
 

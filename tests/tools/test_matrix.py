@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from onnxwright.cli.main import main
+from tests.harness.oldest import LIMITS
 from tools.matrix import ROOT as OF_TOOLS
 from tools.matrix import TORCH_TESTS, floors, requirements, torch_requirements
 from tools.matrix_installed import COMMANDS, data_files, first_example
@@ -56,3 +57,12 @@ def test_the_oldest_pytorch_is_the_one_that_exports_ask_for() -> None:
         check(version)
     with pytest.raises(ImportError, match=r"PyTorch 2\.9\.1 .* need PyTorch 2\.10 or newer"):
         check("2.9.1")
+
+
+def test_limits_of_old_versions_name_tests_that_exist() -> None:
+    for limit in LIMITS:
+        for test in limit.tests:
+            path, _, name = test.partition("::")
+            function = name.partition("[")[0]
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert f"def {function}" in text, f"{limit.package}: {test}"

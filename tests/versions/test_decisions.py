@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from onnxwright.operators.decisions import UNCHANGED
 from onnxwright.operators.versions import is_reviewed, means_the_same, only_types_changed
 from onnxwright.opset import registry
 from onnxwright.versions import rules
 from onnxwright.versions.api import OLDEST
 from onnxwright.versions.call import DOWN, UP
+from tests.harness.tables import check_rows
 
 assert rules.__all__
 DOMAINS = ("", "ai.onnx.ml")
@@ -32,25 +31,36 @@ def changes(oldest):
 CHANGES = list(changes(1))
 
 
-@pytest.mark.parametrize(("old", "new"), CHANGES, ids=lambda s: f"{s.name}-{s.since_version}")
-def test_each_change_up_has_a_decision(old, new):
-    adapted = (new.domain, new.name, new.since_version) in UP
-    assert adapted or means_the_same(old, new), "add an adapter to rules/, or a reason to UNCHANGED"
-    assert is_reviewed(new)
+def _name(change):
+    _, new = change
+    return f"{new.name}-{new.since_version}"
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), list(changes(OLDEST)), ids=lambda s: f"{s.name}-{s.since_version}"
-)
-def test_each_change_down_has_a_decision(old, new):
+def test_each_change_up_has_a_decision():
+    def check(change):
+        old, new = change
+        adapted = (new.domain, new.name, new.since_version) in UP
+        decided = adapted or means_the_same(old, new)
+        assert decided, "add an adapter to rules/, or a reason to UNCHANGED"
+        assert is_reviewed(new)
+
+    check_rows(CHANGES, check, _name)
+
+
+def test_each_change_down_has_a_decision():
     """An adapter, or a change that the schemas show: calls that use what is new are refused."""
-    adapted = (new.domain, new.name, new.since_version) in DOWN
-    grown = (
-        set(old.attributes) <= set(new.attributes)
-        and len(old.inputs) <= len(new.inputs)
-        and len(old.outputs) <= len(new.outputs)
-    )
-    assert adapted or new.deprecated or only_types_changed(old, new) or grown
+
+    def check(change):
+        old, new = change
+        adapted = (new.domain, new.name, new.since_version) in DOWN
+        grown = (
+            set(old.attributes) <= set(new.attributes)
+            and len(old.inputs) <= len(new.inputs)
+            and len(old.outputs) <= len(new.outputs)
+        )
+        assert adapted or new.deprecated or only_types_changed(old, new) or grown
+
+    check_rows(changes(OLDEST), check, _name)
 
 
 def test_no_decision_is_stale():

@@ -1,0 +1,51 @@
+"""One test for a whole table: the checks of all rows run, and one error names the rows that fail.
+
+A parametrized test costs pytest about three milliseconds a case, in each worker.  A check of a row
+that takes less is a row of such a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+Row = TypeVar("Row")
+
+
+def check_rows(
+    rows: Iterable[Row],
+    check: Callable[[Row], Any],
+    name: Callable[[Row], object] = str,
+) -> None:
+    """Check every row.
+
+    Args:
+        rows: the table.
+        check: raises an error for a row that is wrong.
+        name: what a row is called in the error.
+
+    Raises:
+        AssertionError: the table has no rows, or some are wrong; it has the error of each.
+
+    Example:
+        >>> def is_small(n):
+        ...     assert n < 3, "too large"
+        >>> check_rows([1, 5, 2], is_small)
+        Traceback (most recent call last):
+        AssertionError: 1 of 3 rows: 5: AssertionError: too large
+    """
+    count, wrong = 0, []
+    first: BaseException | None = None
+    for row in rows:
+        count += 1
+        try:
+            check(row)
+        # A row that is skipped would skip those after it.
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001
+            wrong.append(f"{name(row)}: {type(error).__name__}: {error}")
+            first = first or error
+    assert count, "a table without rows proves nothing"
+    if wrong:
+        raise AssertionError(f"{len(wrong)} of {count} rows: " + "\n".join(wrong)) from first
