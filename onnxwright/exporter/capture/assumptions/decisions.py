@@ -149,14 +149,14 @@ def decisions_recorded(
 
         def kept(self: Any, other: Any) -> Any:
             made = compare(self, other)
-            symbolic = any(getattr(n._expr, "free_symbols", None) for n in (self, other))
-            if not symbolic or getattr(made._expr, "free_symbols", None):
+            if getattr(made._expr, "free_symbols", None):
                 return made
-            if current() is not None and _is_of_machinery(outside_of_torch(sys._getframe(1))):
+            caller = sys._getframe(1)
+            if path_in_torch(caller.f_code.co_filename) not in _COMPARING:
+                return made  # an operator of torch asks
+            if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
                 return made
-            if (
-                path_in_torch(sys._getframe(1).f_code.co_filename) not in _COMPARING
-            ):  # an operator of torch asks
+            if current() is not None and _is_of_machinery(outside_of_torch(caller)):
                 return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()
