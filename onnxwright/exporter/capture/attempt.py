@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard, places_of, sizes_of
+from onnxwright.exporter.capture.assumptions.one_sided import OneSideError, has_one_side
 from onnxwright.exporter.capture.assumptions.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -89,6 +91,7 @@ class Attempt:
         decisions, changes, texts: as in `Capture`.
         loops: the functions whose loops made numbers of sizes.
         forward_derivatives: the levels of torch.func that computed them.
+        ended: the decision by sizes at which it ended, to be captured with both of its sides.
     """
 
     way: Way
@@ -101,10 +104,26 @@ class Attempt:
     loops: Loops = field(default_factory=Loops)
     texts: Texts = field(default_factory=dict)
     forward_derivatives: list[int] = field(default_factory=list)
+    ended: OneSideError | None = None
+
+    def end(self, decision: Decision, ranges: Mapping[Any, Any]) -> None:
+        """End the capture where it is right for a part of the sizes only.
+
+        Args:
+            decision: a decision by sizes that it came to.
+            ranges: torch's symbols -> their ranges before it.
+
+        Raises:
+            OneSideError: it does.
+        """
+        if has_one_side(decision, ranges):
+            self.ended = self.ended or OneSideError(decision)
+            raise self.ended
 
     def outcome(self) -> Outcome:
         """The line of the report."""
-        reason = "" if self.error is None else reason_of(self.error)
+        error = self.ended or self.error
+        reason = "" if error is None else reason_of(error)
         found = Outcome(self.way.name, self.seconds, reason, self.output.text)
         source = self.way.strategy
         if not isinstance(source, Source):
@@ -168,13 +187,14 @@ class Attempt:
         return fixed + self.loops.assumed(self.decisions)
 
 
-def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
+def attempted(way: Way, model: Any, *, must_work: bool, ends: bool = False) -> Attempt:
     """Try one way.
 
     Args:
         way: the way.
         model: a module.
         must_work: whether what the way refuses by name is raised.
+        ends: whether it ends at a decision by sizes of which it can have one side only.
 
     Returns:
         What it gave, or the error it raised.
@@ -190,7 +210,9 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
                 texts_recorded(found.texts),
                 torch_func.forward_derivatives_noted() as found.forward_derivatives,
             ):
-                found.program, found.error = _captured(found, model)
+                found.program, found.error = _captured(found, model, ends)
+        except OneSideError as ended:
+            found.ended = ended
         except ExportError as refused:
             if must_work:
                 raise
@@ -199,7 +221,7 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
     return found
 
 
-def _captured(found: Attempt, module: Any) -> tuple[Any, Exception | None]:
+def _captured(found: Attempt, module: Any, ends: bool) -> tuple[Any, Exception | None]:
     """What one way gives, or the error it raises; what was recorded is added to the attempt.
 
     Raises:
@@ -207,7 +229,11 @@ def _captured(found: Attempt, module: Any) -> tuple[Any, Exception | None]:
     """
     way, given = found.way, found.way.inputs
     try:
-        recorded = nullcontext() if way.strategy is draft else decisions_recorded(found.decisions)
+        recorded = (
+            nullcontext()
+            if way.strategy is draft
+            else decisions_recorded(found.decisions, found.end if ends else None)
+        )
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
         kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
         with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), recorded, kept:

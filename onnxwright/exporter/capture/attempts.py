@@ -68,6 +68,8 @@ class _Captures:
         failed: the last capture of one way, where it failed.
         by_source: the last capture by source.
         loops: the loops that made numbers of sizes.
+        both: what a capture by source gave, begun where the capture as it is came to a decision by
+            sizes.
     """
 
     model: Any
@@ -78,10 +80,15 @@ class _Captures:
     failed: Attempt | None = None
     by_source: Attempt | None = None
     loops: Loops = field(default_factory=Loops)
+    both: Attempt | None = None
 
     def automatic(self) -> Attempt | None:
         """The capture as it is, or by source where that keeps more; None if both fail."""
-        plain = self.first("quantized" if holds_packed(self.model) else "non-strict")
+        packed = holds_packed(self.model)
+        ends = any(self.wanted.axes) and not packed
+        plain = self.first("quantized" if packed else "non-strict", ends=ends)
+        if plain is not None and plain is self.both:
+            return plain
         if plain is None and is_about_quantized(self.errors[0]):
             plain = self.first("quantized")
         plain = self._without_func(plain)
@@ -93,7 +100,7 @@ class _Captures:
         limits = plain.limiting(self.wanted)
         if not lost and not plain.texts and not fixed and not limits:
             return plain
-        other = self._once(self._by_source(plain.way), must_work=False)
+        other = self.both or self._once(self._by_source(plain.way), must_work=False)
         if isinstance(other.error, TextUsedError):
             return None  # the text is the name of a symbol in the capture as it is
         if other.error is not None:
@@ -124,25 +131,39 @@ class _Captures:
         """Whether the capture by source may succeed where the one as it is has failed."""
         return any(is_of_torch(e) or reads_value(e) is not None for e in self.errors)
 
-    def first(self, how: str | Strategy, *, must_work: bool = True) -> Attempt | None:
+    def first(
+        self, how: str | Strategy, *, must_work: bool = True, ends: bool = False
+    ) -> Attempt | None:
         """The first form of the inputs with which one way gives a program.
 
         Args:
             how: the way.
             must_work: whether what the way refuses by name is raised.
+            ends: whether it ends at a decision by sizes, and goes on by source with both sides.
         """
         self.failed = None
         for way in self._forms(how):
-            attempt = self._once(way, must_work=must_work)
+            attempt = self._once(way, must_work=must_work, ends=ends and self.both is None)
+            if attempt.ended is not None:
+                self.both = self._once(self._by_source(way), must_work=False)
+                if self._has_all(self.both):
+                    return self.both
+                attempt = self._once(way, must_work=must_work)
             if attempt.error is None:
                 return attempt
             if not isinstance(way.strategy, Source) and reads_value(attempt.error) is not None:
                 break  # the bounds of dimensions do not answer a question about a value
         return None
 
-    def _once(self, way: Way, *, must_work: bool) -> Attempt:
+    def _has_all(self, attempt: Attempt) -> bool:
+        """Whether a capture gave a program that is right at all sizes."""
+        if attempt.error is not None or attempt.lost_sizes(self.wanted):
+            return False
+        return not attempt.limiting(self.wanted)
+
+    def _once(self, way: Way, *, must_work: bool, ends: bool = False) -> Attempt:
         """One capture."""
-        attempt = attempted(way, self.model, must_work=must_work)
+        attempt = attempted(way, self.model, must_work=must_work, ends=ends)
         self.outcomes.append(attempt.outcome())
         self.loops.add(attempt.loops)
         if isinstance(way.strategy, Source):

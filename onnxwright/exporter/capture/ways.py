@@ -49,10 +49,20 @@ def ways(wanted: Wanted, how: str | Strategy) -> list[Way]:
             f"choose one of {known}, or give a function",
         )
     strategy = NAMED[how]
-    found = [Way(how, strategy, wanted, False)]
-    relaxed, broadcasting = wanted.relaxed(), wanted.broadcasting()
-    if relaxed is not None:
-        found.append(Way(f"{how}, bounds by torch", strategy, relaxed, True))
+    relaxed = wanted.relaxed()
+    if relaxed is None:
+        found = [Way(how, strategy, wanted, False)]
+    elif wanted.has_derived():
+        # Torch knows from the dimensions that one size follows from another.
+        found = [
+            Way(how, strategy, wanted, False),
+            Way(f"{how}, bounds by torch", strategy, relaxed, True),
+        ]
+    else:
+        found = [Way(how, strategy, relaxed, True)]
+    broadcasting = wanted.broadcasting()
     if broadcasting is not None:
-        found.append(Way(f"{how}, sizes of 1 fixed", strategy, broadcasting, False))
+        free = broadcasting.relaxed()
+        fixed = free or broadcasting
+        found.append(Way(f"{how}, sizes of 1 fixed", strategy, fixed, free is not None))
     return found

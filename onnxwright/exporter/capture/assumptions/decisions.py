@@ -12,7 +12,7 @@ import operator
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +113,9 @@ def recorded_now() -> Recorded | None:
 
 
 @contextmanager
-def decisions_recorded(found: list[Decision]) -> Iterator[None]:
+def decisions_recorded(
+    found: list[Decision], ends: Callable[[Decision, Mapping[Any, Any]], None] | None = None
+) -> Iterator[None]:
     """Record the decisions that Python of the user makes inside.
 
     Sizes are positive for torch: `n == 0` is false before it is asked.  Such a comparison is
@@ -121,11 +123,14 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
 
     Args:
         found: they are added here.
+        ends: is called for each, with the ranges of torch's symbols, and may end the capture.
     """
     guard = SymNode.guard_bool
     recorded = Recorded(found)
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
+        # An answer narrows the ranges.
+        ranges = dict(self.shape_env.var_to_range) if ends is not None else {}
         answer: bool = guard(self, file, line)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
@@ -133,7 +138,10 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
             expression = _below_sides(expression if answer else ~expression)
             if place is not None and expression is not None:
                 demand = not place[0]
-                recorded.add(Decision(expression, *place, demand, answer, bool(file), asked))
+                decision = Decision(expression, *place, demand, answer, bool(file), asked)
+                recorded.add(decision)
+                if ends is not None:
+                    ends(decision, ranges)
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:
@@ -141,14 +149,14 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
 
         def kept(self: Any, other: Any) -> Any:
             made = compare(self, other)
-            symbolic = any(getattr(n._expr, "free_symbols", None) for n in (self, other))
-            if not symbolic or getattr(made._expr, "free_symbols", None):
+            if getattr(made._expr, "free_symbols", None):
                 return made
-            if current() is not None and _is_of_machinery(outside_of_torch(sys._getframe(1))):
+            caller = sys._getframe(1)
+            if path_in_torch(caller.f_code.co_filename) not in _COMPARING:
+                return made  # an operator of torch asks
+            if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
                 return made
-            if (
-                path_in_torch(sys._getframe(1).f_code.co_filename) not in _COMPARING
-            ):  # an operator of torch asks
+            if current() is not None and _is_of_machinery(outside_of_torch(caller)):
                 return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()

@@ -27,6 +27,8 @@ _MOST_COMBINED = 40_000
 _PERIODS = 3
 # For how many combinations of remainders a condition on several sizes is looked at.
 _MOST_REMAINDERS = 64
+# Sizes at which most conditions turn that hold at some sizes only.
+_SAMPLES = (1, 2, 3, 5, 8, 9, 16, 100, 1021, 4096)
 
 
 class Prover:
@@ -63,6 +65,8 @@ class Prover:
     def _answered(self, condition: Any) -> bool | None:
         if condition in (sympy.true, sympy.false):
             return bool(condition)
+        if _turns(condition):
+            return None
         if len(condition.free_symbols) > 1:
             condition = _simpler(condition)
             if condition in (sympy.true, sympy.false):
@@ -75,6 +79,24 @@ class Prover:
                     return None
             return answers.pop() if answers else None
         return _tried_everywhere(condition)
+
+
+def _turns(condition: Any) -> bool:
+    """Whether a condition holds at one of some sizes, and not at another: most do."""
+    symbols = tuple(sorted(condition.free_symbols, key=str))
+    function = compiled(condition, symbols)
+    if function is None or not symbols:
+        return False
+    found: bool | None = None
+    for size, step in itertools.product(_SAMPLES, (0, 1, 6)):
+        try:
+            holds = bool(function(*(size + step * n for n in range(len(symbols)))))
+        except (ArithmeticError, ValueError, TypeError, NameError):
+            return False
+        if found is not None and holds != found:
+            return True
+        found = holds
+    return False
 
 
 def _tried_everywhere(condition: Any) -> bool | None:

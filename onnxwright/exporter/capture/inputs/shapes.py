@@ -51,6 +51,11 @@ class Wanted:
         args, kwargs = self.given
         return Wanted(args, kwargs, self.dynamic_shapes, self.axes)
 
+    def has_derived(self) -> bool:
+        """Whether a torch `Dim` follows from another one, as `2 * batch` does."""
+        written = [d for axes in self.axes for d in axes.values()]
+        return any(isinstance(d, _DIMS) and type(d) is not type(Dim("n")) for d in written)
+
     def relaxed(self) -> Wanted | None:
         """The same with `Dim.AUTO` for each torch `Dim`; None where there is none.
 

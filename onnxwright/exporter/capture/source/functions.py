@@ -121,7 +121,10 @@ class Rewritten:
             for (file, line, name), values in self.decided.items()
             if file == code.co_filename
         ]
-        new = rewritten(code, module, frozenset(lines), decided)
+        if lines or decided:
+            new = rewritten(code, module, frozenset(lines), decided)
+        else:
+            new = _once(code, module)
         self.codes[id(code)], self.modules[id(code)] = (code, new), (code, module)
 
     def split_at(self, span: Span) -> bool:
@@ -207,6 +210,17 @@ class Rewritten:
                 yield
             finally:
                 store.code_for = before
+
+
+# Code -> it, and its code with decisions rewritten in their first form.
+_REWRITTEN: dict[int, tuple[CodeType, CodeType]] = {}
+
+
+def _once(code: CodeType, module: dict[str, Any]) -> CodeType:
+    """The code of a function with its decisions rewritten, once per process."""
+    if id(code) not in _REWRITTEN:
+        _REWRITTEN[id(code)] = code, rewritten(code, module)
+    return _REWRITTEN[id(code)][1]
 
 
 def last_line(code: CodeType) -> int:

@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.source.size_amounts import (
 )
 from onnxwright.exporter.places import is_of_user
 
+_ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 # Decisions that stand in sides of others: each is traced for both sides of these.
 _DEEPEST = 3
 
@@ -386,6 +387,8 @@ def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
         is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
         if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
             return None
+        if isinstance(condition, _ORDERS) and len(condition.free_symbols) > 1:
+            return None  # about the layout of memory, mostly: dear to prove, and no limit of sizes
         return sizes.known(condition)
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
