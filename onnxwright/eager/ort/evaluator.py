@@ -239,7 +239,7 @@ class OrtEvaluator:
     # -- sessions --------------------------------------------------------------------------------
 
     def _prepare(self, key: Any, request: Request) -> Prepared:
-        op, inputs, attributes, outputs = request
+        op, inputs, attributes, _ = request
         record = facts(op.name, op.domain)
         fault = record.attribute_fault(attributes) if record.attribute_fault is not None else None
         if fault is not None:
@@ -249,7 +249,7 @@ class OrtEvaluator:
         first: tuple[bool, BaseException] | None = None
         prepared = None
         parallel = self._may_be_parallel(op)
-        for model, older in models_for(op, types, present, attributes, outputs):
+        for model, older in models_for(request, types):
             data = model.SerializeToString()
             try:
                 session = self._session(data, parallel=parallel)
