@@ -273,7 +273,7 @@ def _run(model: Any, values: Mapping[str, Value], start: int, options: _Options)
         node = nodes[position]
         _check_known(node, scope)
         watcher.index = position
-        runner.nodes([node], scope, {}, ())
+        runner.nodes([node], interpreter.Scope(scope))
         for name in node.output:
             if name and options.keep == "all":
                 result.values[name] = scope[name]
