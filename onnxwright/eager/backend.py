@@ -11,7 +11,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.eager import custom, node_model, select, tensor
 from onnxwright.eager.arrays import as_array
 from onnxwright.eager.control_flow import callable_bodies
-from onnxwright.eager.evaluators import evaluator_name
+from onnxwright.eager.evaluators import Request, evaluator_name
 from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
@@ -157,7 +157,7 @@ def run(
     if op.domain != "":
         implementation = custom.find(op)
         if implementation is not None:
-            return implementation.run(evaluator, run, op, inputs, attributes, outputs)
+            return implementation.run(evaluator, run, Request(op, inputs, attributes, outputs))
     if op.name == "Constant" and op.domain == "":
         array = node_model.constant_array(attributes)
         if array is not None:

@@ -6,7 +6,7 @@ A registry filled by the user; the evaluator is asked only for what is not in it
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.arrays import as_array
 from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
 from onnxwright.eager.where import user_span
@@ -48,21 +49,13 @@ class Implementation:
     function: Callable[..., Any] | None = None
     proto: onnx.FunctionProto | None = None
 
-    def run(
-        self,
-        evaluator: Any,
-        run_op: interpreter.RunOp,
-        op: Op,
-        inputs: Sequence[Value],
-        attributes: Mapping[str, Any],
-        outputs: int,
-    ) -> Sequence[Value]:
+    def run(self, evaluator: Any, run_op: interpreter.RunOp, request: Request) -> Sequence[Value]:
         """The outputs of one call.
 
         Args:
             evaluator: the evaluator of the moment.
             run_op: runs one operator of a FunctionProto.
-            op, inputs, attributes, outputs: as for `Evaluator.run_op`.
+            request: the call.
 
         Returns:
             Plain values.
@@ -71,16 +64,14 @@ class Implementation:
             EagerTypeError: the Python function gave something else than the outputs.
         """
         if self.function is not None:
-            returned = self.function(*inputs, **attributes)
+            returned = self.function(*request.inputs, **request.attributes)
             results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
             if isinstance(returned, SequenceValue):
                 results = [returned]
-            who = f"the implementation of `{op.name}`"
-            return checked(who, op, [_as_result(r) for r in results], outputs)
+            who = f"the implementation of `{request.op.name}`"
+            return checked(who, request.op, [_as_result(r) for r in results], request.outputs)
         assert self.proto is not None
-        return model_functions.run_function(
-            evaluator, run_op, self.proto, op, inputs, attributes, outputs
-        )
+        return model_functions.run_function(evaluator, run_op, self.proto, request)
 
 
 def _as_result(value: Any) -> Value:

@@ -62,7 +62,7 @@ class InterpretedModel:
                 **self._interpreter.initializers(self._proto.graph),
                 **feed,
             }
-            self._interpreter.nodes(self._proto.graph.node, scope, {}, ())
+            self._interpreter.nodes(self._proto.graph.node, interpreter.Scope(scope))
         return [scope[name] for name in names]
 
 

@@ -78,7 +78,7 @@ def closure(graph: onnx.GraphProto, values: dict[str, Any], versions: dict[str, 
         return [raw_value(r) for r in (results if outputs > 1 else (results,))]
 
     scope = {name: raw_value(v) for name, v in values.items()}
-    return interpreter.Interpreter(run_op, versions).callable(graph, scope)
+    return interpreter.Interpreter(run_op, versions).callable(graph, interpreter.Scope(scope))
 
 
 def run_model(model: onnx.ModelProto, inputs: list[Any]) -> list[Any]:

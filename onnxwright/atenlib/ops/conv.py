@@ -37,24 +37,28 @@ def _ints(x: int | Sequence[int], rank: int) -> list[int]:
     return numbers * rank if len(numbers) == 1 else numbers
 
 
-def _run(
+@aten(
+    "aten::convolution",
+    "aten::convolution_overrideable",
+    rule=like("input"),
+    untested="OpInfos call the ops by their number of axes",
+)
+def convolution(
     op: Op,
-    x: Value,
+    input: Value,
     weight: Value,
     bias: Value | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
     groups: int,
-    *,
-    output_padding: Any = 0,
-    transposed: bool = False,
 ) -> Value:
-    """A convolution; the padding is a list of begins or of begins and ends."""
+    """Any convolution, as decompositions leave it; the padding may be begins and ends."""
     rank = weight.rank - 2
-    single = x.rank == rank + 1
-    if single:
-        x = algebra.unsqueeze(op, x, [0])
+    single = input.rank == rank + 1
+    x = algebra.unsqueeze(op, input, [0]) if single else input
     pads = _ints(padding, rank)
     options = {
         "strides": _ints(stride, rank),
@@ -144,9 +148,9 @@ def conv(
     padding: Sequence[int] = (0,),
     dilation: Sequence[int] = (1,),
     groups: int = 1,
-) -> Value:
+) -> Any:
     """A convolution (cross-correlation, as torch has it)."""
-    return _run(op, input, weight, bias, stride, padding, dilation, groups)
+    return convolution.body(op, input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
 @aten(
@@ -165,10 +169,10 @@ def conv_padding(
     padding: str = "valid",
     dilation: Sequence[int] = (1,),
     groups: int = 1,
-) -> Value:
+) -> Any:
     """A convolution without padding ("valid"), or one that keeps the size ("same")."""
     pads = _named_padding(weight, padding, dilation)
-    return _run(op, input, weight, bias, stride, pads, dilation, groups)
+    return convolution.body(op, input, weight, bias, stride, pads, dilation, False, 0, groups)
 
 
 def _named_padding(weight: Value, padding: str, dilation: Any) -> list[int]:
@@ -201,52 +205,10 @@ def conv_transpose(
     output_padding: Sequence[int] = (0,),
     groups: int = 1,
     dilation: Sequence[int] = (1,),
-) -> Value:
+) -> Any:
     """A transposed convolution, the gradient of a convolution as a function of its own."""
-    return _run(
-        op,
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        groups,
-        output_padding=output_padding,
-        transposed=True,
-    )
-
-
-@aten(
-    "aten::convolution",
-    "aten::convolution_overrideable",
-    rule=like("input"),
-    untested="OpInfos call the ops by their number of axes",
-)
-def convolution(
-    op: Op,
-    input: Value,
-    weight: Value,
-    bias: Value | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> Value:
-    """Any convolution, as decompositions leave it."""
-    return _run(
-        op,
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        groups,
-        output_padding=output_padding,
-        transposed=transposed,
+    return convolution.body(
+        op, input, weight, bias, stride, padding, dilation, True, output_padding, groups
     )
 
 
@@ -284,10 +246,10 @@ def convolution_mode(
     padding: str,
     dilation: Sequence[int],
     groups: int,
-) -> Value:
+) -> Any:
     """A convolution with its padding by name."""
     pads = _named_padding(weight, padding, dilation)
-    return _run(op, input, weight, bias, stride, pads, dilation, groups)
+    return convolution.body(op, input, weight, bias, stride, pads, dilation, False, 0, groups)
 
 
 @aten(
@@ -304,10 +266,10 @@ def slow_conv(
     bias: Value | None = None,
     stride: Sequence[int] = (1,),
     padding: Sequence[int] = (0,),
-) -> Value:
+) -> Any:
     """A convolution; the weight says the size of the kernel again."""
     del kernel_size
-    return _run(op, self, weight, bias, stride, padding, 1, 1)
+    return convolution.body(op, self, weight, bias, stride, padding, 1, False, 0, 1)
 
 
 @aten(
@@ -325,21 +287,22 @@ def conv_depthwise(
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-) -> Value:
+) -> Any:
     """A convolution of each channel by itself."""
     del kernel_size
     channels = self.shape[1]
     if not isinstance(channels, int):
         unsupported("the number of channels is not known")
-    return _run(op, self, weight, bias, stride, padding, dilation, channels)
+    return convolution.body(op, self, weight, bias, stride, padding, dilation, False, 0, channels)
 
 
 @aten("aten::conv_tbc", rule=like("self"), untested="torch has no OpInfo for it")
-def conv_tbc(op: Op, self: Value, weight: Value, bias: Value, pad: int = 0) -> Value:
+def conv_tbc(op: Op, self: Value, weight: Value, bias: Value, pad: int = 0) -> Any:
     """A convolution over time of `[time, batch, channels]` with `[kernel, in, out]`."""
     x = op.Transpose(self, perm=[1, 2, 0])
     w = op.Transpose(weight, perm=[2, 1, 0])
-    return op.Transpose(_run(op, x, w, bias, 1, pad, 1, 1), perm=[2, 0, 1])
+    result = convolution.body(op, x, w, bias, 1, pad, 1, False, 0, 1)
+    return op.Transpose(result, perm=[2, 0, 1])
 
 
 for _function in (conv, conv_padding, conv_transpose, convolution, underscore_convolution,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,23 @@ class Step:
     seconds: float
 
 
+class Scope(NamedTuple):
+    """Where nodes run.
+
+    Fields:
+        values: name -> value, also of the graphs around; nodes add theirs.
+        attributes: the attributes of the function around.
+        path: the nodes and iterations around, outermost first.
+    """
+
+    values: dict[str, Value]
+    attributes: Mapping[str, Any] = {}
+    path: tuple[str, ...] = ()
+
+
+_NOWHERE = Scope({})
+
+
 @dataclass
 class Interpreter:
     """Runs nodes one after the other.
@@ -75,30 +92,23 @@ class Interpreter:
     _initializers: dict[int, tuple[Any, dict[str, Value]]] = field(default_factory=dict)
 
     def graph(
-        self,
-        graph: onnx.GraphProto,
-        inputs: Sequence[Value],
-        outer: Mapping[str, Value] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        path: tuple[str, ...] = (),
+        self, graph: onnx.GraphProto, inputs: Sequence[Value], around: Scope = _NOWHERE
     ) -> list[Value]:
         """Run a graph.
 
         Args:
             graph: the GraphProto.
             inputs: its inputs in order; fewer where initializers give the rest.
-            outer: the values of the graphs around it.
-            attributes: the attributes of the function around it.
-            path: where it is.
+            around: where it runs; its own values are not added there.
 
         Returns:
             Its outputs in order.
         """
-        scope: dict[str, Value] = {**(outer or {}), **self.initializers(graph)}
+        values = {**around.values, **self.initializers(graph)}
         for info, value in zip(graph.input, inputs, strict=False):
-            scope[info.name] = value
-        self.nodes(graph.node, scope, attributes or {}, path)
-        return [scope[o.name] for o in graph.output]
+            values[info.name] = value
+        self.nodes(graph.node, around._replace(values=values))
+        return [values[o.name] for o in graph.output]
 
     def function(
         self,
@@ -130,64 +140,33 @@ class Interpreter:
         )
         defaults = {a.name: attribute_value(a, {}) for a in proto.attribute_proto}
         defaults.update(attributes)
-        scope: dict[str, Value] = dict.fromkeys(proto.input)
-        scope.update(zip(proto.input, inputs, strict=False))
-        inner.nodes(proto.node, scope, defaults, path)
+        values: dict[str, Value] = dict.fromkeys(proto.input)
+        values.update(zip(proto.input, inputs, strict=False))
+        inner.nodes(proto.node, Scope(values, defaults, path))
         # A body made for one call may leave out outputs that the call does not want.
-        return [scope.get(name) for name in proto.output]
+        return [values.get(name) for name in proto.output]
 
-    def nodes(
-        self,
-        nodes: Sequence[Any],
-        scope: dict[str, Value],
-        attributes: Mapping[str, Any],
-        path: tuple[str, ...],
-    ) -> None:
-        """Run nodes in order and put their outputs into `scope`.
-
-        Args:
-            nodes: the NodeProtos.
-            scope: name -> value; it is added to.
-            attributes: the attributes of the function around.
-            path: where the nodes are.
-        """
+    def nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
+        """Run nodes in order and put their outputs into the values of `scope`."""
         for node in nodes:
-            inputs = _inputs(node, scope)
+            inputs = _inputs(node, scope.values)
             start = time.perf_counter()
             try:
-                outputs = tuple(self.node(node, inputs, scope, attributes, path))
+                outputs = tuple(self.node(node, inputs, scope))
             except OnnxwrightError as error:
                 if self.failed is not None:
                     self.failed(node, error)
                 raise
             seconds = time.perf_counter() - start
-            scope.update({n: v for n, v in zip(node.output, outputs, strict=False) if n})
+            scope.values.update({n: v for n, v in zip(node.output, outputs, strict=False) if n})
             if self.watch is not None:
-                self.watch(Step(node, path, inputs, outputs, seconds))
+                self.watch(Step(node, scope.path, inputs, outputs, seconds))
 
-    def node(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[Value],
-        scope: Mapping[str, Value],
-        attributes: Mapping[str, Any],
-        path: tuple[str, ...],
-    ) -> Sequence[Value]:
-        """Run one node.
-
-        Args:
-            node: the NodeProto.
-            inputs: its inputs.
-            scope: the values that its subgraphs see.
-            attributes: the attributes of the function around.
-            path: where it is.
-
-        Returns:
-            Its outputs.
-        """
+    def node(self, node: onnx.NodeProto, inputs: Sequence[Value], scope: Scope) -> Sequence[Value]:
+        """The outputs of one node, whose subgraphs see the values of `scope`."""
         domain = normalized(node.domain)
-        values = attribute_values(node, attributes)
-        here = (*path, node.name or node.op_type)
+        values = attribute_values(node, scope.attributes)
+        here = (*scope.path, node.name or node.op_type)
         local = self.functions.get((domain, node.op_type, node.overload))
         if local is not None:
             return self.function(local, inputs, values, here)
@@ -199,7 +178,7 @@ class Interpreter:
         op = opset[node.op_type]
         outputs = max((n + 1 for n, name in enumerate(node.output) if name), default=1)
         if facts(node.op_type, domain).has_bodies:
-            return self._control(op, node, trimmed, values, scope, attributes, here)
+            return self._control(op, node, trimmed, values, scope._replace(path=here))
         if domain == "" and node.op_type == "Constant":
             array = constant_array(values)
             if array is not None:
@@ -212,9 +191,7 @@ class Interpreter:
         node: onnx.NodeProto,
         inputs: Sequence[Value],
         values: Mapping[str, Any],
-        scope: Mapping[str, Value],
-        attributes: Mapping[str, Any],
-        path: tuple[str, ...],
+        scope: Scope,
     ) -> Sequence[Value]:
         require_attributes(op, values)  # the attribute of a function that a call does not give
         least = op.signature.min_input if op.signature is not None else 0
@@ -222,7 +199,7 @@ class Interpreter:
             what = f"it has {len(inputs)} inputs, and {op.name} takes at least {least}"
             raise_damage(Damage("structure", f"a node `{op.name}`", what))
         bodies = {
-            name: self.callable(body, scope, attributes, path, number=op.name != "If")
+            name: self.callable(body, scope, number=op.name != "If")
             if hasattr(body, "node")
             else body
             for name, body in values.items()
@@ -240,30 +217,23 @@ class Interpreter:
         return results_of_body
 
     def callable(
-        self,
-        graph: onnx.GraphProto,
-        scope: Mapping[str, Value],
-        attributes: Mapping[str, Any] | None = None,
-        path: tuple[str, ...] = (),
-        *,
-        number: bool = False,
+        self, graph: onnx.GraphProto, scope: Scope, *, number: bool = False
     ) -> Callable[..., Any]:
         """A subgraph as a Python callable on tensors.
 
         Args:
             graph: the GraphProto.
-            scope: the values that it sees; looked up when it is called.
-            attributes: the attributes of the function around.
-            path: where it is.
+            scope: where it runs; values are looked up when it is called.
             number: whether its calls are numbered in the path.
         """
         calls = 0
 
         def body(*args: Any) -> tuple[Any, ...]:
             nonlocal calls
-            inner = (*path, f"#{calls}") if number else (*path, graph.name or "body")
+            place = f"#{calls}" if number else graph.name or "body"
             calls += 1
-            results = self.graph(graph, [raw_value(a) for a in args], scope, attributes, inner)
+            inner = scope._replace(path=(*scope.path, place))
+            results = self.graph(graph, [raw_value(a) for a in args], inner)
             return tuple(as_value(r) for r in results)
 
         return body

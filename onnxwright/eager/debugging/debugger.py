@@ -97,7 +97,7 @@ class Debug(ValueTable[NodeRecord]):
     values: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)
-    _options: dict[str, Any] = field(default_factory=dict)
+    _options: Any = None
 
     _HEAD = ("#", "op", "output", *COLUMNS, "Python line")
 
@@ -134,7 +134,7 @@ class Debug(ValueTable[NodeRecord]):
         """
         start = _find_node(self.model, node)
         values = {**self.inputs, **self.values, **{k: run_value(v) for k, v in changed.items()}}
-        return _run(self.model, values, start, **self._options)
+        return _run(self.model, values, start, self._options)
 
     def _rows(self) -> list[list[str]]:
         rows = []
@@ -219,9 +219,20 @@ def run_opened(
         load: the reader of its initializers.
         inputs, options: as for `debug`.
     """
-    defaults = {"keep": "none", "max_bytes": DEFAULT_BYTES, "stop_on": None, "last": None,
-                "on_value": None, "sources": None}  # fmt: skip
-    return _run(proto, bind(proto, inputs), 0, load=load, **{**defaults, **options})
+    return _run(proto, bind(proto, inputs), 0, _Options(load=load, **options))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """How a model is run: as for `debug`; `last` is the position of the last node."""
+
+    keep: str = "none"
+    max_bytes: int = DEFAULT_BYTES
+    stop_on: str | None = None
+    last: int | None = None
+    on_value: Callable[[NodeRecord, Value], None] | None = None
+    load: Callable[[Any], Any] | None = None
+    sources: Sources = None
 
 
 def _find_node(model: Any, which: str | int) -> int:
@@ -239,36 +250,22 @@ def _find_node(model: Any, which: str | int) -> int:
     fail(messages.UnknownNode(what="node", name=str(which), advice=advice, span=user_span()))
 
 
-def _run(
-    model: Any,
-    values: Mapping[str, Value],
-    start: int,
-    *,
-    keep: str,
-    max_bytes: int,
-    stop_on: str | None,
-    last: int | None,
-    on_value: Callable[[NodeRecord, Value], None] | None,
-    load: Callable[[Any], Any] | None,
-    sources: Sources,
-) -> Debug:
-    """Run the nodes of the main graph from `start` to `last`."""
-    options = {"keep": keep, "max_bytes": max_bytes, "stop_on": stop_on, "last": last,
-               "on_value": on_value, "load": load, "sources": sources}  # fmt: skip
-    result = Debug(model, inputs={i.name: values[i.name] for i in model.graph.input
-                                  if i.name in values}, _options=options)  # fmt: skip
-    watcher = _Watcher(result, stop_on, on_value, sources)
+def _run(model: Any, values: Mapping[str, Value], start: int, options: _Options) -> Debug:
+    """Run the nodes of the main graph from `start` to the last."""
+    inputs = {i.name: values[i.name] for i in model.graph.input if i.name in values}
+    result = Debug(model, inputs=inputs, _options=options)
+    watcher = _Watcher(result, options)
     runner = interpreter.Interpreter(
         backend.run,
         protos.versions_of(model),
         protos.functions_of(model),
         watcher.on_step,
-        load,
+        options.load,
         failed=watcher.on_failure,
     )
     scope = {**runner.initializers(model.graph), **values}
     nodes = list(model.graph.node)
-    stop = len(nodes) if last is None else last + 1
+    stop = len(nodes) if options.last is None else options.last + 1
     outputs = {o.name for o in model.graph.output}
     uses = protos.last_uses(nodes)
     held = 0
@@ -276,16 +273,16 @@ def _run(
         node = nodes[position]
         _check_known(node, scope)
         watcher.index = position
-        runner.nodes([node], scope, {}, ())
+        runner.nodes([node], interpreter.Scope(scope))
         for name in node.output:
-            if name and keep == "all":
+            if name and options.keep == "all":
                 result.values[name] = scope[name]
                 held += _nbytes(scope[name])
-        if keep == "none":
+        if options.keep == "none":
             for name in protos.used_names(node):
                 if uses.get(name) == position and name not in outputs:
                     scope.pop(name, None)
-        while held > max_bytes and len(result.values) > 1:
+        while held > options.max_bytes and len(result.values) > 1:
             oldest = next(iter(result.values))
             held -= _nbytes(result.values.pop(oldest))
             if uses.get(oldest, -1) <= position and oldest not in outputs:
@@ -310,23 +307,15 @@ def _check_known(node: onnx.NodeProto, scope: Mapping[str, Value]) -> None:
 class _Watcher:
     """Makes a record of each step, and of each failure an error with the Python line."""
 
-    def __init__(
-        self,
-        result: Debug,
-        stop_on: str | None,
-        on_value: Callable[[NodeRecord, Value], None] | None,
-        sources: Sources,
-    ) -> None:
-        self.sources = sources
+    def __init__(self, result: Debug, options: _Options) -> None:
         self.result = result
-        self.stop_on = stop_on
-        self.on_value = on_value
+        self.options = options
         self.index = 0
 
     def on_step(self, step: interpreter.Step) -> None:
         """Note what a node made."""
         node = step.node
-        origin = model_failures.origin_of(node, self.sources)
+        origin = model_failures.origin_of(node, self.options.sources)
         op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         index = self.index if not step.path else -1
         for name, value in zip(node.output, step.outputs, strict=False):
@@ -335,15 +324,17 @@ class _Watcher:
             facts = facts_of(value)
             record = NodeRecord(index, step.path, node.name, op, name, facts, step.seconds, origin)
             self.result.records.append(record)
-            if self.on_value is not None:
-                self.on_value(record, value)
-            stop_at_bad(facts, self.stop_on, name, lambda: origin or user_span(), debug=self.result)
+            if self.options.on_value is not None:
+                self.options.on_value(record, value)
+            stop_at_bad(
+                facts, self.options.stop_on, name, lambda: origin or user_span(), debug=self.result
+            )
 
     def on_failure(self, node: onnx.NodeProto, error: OnnxwrightError) -> None:
         """Raise the failure of a node at the Python line that made it."""
         if hasattr(error, "debug"):
             raise error
-        origin = model_failures.origin_of(node, self.sources)
+        origin = model_failures.origin_of(node, self.options.sources)
         note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
         first = error.diagnostic
         moved = dataclasses.replace(first.with_notes(note), span=origin or first.span)

@@ -245,7 +245,7 @@ class Interpreted(Prepared):
                 node.output.extend(f"o{n}" for n in range(self.count))
                 for name, value in self.attributes.items():
                     node.attribute.append(node_model.attribute_proto(name, value))
-                return list(run.node(node, inputs, {}, {}, ()))
+                return list(run.node(node, inputs, interpreter.Scope({})))
             signature = self.op.signature
             body = self.body(inputs)
             assert signature is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
@@ -165,7 +165,7 @@ class OrtEvaluator:
                     return results
             if unsupported:
                 return self._fall_back(request, NoKernelError(tidy(str(error))), key)
-            fail_op(self.name, op, inputs, attributes, error)
+            self.failed(op, inputs, attributes, error)
 
     def _by_definition(
         self, key: Any, failed: Prepared, request: Request
@@ -239,17 +239,17 @@ class OrtEvaluator:
     # -- sessions --------------------------------------------------------------------------------
 
     def _prepare(self, key: Any, request: Request) -> Prepared:
-        op, inputs, attributes, outputs = request
+        op, inputs, attributes, _ = request
         record = facts(op.name, op.domain)
         fault = record.attribute_fault(attributes) if record.attribute_fault is not None else None
         if fault is not None:
-            fail_op(self.name, op, inputs, attributes, ValueError(fault))
+            self.failed(op, inputs, attributes, ValueError(fault))
         types = declared_types(op, [without_shape(type_of_value(x)) for x in inputs])
         present = [x is not None for x in inputs]
         first: tuple[bool, BaseException] | None = None
         prepared = None
         parallel = self._may_be_parallel(op)
-        for model, older in models_for(op, types, present, attributes, outputs):
+        for model, older in models_for(request, types):
             data = model.SerializeToString()
             try:
                 session = self._session(data, parallel=parallel)
@@ -294,7 +294,7 @@ class OrtEvaluator:
         none, error = first
         if none:
             raise NoKernelError(tidy(str(error)))
-        fail_op(self.name, op, inputs, attributes, error)
+        self.failed(op, inputs, attributes, error)
 
     def _may_be_parallel(self, op: Op) -> bool:
         """Whether a session gets threads: where they pay, and not for too many sessions."""
@@ -377,6 +377,22 @@ class OrtEvaluator:
                 )
         results: Sequence[Value] = self.fallback.run_op(*request)
         return results
+
+    def failed(
+        self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], error: BaseException
+    ) -> NoReturn:
+        """Raise what the runtime said with the operator, its inputs and the Python line.
+
+        Args:
+            op: the operator.
+            inputs: its inputs.
+            attributes: its attributes.
+            error: the runtime's own exception, which becomes the cause.
+
+        Raises:
+            EagerError: always.
+        """
+        fail_op(self.name, op, inputs, attributes, error)
 
 
 def _key(request: Request) -> Any:

@@ -112,9 +112,9 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
     )
     try:
         check_steps(model)
-        runner.graph(model.graph, [], feed)
-    except EagerError as found:
-        if isinstance(found.diagnostic, messages.OpFailed):
+        runner.graph(model.graph, [], interpreter.Scope(dict(feed)))
+    except EagerError as node_error:
+        if isinstance(node_error.diagnostic, messages.OpFailed):
             raise
     except Exception:  # noqa: BLE001, S110 - this run only serves the message
         pass

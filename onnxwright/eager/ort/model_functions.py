@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.eager import node_model
 from onnxwright.eager.control_flow import interpreter, protos
+from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_models
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.values import Value, type_of_value, without_shape
 from onnxwright.errors import EagerError
-from onnxwright.opset.op import Op
 
 if TYPE_CHECKING:
     import onnx
 
 
 def run_function(
-    evaluator: Any,
-    run_op: interpreter.RunOp,
-    proto: onnx.FunctionProto,
-    op: Op,
-    inputs: Sequence[Value],
-    attributes: Mapping[str, Any],
-    outputs: int,
+    evaluator: Any, run_op: interpreter.RunOp, proto: onnx.FunctionProto, request: Request
 ) -> Sequence[Value]:
     """Run a call of a FunctionProto: as one session with ONNX Runtime, else node by node.
 
@@ -33,7 +27,7 @@ def run_function(
         evaluator: the evaluator of the moment.
         run_op: runs one operator, also those that Python implements.
         proto: the function.
-        op, inputs, attributes, outputs: as for `Evaluator.run_op`.
+        request: the call.
 
     Returns:
         Plain values.
@@ -42,32 +36,27 @@ def run_function(
         EagerError: it cannot be run, or failed.
     """
     if isinstance(evaluator, OrtEvaluator):
-        runner = _function_session(evaluator, proto, op, inputs, attributes, outputs)
+        runner = _function_session(evaluator, proto, request)
         if runner is not None:
-            return runner.run({f"i{n}": x for n, x in enumerate(inputs) if x is not None})
+            return runner.run({f"i{n}": x for n, x in enumerate(request.inputs) if x is not None})
     nodes = interpreter.Interpreter(run_op, protos.versions_of(proto))
-    return nodes.function(proto, inputs, attributes)[:outputs]
+    return nodes.function(proto, request.inputs, request.attributes)[: request.outputs]
 
 
 def _function_session(
-    evaluator: OrtEvaluator,
-    proto: onnx.FunctionProto,
-    op: Op,
-    inputs: Sequence[Value],
-    attributes: Mapping[str, Any],
-    outputs: int,
+    evaluator: OrtEvaluator, proto: onnx.FunctionProto, request: Request
 ) -> CompiledModel | None:
     """The session of a function for these types; None where Python has to run parts of it."""
     key = (
         id(proto),
         id(evaluator),
-        tuple(str(without_shape(type_of_value(x))) for x in inputs),
-        node_model.freeze_attributes(attributes),
-        outputs,
+        tuple(str(without_shape(type_of_value(x))) for x in request.inputs),
+        node_model.freeze_attributes(request.attributes),
+        request.outputs,
     )
     kept = compiled_models.get(key)
     if kept is None:
-        model = _function_model(proto, op, inputs, attributes, outputs)
+        model = _function_model(proto, request)
         compiled: CompiledModel | None
         try:
             compiled = CompiledModel(model, providers=evaluator.providers)
@@ -80,13 +69,8 @@ def _function_session(
     return session
 
 
-def _function_model(
-    proto: onnx.FunctionProto,
-    op: Op,
-    inputs: Sequence[Value],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> Any:
+def _function_model(proto: onnx.FunctionProto, request: Request) -> Any:
+    op, inputs, attributes, outputs = request
     types = [without_shape(type_of_value(x)) for x in inputs]
     present = [x is not None for x in inputs]
     node = node_model.node_proto(op.name, op.domain, None, present, attributes, outputs)

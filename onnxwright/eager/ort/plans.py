@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.eager import node_model
+from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import sessions
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
@@ -19,23 +20,18 @@ if TYPE_CHECKING:
     import onnx
 
 
-def models_for(
-    op: Op,
-    types: Sequence[OnnxType | None],
-    present: Sequence[bool],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> Iterator[tuple[Any, bool]]:
+def models_for(request: Request, types: Sequence[OnnxType | None]) -> Iterator[tuple[Any, bool]]:
     """Models that compute a call, the best first.
 
     Args:
+        request: the call.
         types: the types of its inputs, None where one is absent.
-        present: which inputs are given.
-        outputs: how many outputs are wanted.
 
     Yields:
         A model of one node, and whether that is an older version of the operator.
     """
+    op, inputs, attributes, outputs = request
+    present = [x is not None for x in inputs]
     signature = op.signature
     node = node_model.node_proto(op.name, op.domain, signature, present, attributes, outputs)
     top = sessions.newest_opset()

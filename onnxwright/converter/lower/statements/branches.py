@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -90,12 +91,12 @@ def choose(
     with low.regions.inside(Region("this condition", span)):
         second = _side(low, orelse, before)
     merged: dict[str, Any] = {}
-    hints: list[str] = []
+    merging = _Merging(low, (first, second), span)
     for name in live:
         a, c = first.env.get(name, _MISSING), second.env.get(name, _MISSING)
         if a is _MISSING and c is _MISSING:
             continue
-        merged[name] = _merge(low, name, a, c, (first, second), hints, span)
+        merged[name] = merging.value(name, a, c)
     for side in (first, second):
         for name, value in newly_stale(before, side.env).items():
             merged.setdefault(name, value)
@@ -103,7 +104,7 @@ def choose(
     for name in before:
         if name not in first.env or name not in second.env:
             merged.setdefault(name, Poison(_maybe(low, name, span)))
-    chosen = _emit_if(low, test, first, second, hints, span, held)
+    chosen = _emit_if(test, merging, held)
     for name, value in merged.items():
         low.frame.env[name] = map_leaves(
             value, lambda x: x.read(chosen) if isinstance(x, _Output) else x
@@ -139,136 +140,127 @@ def _maybe(low: Lowering, name: str, span: Span) -> Diagnostic:
 # -- merging ---------------------------------------------------------------------------------------
 
 
-def _merge(
-    low: Lowering,
-    name: str,
-    a: Any,
-    c: Any,
-    sides: tuple[_Side, _Side],
-    hints: list[str],
-    span: Span,
-) -> Any:
-    """What a name holds after the branch: as before, an output of the If, or nothing."""
-    if a is not _MISSING and c is not _MISSING and same_static(a, c):
-        return a
-    lost_a = a is _MISSING or isinstance(a, Poison)
-    lost_c = c is _MISSING or isinstance(c, Poison)
-    if lost_a or lost_c:
-        if lost_a and lost_c:
-            return a if isinstance(a, Poison) else c
-        if name.startswith(hir.INTERNAL) and name not in (hir.RESULT, "%chosen"):
-            return _with_placeholder(low, a if lost_c else c, lost_a, sides, hints, name)
-        held = a if isinstance(a, Poison) else c if isinstance(c, Poison) else None
-        return held if held is not None else Poison(_maybe(low, name, span))
-    if name != hir.RESULT and is_list(a) and is_list(c):
-        if not (isinstance(a, list) and isinstance(c, list) and same_structure(a, c)):
-            return _merge_lists(low, name, a, c, sides, hints, span)
-    if not same_structure(a, c):
-        if name == hir.RESULT:
-            got = "different numbers of values"
-            rule = "every `return` must give as many"
-            fail(messages.ReturnCount(name=low.frame.name, got=got, wanted=rule, span=span))
-        return _unmergeable(name, a, c, span)
-    pairs = zip(leaves(a), leaves(c), strict=True)
-    merged = iter([_merge_leaf(low, name, x, y, sides, hints, span) for x, y in pairs])
-    return map_leaves(a, lambda _: next(merged))
+@dataclass
+class _Merging:
+    """What names hold after a branch; what differs becomes an output of both sides.
 
+    Fields:
+        low: the lowering.
+        sides: the two sides.
+        span: the condition.
+        hints: for each output the name that it has in the program, or "".
+    """
 
-def _merge_lists(
-    low: Lowering,
-    name: str,
-    a: Any,
-    c: Any,
-    sides: tuple[_Side, _Side],
-    hints: list[str],
-    span: Span,
-) -> Any:
-    """Two lists, at least one of which has a length that the other has not: a sequence."""
-    item = item_type(low.b, a, c)
-    if not isinstance(item, LeafType) or item.dtype is None:
-        return _unmergeable(name, a, c, span)
-    for value, side in ((a, sides[0]), (c, sides[1])):
-        merged = functools.partial(sequence_value, low.b, value, item, name)
-        side.outputs.append(_in_scope(low, side, merged))
-    hints.append("" if name.startswith(hir.INTERNAL) else name)
-    kind = LeafType(None, sequence_kind(item))
-    return _Output(len(hints) - 1, kind, RunTimeList(name, item))
+    low: Lowering
+    sides: tuple[_Side, _Side]
+    span: Span
+    hints: list[str] = field(default_factory=list)
 
+    def value(self, name: str, a: Any, c: Any) -> Any:
+        """What a name holds after the branch: as before, an output of the If, or nothing."""
+        if a is not _MISSING and c is not _MISSING and same_static(a, c):
+            return a
+        lost_a = a is _MISSING or isinstance(a, Poison)
+        lost_c = c is _MISSING or isinstance(c, Poison)
+        if lost_a or lost_c:
+            if lost_a and lost_c:
+                return a if isinstance(a, Poison) else c
+            if name.startswith(hir.INTERNAL) and name not in (hir.RESULT, "%chosen"):
+                return self._with_placeholder(a if lost_c else c, lost_a)
+            held = a if isinstance(a, Poison) else c if isinstance(c, Poison) else None
+            return held if held is not None else Poison(_maybe(self.low, name, self.span))
+        if name != hir.RESULT and is_list(a) and is_list(c):
+            if not (isinstance(a, list) and isinstance(c, list) and same_structure(a, c)):
+                return self._lists(name, a, c)
+        if not same_structure(a, c):
+            if name == hir.RESULT:
+                rule = "every `return` must give as many"
+                fail(
+                    messages.ReturnCount(
+                        name=self.low.frame.name,
+                        got="different numbers of values",
+                        wanted=rule,
+                        span=self.span,
+                    )
+                )
+            return self._unmergeable(name, a, c)
+        pairs = zip(leaves(a), leaves(c), strict=True)
+        merged = iter([self._leaf(name, x, y) for x, y in pairs])
+        return map_leaves(a, lambda _: next(merged))
 
-def _unmergeable(name: str, a: Any, c: Any, span: Span) -> Poison:
-    shown = "the result" if name.startswith(hir.INTERNAL) else name
-    return Poison(
-        messages.NotMergeable(
-            name=shown,
-            left=_show(a),
-            right=_show(c),
-            labels=(Label(span, "decided by this"),) if name != hir.RESULT else (),
-            span=span if name == hir.RESULT else None,
-        )
-    )
+    def _lists(self, name: str, a: Any, c: Any) -> Any:
+        """Two lists, at least one of which has a length that the other has not: a sequence."""
+        item = item_type(self.low.b, a, c)
+        if not isinstance(item, LeafType) or item.dtype is None:
+            return self._unmergeable(name, a, c)
+        for value, side in ((a, self.sides[0]), (c, self.sides[1])):
+            merged = functools.partial(sequence_value, self.low.b, value, item, name)
+            side.outputs.append(self._in_scope(side, merged))
+        place = self._output("" if name.startswith(hir.INTERNAL) else name)
+        return _Output(place, LeafType(None, sequence_kind(item)), RunTimeList(name, item))
 
-
-def _merge_leaf(
-    low: Lowering,
-    name: str,
-    x: Any,
-    y: Any,
-    sides: tuple[_Side, _Side],
-    hints: list[str],
-    span: Span,
-) -> Any:
-    if same_static(x, y):
-        return x
-    tx, ty = _leaf_type(low, x, sides[0]), _leaf_type(low, y, sides[1])
-    if tx is None or ty is None:
-        return _unmergeable(name, x, y, span)
-    to = unify(tx, ty)
-    if to is None:
-        shown = "the result" if name.startswith(hir.INTERNAL) else name
-        fail(messages.BranchTypes(name=shown, then=str(tx), orelse=str(ty), span=span))
-    for value, other, side in ((x, y, sides[0]), (y, x, sides[1])):
-        like = witness(low, other, side.scope) if to.weak is None and to.dtype is None else None
-        side.outputs.append(_in_scope(low, side, functools.partial(bring, low.b, value, to, like)))
-    hints.append("" if name.startswith(hir.INTERNAL) else name)
-    return _Output(len(hints) - 1, to, sides=(x, y))
-
-
-def _leaf_type(low: Lowering, x: Any, side: _Side) -> LeafType | None:
-    leaf: LeafType | None = _in_scope(low, side, lambda: leaf_type(low.b, x))
-    return leaf
-
-
-def _in_scope(low: Lowering, side: _Side, compute: Callable[[], Any]) -> Any:
-    recorder = low.b.recorder
-    recorder.resume(side.scope)
-    try:
-        return compute()
-    finally:
-        recorder.suspend()
-
-
-def _with_placeholder(
-    low: Lowering,
-    value: Any,
-    first_lost: bool,
-    sides: tuple[_Side, _Side],
-    hints: list[str],
-    name: str,
-) -> Any:
-    """A value that only one side makes, and that is only read where that side ran."""
-    lost, has = (sides[0], sides[1]) if first_lost else (sides[1], sides[0])
-
-    def one(x: Any) -> Any:
-        kind = _leaf_type(low, x, has)
-        if kind is None:
+    def _leaf(self, name: str, x: Any, y: Any) -> Any:
+        if same_static(x, y):
             return x
-        has.outputs.append(_in_scope(low, has, lambda: bring(low.b, x, kind)))
-        filler = _in_scope(low, lost, lambda: placeholder(low, kind, x))
-        lost.outputs.append(filler)
-        hints.append("")
-        return _Output(len(hints) - 1, kind, x if isinstance(x, RunTimeList) else None)
+        tx, ty = (self._type(v, side) for v, side in zip((x, y), self.sides))
+        if tx is None or ty is None:
+            return self._unmergeable(name, x, y)
+        to = unify(tx, ty)
+        if to is None:
+            shown = "the result" if name.startswith(hir.INTERNAL) else name
+            fail(messages.BranchTypes(name=shown, then=str(tx), orelse=str(ty), span=self.span))
+        b = self.low.b
+        for value, other, side in ((x, y, self.sides[0]), (y, x, self.sides[1])):
+            unknown = to.weak is None and to.dtype is None
+            like = witness(self.low, other, side.scope) if unknown else None
+            brought = functools.partial(bring, b, value, to, like)
+            side.outputs.append(self._in_scope(side, brought))
+        place = self._output("" if name.startswith(hir.INTERNAL) else name)
+        return _Output(place, to, sides=(x, y))
 
-    return map_leaves(value, one)
+    def _with_placeholder(self, value: Any, first_lost: bool) -> Any:
+        """A value that only one side makes, and that is only read where that side ran."""
+        lost, has = self.sides if first_lost else self.sides[::-1]
+
+        def one(x: Any) -> Any:
+            kind = self._type(x, has)
+            if kind is None:
+                return x
+            has.outputs.append(self._in_scope(has, lambda: bring(self.low.b, x, kind)))
+            filler = self._in_scope(lost, lambda: placeholder(self.low, kind, x))
+            lost.outputs.append(filler)
+            return _Output(self._output(""), kind, x if isinstance(x, RunTimeList) else None)
+
+        return map_leaves(value, one)
+
+    def _output(self, hint: str) -> int:
+        """The place of the output that both sides have just got."""
+        self.hints.append(hint)
+        return len(self.hints) - 1
+
+    def _unmergeable(self, name: str, a: Any, c: Any) -> Poison:
+        is_result = name == hir.RESULT
+        return Poison(
+            messages.NotMergeable(
+                name="the result" if name.startswith(hir.INTERNAL) else name,
+                left=_show(a),
+                right=_show(c),
+                labels=() if is_result else (Label(self.span, "decided by this"),),
+                span=self.span if is_result else None,
+            )
+        )
+
+    def _type(self, x: Any, side: _Side) -> LeafType | None:
+        leaf: LeafType | None = self._in_scope(side, lambda: leaf_type(self.low.b, x))
+        return leaf
+
+    def _in_scope(self, side: _Side, compute: Callable[[], Any]) -> Any:
+        recorder = self.low.b.recorder
+        recorder.resume(side.scope)
+        try:
+            return compute()
+        finally:
+            recorder.suspend()
 
 
 def placeholder(low: Lowering, kind: LeafType, like: Any) -> GraphValue:
@@ -331,16 +323,9 @@ def _unused(low: Lowering, x: GraphValue) -> None:
             _unused(low, low.b.wrap(value, None))
 
 
-def _emit_if(
-    low: Lowering,
-    test: GraphValue,
-    first: _Side,
-    second: _Side,
-    hints: list[str],
-    span: Span,
-    held: set[str],
-) -> list[GraphValue]:
+def _emit_if(test: GraphValue, merging: _Merging, held: set[str]) -> list[GraphValue]:
     """The If node, unless nothing comes out of it."""
+    low, hints, (first, second) = merging.low, merging.hints, merging.sides
     recorder = low.b.recorder
     if not hints:
         _unused(low, test)
@@ -354,7 +339,7 @@ def _emit_if(
         graph = recorder.pop(values, name)
         recorder.branch_of[graph.name or ""] = name
         graphs.append(graph)
-    b = low.at(span)
+    b = low.at(merging.span)
     op = b.opset["If"]
     outputs = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
     result = []

@@ -24,83 +24,33 @@ from onnxwright.exporter.capture.replacements.changes import Changes
 # -- recurrent operators with lengths --------------------------------------------------------------
 
 
-@torch.library.custom_op(  # type: ignore[untyped-decorator] # torch's own
-    "onnxwright::lstm_lengths", mutates_args=()
-)
-def lstm_lengths(
-    input: torch.Tensor,  # noqa: A002 - torch's name
-    lengths: torch.Tensor,
-    hx: list[torch.Tensor],
-    params: list[torch.Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """An LSTM over a padded batch `[T, B, input]` whose rows have lengths."""
-    options = (has_biases, num_layers, dropout, train, bidirectional)
-    y, hidden, cell = _by_packing(torch.lstm, input, lengths, hx, params, options)
-    return y, hidden, cell
+def _register(name: str, function: Callable[..., Any], *, several: bool = False) -> Any:
+    """An operator for a network over a padded batch `[T, B, input]` whose rows have lengths.
 
+    Args:
+        name: the kind of network.
+        function: torch's own, which takes packed sequences.
+        several: whether the state is a list of tensors, as that of an LSTM (hidden and cell).
+    """
 
-@lstm_lengths.register_fake  # type: ignore[untyped-decorator] # torch's own
-def _(
-    input: Any,  # noqa: A002 - torch's name
-    lengths: Any,
-    hx: Any,
-    params: Any,
-    has_biases: Any,
-    num_layers: Any,
-    dropout: Any,
-    train: Any,
-    bidirectional: Any,
-) -> Any:
-    width = hx[0].shape[-1] * (2 if bidirectional else 1)
-    y = input.new_empty([input.shape[0], input.shape[1], width])
-    return y, torch.empty_like(hx[0]), torch.empty_like(hx[1])
+    def with_lengths(x: Any, lengths: Any, hx: Any, params: Any, *options: Any) -> Any:
+        return _by_packing(function, x, lengths, hx, params, options)
 
-
-def _register(name: str, function: Callable[..., Any]) -> Any:
-    """An operator for a network whose state is one tensor."""
-
-    def with_lengths(
-        input: torch.Tensor,  # noqa: A002 - torch's name
-        lengths: torch.Tensor,
-        hx: torch.Tensor,
-        params: list[torch.Tensor],
-        has_biases: bool,
-        num_layers: int,
-        dropout: float,
-        train: bool,
-        bidirectional: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        options = (has_biases, num_layers, dropout, train, bidirectional)
-        y, hidden = _by_packing(function, input, lengths, hx, params, options)
-        return y, hidden
-
+    results = ", ".join(["Tensor"] * (3 if several else 2))
     schema = (
-        "(Tensor input, Tensor lengths, Tensor hx, Tensor[] params, bool has_biases, "
-        "int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
+        f"(Tensor input, Tensor lengths, Tensor{'[]' if several else ''} hx, Tensor[] params, "
+        "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) "
+        f"-> ({results})"
     )
     operator = torch.library.custom_op(
         f"onnxwright::{name}_lengths", with_lengths, mutates_args=(), schema=schema
     )
 
     @operator.register_fake  # type: ignore[untyped-decorator] # torch's own
-    def _(
-        input: Any,  # noqa: A002 - torch's name
-        lengths: Any,
-        hx: Any,
-        params: Any,
-        has_biases: Any,
-        num_layers: Any,
-        dropout: Any,
-        train: Any,
-        bidirectional: Any,
-    ) -> Any:
-        width = hx.shape[-1] * (2 if bidirectional else 1)
-        return input.new_empty([input.shape[0], input.shape[1], width]), torch.empty_like(hx)
+    def _(x: Any, lengths: Any, hx: Any, params: Any, *options: Any) -> Any:
+        states = hx if several else [hx]
+        width = states[0].shape[-1] * (2 if options[-1] else 1)
+        return (x.new_empty([x.shape[0], x.shape[1], width]), *map(torch.empty_like, states))
 
     return operator
 
@@ -120,7 +70,7 @@ def _by_packing(
 
 
 _OPERATORS = {
-    "LSTM": lstm_lengths,
+    "LSTM": _register("lstm", torch.lstm, several=True),
     "GRU": _register("gru", torch.gru),
     "RNN_TANH": _register("rnn_tanh", torch.rnn_tanh),
     "RNN_RELU": _register("rnn_relu", torch.rnn_relu),
