@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 _IMPORTS = {"numpy": "np", "onnx": None, "ml_dtypes": None}
 _FROM = frozenset({"onnxwright", "pathlib", "collections.abc", "typing"})
@@ -71,14 +71,14 @@ class Contents:
     Attributes:
         known: names that it binds.
         opsets: those of them that are opsets.
-        read: names that it reads, with their lines.
-        calls: calls of methods.
+        read: names that it reads, with the line where each is read first.
+        calls: names of which it calls methods, with the first call.
     """
 
     known: set[str] = field(default_factory=set)
     opsets: set[str] = field(default_factory=set)
-    read: list[ast.Name] = field(default_factory=list)
-    calls: list[ast.Call] = field(default_factory=list)
+    read: dict[str, int] = field(default_factory=dict)
+    calls: dict[str, ast.Call] = field(default_factory=dict)
 
 
 def check_text(source: str) -> None:
@@ -184,11 +184,12 @@ def check_names(*pieces: Contents) -> None:
     known = _BUILTINS.union(*(p.known for p in pieces))
     opsets: set[str] = set().union(*(p.opsets for p in pieces))
     for piece in pieces:
-        for name in piece.read:
-            if name.id not in known:
-                raise UnsafeTextError(f"line {name.lineno}: the name {name.id}")
-        for call in piece.calls:
-            _check_method(call, opsets)
+        for name, line in piece.read.items():
+            if name not in known:
+                raise UnsafeTextError(f"line {line}: the name {name}")
+        for name, call in piece.calls.items():
+            if name not in opsets:
+                _refuse_call(call)
 
 
 def _import(node: ast.Import, _found: Contents) -> None:
@@ -221,7 +222,7 @@ def _name(node: ast.Name, found: Contents) -> None:
     if isinstance(node.ctx, ast.Store):
         found.known.add(node.id)
     else:
-        found.read.append(node)
+        found.read.setdefault(node.id, node.lineno)
 
 
 def _assign(node: ast.Assign, found: Contents) -> None:
@@ -239,7 +240,9 @@ def _call(node: ast.Call, found: Contents) -> None:
     function = node.func
     if isinstance(function, ast.Attribute):
         if function.attr not in _METHODS:
-            found.calls.append(node)
+            if not isinstance(function.value, ast.Name):
+                _refuse_call(node)
+            found.calls.setdefault(function.value.id, node)
     elif isinstance(function, ast.Call):
         inner = function.func
         if not (isinstance(inner, ast.Name) and inner.id == "Op"):
@@ -261,12 +264,9 @@ _CHECKS: dict[type[ast.AST], Callable[[Any, Contents], None]] = {
 }
 
 
-def _check_method(node: ast.Call, opsets: set[str]) -> None:
-    function = node.func
-    assert isinstance(function, ast.Attribute)
-    owner = function.value
-    if not (isinstance(owner, ast.Name) and owner.id in opsets):
-        raise UnsafeTextError(f"line {node.lineno}: a call of {ast.unparse(function)[:60]}")
+def _refuse_call(node: ast.Call) -> NoReturn:
+    """Refuse a call of a method of what is not an opset."""
+    raise UnsafeTextError(f"line {node.lineno}: a call of {ast.unparse(node.func)[:60]}")
 
 
 __all__ = [

@@ -5,20 +5,41 @@ from __future__ import annotations
 import ast
 import hashlib
 import linecache
+from types import CodeType
 from typing import Any
 
 import onnx
 
 
+def code_of(source: str, tree: ast.Module | None = None, file: str | None = None) -> CodeType:
+    """The code of a text of `to_script`.
+
+    Args:
+        source: the text.
+        tree: its syntax tree, if it is parsed already.
+        file: where the text is taken to be.
+
+    Example:
+        >>> code_of("x = 1").co_names
+        ('x',)
+    """
+    made: CodeType = compile(source if tree is None else tree, file or _name_of(source), "exec")
+    return made
+
+
+def _name_of(source: str) -> str:
+    return f"<written {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
+
+
 def rebuild(
-    source: str, file: str | None = None, tree: ast.Module | None = None
+    source: str, file: str | None = None, code: CodeType | None = None
 ) -> onnx.ModelProto | onnx.FunctionProto:
     """The model or function that the text of `to_script` makes.
 
     Args:
         source: the text.
         file: where the text is taken to be, for weights beside it.
-        tree: its syntax tree, if it is parsed already.
+        code: what `code_of` gave for it, if it is compiled already.
 
     Example:
         >>> from onnx import parser
@@ -27,12 +48,11 @@ def rebuild(
         >>> rebuild(to_script(onnx.helper.make_model(g))).graph.node[0].op_type
         'Relu'
     """
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    name = file or f"<written {digest}>"
+    name = file or _name_of(source)
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    space: dict[str, Any] = {"__name__": f"written_{digest}", "__file__": name}
+    space: dict[str, Any] = {"__name__": "written_module", "__file__": name}
     # exec: of text that `to_script` wrote, which holds nothing but quoted data and op calls.
-    exec(compile(source if tree is None else tree, name, "exec"), space)  # noqa: S102
+    exec(code or code_of(source, file=file), space)  # noqa: S102
     made = space.get("make_model") or space["make_function"]
     try:
         return made()  # type: ignore[no-any-return]
@@ -44,4 +64,4 @@ def rebuild(
             linecache.cache.pop(name, None)
 
 
-__all__ = ["rebuild"]
+__all__ = ["code_of", "rebuild"]
