@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.adapters import set_type, tensor
+from onnxwright.ir.adapters import is_tensor, set_type, tensor
 from onnxwright.ir.door import Model, opened, returned
 from onnxwright.model_tools.values import by_name, find, listed
 from onnxwright.semantics.foreign import foreign_array
@@ -194,7 +194,7 @@ def _tensor(name: str, given: Any, dtype: DType | None) -> ir.TensorProtocol:
     """What a user gave, as a tensor; Python numbers and lists take the type that is wanted."""
     if isinstance(given, onnx.TensorProto):
         given = ir.from_proto(given)
-    if isinstance(given, ir.TensorProtocol):
+    if is_tensor(given):
         return given
     array: Any = given if isinstance(given, np.ndarray) else None
     if array is None and isinstance(given, (bool, int, float, list, tuple)):
