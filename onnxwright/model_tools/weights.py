@@ -195,7 +195,8 @@ def _tensor(name: str, given: Any, dtype: DType | None) -> ir.TensorProtocol:
     if isinstance(given, onnx.TensorProto):
         given = ir.from_proto(given)
     if is_tensor(given):
-        return given
+        held: ir.TensorProtocol = given
+        return held
     array: Any = given if isinstance(given, np.ndarray) else None
     if array is None and isinstance(given, (bool, int, float, list, tuple)):
         array = np.array(given, dtype=None if dtype is None else dtype.numpy)
