@@ -309,6 +309,18 @@ _LIST_OF = {
 }
 
 
+_TENSORS: dict[type, bool] = {}
+
+
+def is_tensor(value: object) -> bool:
+    """Whether a value is a tensor of onnx_ir: asked once for each class, which takes long."""
+    kind = type(value)
+    answer = _TENSORS.get(kind)
+    if answer is None:
+        answer = _TENSORS[kind] = isinstance(value, ir.TensorProtocol)
+    return answer
+
+
 def guess_kind(value: object) -> AttrKind | None:
     """The attribute kind a Python value suggests (for operators without a schema)."""
     for types, kind in _SCALARS:
@@ -323,7 +335,7 @@ def guess_kind(value: object) -> AttrKind | None:
         if set(kinds) <= {AttrKind.INT, AttrKind.FLOAT}:
             return AttrKind.FLOATS
         return None
-    if isinstance(value, (np.ndarray, onnx.TensorProto, ir.TensorProtocol)):
+    if isinstance(value, (np.ndarray, onnx.TensorProto)) or is_tensor(value):
         return AttrKind.TENSOR
     if isinstance(value, (onnx.GraphProto, ir.Graph)):
         return AttrKind.GRAPH

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.adapters import set_type, tensor
+from onnxwright.ir.adapters import is_tensor, set_type, tensor
 from onnxwright.ir.door import Model, opened, returned
 from onnxwright.model_tools.values import by_name, find, listed
 from onnxwright.semantics.foreign import foreign_array
@@ -194,8 +194,9 @@ def _tensor(name: str, given: Any, dtype: DType | None) -> ir.TensorProtocol:
     """What a user gave, as a tensor; Python numbers and lists take the type that is wanted."""
     if isinstance(given, onnx.TensorProto):
         given = ir.from_proto(given)
-    if isinstance(given, ir.TensorProtocol):
-        return given
+    if is_tensor(given):
+        held: ir.TensorProtocol = given
+        return held
     array: Any = given if isinstance(given, np.ndarray) else None
     if array is None and isinstance(given, (bool, int, float, list, tuple)):
         array = np.array(given, dtype=None if dtype is None else dtype.numpy)

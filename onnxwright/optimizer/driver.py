@@ -88,7 +88,7 @@ class _Part:
         self.near: dict[ir.Node, int] = {}
         self.around: set[ir.Node] = set()
         self.learned: set[ir.Node] = set()
-        self.later: list[tuple[Attempt, Replaced, list[tuple[ir.Value | None, ...]]]] = []
+        self.later: list[tuple[Attempt, Replaced, list[Sequence[ir.Value | None]]]] = []
         self.claimed: set[ir.Node] = set()
         self.final: dict[ir.Value, ir.Value] = {}
         self.left: list[ir.Node] = []  # nodes that something has taken the place of

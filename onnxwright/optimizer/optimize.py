@@ -293,7 +293,8 @@ def _replayed(model: ir.Model, options: _Options) -> Replayed:
 
 def _check(model: ir.Model) -> None:
     """What must hold of a model that was changed in place."""
-    for part in (model.graph, *model.functions.values()):
+    parts: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for part in parts:
         held = () if isinstance(part, ir.Function) else part.initializers.values()
         given = dict.fromkeys([*part.inputs, *held])
         verify(given, part.outputs, part, part.opset_imports, opened=True)

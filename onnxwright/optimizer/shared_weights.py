@@ -78,7 +78,6 @@ def _form(value: ir.Value) -> Hashable:
 
 def _equal(group: list[ir.Value], frozen: bool, weights: bool) -> Iterator[list[ir.Value]]:
     """Those of some initializers of one type and shape that are equal, several each time."""
-
     is_weight = _is_weight(group[0])  # they have one type and shape
     if is_weight and not weights:
         yield from _grouped(group, _identity)

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.serialize import model_to_proto
@@ -98,7 +99,7 @@ class TracingBackend(GraphBackend):
     def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
         """The array of a weight that is held in memory, or is a few numbers."""
         held = self.pool.held.get(value.value, (None, None))[0]
-        if isinstance(held, ir.TensorProtocol) and held.size <= FEW_NUMBERS:
+        if adapters.is_tensor(held) and held.size <= FEW_NUMBERS:
             array: np.ndarray[Any, Any] = held.numpy()
             return array
         return held if isinstance(held, np.ndarray) else None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.ir.adapters import is_tensor
 from onnxwright.opset.op import Op
 
 # Tensors in attributes of more bytes are not compared.
@@ -46,7 +48,7 @@ def call_key(
     return (op.name, op.domain, op.version, tuple(read), outputs, *written)
 
 
-def _exact(value: object) -> object | None:
+def _exact(value: Any) -> object | None:
     """An attribute's value such that equal means the same bits; None for what is not compared."""
     if isinstance(value, (str, bytes)):
         return value
@@ -57,7 +59,7 @@ def _exact(value: object) -> object | None:
     if isinstance(value, (list, tuple)):
         items = tuple(_exact(v) for v in value)
         return None if None in items else ("list", items)
-    if isinstance(value, ir.TensorProtocol) and value.nbytes <= _MOST_BYTES:
+    if is_tensor(value) and value.nbytes <= _MOST_BYTES:
         if value.dtype == ir.DataType.STRING:
             return None
         return ("tensor", value.dtype, tuple(value.shape), value.tobytes())

@@ -149,7 +149,7 @@ class Pool:
         elif isinstance(given, ir.ExternalTensor):
             checked_external(given, f"tensor {quoted(given.name or '')}")
         held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
-        if isinstance(held, ir.TensorProtocol):
+        if adapters.is_tensor(held):
             return self._ir_tensor(given, held, name, owner)
         array = np.asarray(given) if isinstance(given, np.generic) else foreign_array(given)
         if array is None:
