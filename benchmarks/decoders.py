@@ -2,13 +2,19 @@
 
 The model is a Llama with random weights, in which the token after each one is likely, as in a
 trained model. torch.onnx refuses a `DynamicCache`, so the wrapper takes and returns plain tensors,
-as its users write it. The builder of onnxruntime-genai and optimum-onnx take part where they are
-installed. Each exporter first exports a model of one layer, which is not counted. Export and
+as its users write it. The builder of onnxruntime-genai takes part where it is installed;
+optimum-onnx, which needs an older transformers (0.1: before 4.58), in a process of its own with
+the packages of `--optimum`, a folder that pip fills:
+
+    pip install --no-deps --target FOLDER optimum-onnx optimum transformers==4.57.3 \
+        huggingface-hub==0.36.0 tokenizers==0.22.1
+
+Each exporter first exports a model of one layer, which is not counted. Export and
 verification are seconds of the processor; all models generate tokens greedily, one at a time, with
 one thread. The figures are ratios to the export of torch.onnx, which verifies nothing; the row
 torch.export is the capture alone, which torch.onnx and `ow.export_decoder` begin with.
 
-    python benchmarks/decoders.py [--layers 8] [--width 256] [--tokens 24] [--json]
+    python benchmarks/decoders.py [--layers 8] [--width 256] [--tokens 24] [--optimum FOLDER]
 """
 
 from __future__ import annotations
@@ -20,6 +26,9 @@ import io
 import itertools
 import json
 import logging
+import os
+import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -133,12 +142,28 @@ def with_genai(model: Any, folder: Path) -> None:
         builder.create_model(*given, **options)
 
 
-def with_optimum(model: Any, folder: Path) -> None:
-    """The model as optimum-onnx writes it."""
-    from optimum.exporters.onnx import main_export
+# What runs in the process of optimum-onnx: it prints the seconds of the processor.
+_OPTIMUM = """
+import sys, time
+from optimum.exporters.onnx import main_export
+start = time.process_time()
+main_export(*sys.argv[1:], task="text-generation-with-past", do_validation=False)
+print("seconds", time.process_time() - start)
+"""
 
+
+def with_optimum(model: Any, folder: Path, packages: Path) -> float:
+    """The model as optimum-onnx writes it; the seconds of the export."""
     source = _saved(model, folder)
-    main_export(str(source), folder, task="text-generation-with-past", do_validation=False)
+    own = f"{packages}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    done = subprocess.run(
+        [sys.executable, "-c", _OPTIMUM, str(source), str(folder)],
+        env=os.environ | {"PYTHONPATH": own}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    seconds = re.search("^seconds (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode or seconds is None:
+        raise RuntimeError(done.stderr[-300:])
+    return float(seconds[1])
 
 
 def _saved(model: Any, folder: Path) -> Path:
@@ -152,11 +177,8 @@ def _saved(model: Any, folder: Path) -> Path:
     return source
 
 
-# What is measured beside torch.onnx: the module that must be installed, and how it is called.
-_PEERS = {
-    "onnxruntime-genai": ("onnxruntime_genai.models.builder", with_genai),
-    "optimum-onnx": ("optimum.exporters.onnx", with_optimum),
-}
+_GENAI, _OTHER = "onnxruntime-genai", "optimum-onnx"
+_PEERS = (_GENAI, _OTHER)
 
 
 def is_installed(module: str) -> bool:
@@ -231,27 +253,38 @@ _OURS = ("float32", "int4")
 _CAPTURE = "torch.export"
 
 
-def _export(kind: str, model: Any, folder: Path, *, verify: bool = False) -> None:
+def _seconds(
+    kind: str, model: Any, folder: Path, packages: Path | None, *, verify: bool = False
+) -> float:
+    """Export, and give the seconds of the processor."""
     folder.mkdir()
+    start = time.process_time()
     if kind == "torch.onnx":
         theirs(model, folder / "model.onnx")
     elif kind == _CAPTURE:
         capture_alone(model)
     elif kind in _OURS:
         ow.export_decoder(model, folder, weights=kind, verify=verify)
-    else:
-        _PEERS[kind][1](model, folder)
-
-
-def _seconds(kind: str, model: Any, folder: Path, *, verify: bool = False) -> float:
-    """Seconds of the processor."""
-    start = time.process_time()
-    _export(kind, model, folder, verify=verify)
+    elif kind == _GENAI:
+        with_genai(model, folder)
+    elif packages is not None:
+        return with_optimum(model, folder, packages)
     return time.process_time() - start
 
 
+def _is_there(kind: str, packages: Path | None) -> bool:
+    """Whether an exporter can run, with a word on standard error where it cannot."""
+    if kind == _GENAI and not is_installed("onnxruntime_genai.models.builder"):
+        print(f"{kind} is not installed", file=sys.stderr)
+        return False
+    if kind == _OTHER and packages is None:
+        print(f"{kind} needs --optimum", file=sys.stderr)
+        return False
+    return True
+
+
 def measure(
-    layers: int, width: int, tokens: int, only: Sequence[str] = ()
+    layers: int, width: int, tokens: int, only: Sequence[str] = (), packages: Path | None = None
 ) -> dict[str, dict[str, float]]:
     """Time of export, nodes, bytes and time of a token, as parts of those of torch.onnx.
 
@@ -259,6 +292,7 @@ def measure(
         layers, width: the size of the model.
         tokens: how many are generated.
         only: what is measured beside torch.onnx; all if not given.
+        packages: the folder of the packages of optimum-onnx.
 
     Returns:
         Ratios for each exporter; one that is not installed or fails is left out, with a word on
@@ -273,20 +307,20 @@ def measure(
         for kind in ("torch.onnx", _CAPTURE, *_OURS, *_PEERS):
             if kind != "torch.onnx" and only and kind not in only:
                 continue
-            if kind in _PEERS and not is_installed(_PEERS[kind][0]):
-                print(f"{kind} is not installed", file=sys.stderr)
+            if not _is_there(kind, packages):
                 continue
             folder = Path(name) / kind
             try:
-                _export(kind, small, Path(name) / f"{kind} before")
-                row = {"export": _seconds(kind, model, folder)}
+                _seconds(kind, small, Path(name) / f"{kind} before", packages)
+                row = {"export": _seconds(kind, model, folder, packages)}
             except Exception as error:
                 if kind not in _PEERS:
                     raise
                 print(f"{kind} fails: {error}", file=sys.stderr)
                 continue
             if kind in _OURS:
-                both = _seconds(kind, model, Path(name) / f"{kind} verified", verify=True)
+                new = Path(name) / f"{kind} verified"
+                both = _seconds(kind, model, new, packages, verify=True)
                 row["verification"] = both - row["export"]
             if kind != _CAPTURE:
                 path = folder / "model.onnx"
@@ -309,18 +343,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--tokens", type=int, default=24)
     parser.add_argument("--only", nargs="+", choices=(_CAPTURE, *_OURS, *_PEERS), default=[])
+    parser.add_argument("--optimum", type=Path)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
-    figures = measure(given.layers, given.width, given.tokens, given.only)
+    figures = measure(given.layers, given.width, given.tokens, given.only, given.optimum)
     if given.json:
         print(json.dumps(figures))
         return 0
-    versions = ", ".join(
-        f"{name} {metadata.version(name)}"
-        for name in ("torch", "transformers", "onnxruntime", *(k for k in figures if k in _PEERS))
-    )
+    names = ["torch", "transformers", "onnxruntime", *(k for k in figures if k in _PEERS)]
+    if given.optimum is not None:
+        sys.path.append(str(given.optimum))  # its versions can be read
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
     print(f"{versions}; ratios to torch.onnx")
     for kind, row in figures.items():
         print(f"{kind:12}", ", ".join(f"{name} {value:.2g}" for name, value in row.items()))

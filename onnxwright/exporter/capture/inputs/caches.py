@@ -147,7 +147,7 @@ def _know_states(kind: Any) -> None:
 
     def unflatten(children: Any, context: Any) -> Any:
         if context[0] != _STATES:
-            return known.unflatten_fn(children, context)
+            return _filled(kind, children, context) or known.unflatten_fn(children, context)
         layers = [_together(*part) for part in zip(children, context[1], strict=True)]
         return _cache_of(kind, layers)
 
@@ -159,6 +159,28 @@ def _know_states(kind: Any) -> None:
     flatten.of_states = True  # type: ignore[attr-defined]
     pytree._deregister_pytree_node(kind)
     _register(kind, flatten, unflatten, named)
+
+
+def _filled(kind: Any, children: Any, context: Any) -> Any:
+    """A cache with the tensors as they are; None where a layer does not keep every token.
+
+    transformers joins each tensor with an empty one, which torch captures each time it makes the
+    cache: 0.08 of the time of an export.
+    """
+    names, windows = context
+    parts = dict(zip(names, children, strict=True))
+    pairs = list(zip(parts.get("key_cache", ()), parts.get("value_cache", ()), strict=False))
+    if len(pairs) != len(windows) or any(window is not None for window in windows):
+        return None
+    if not all(isinstance(tensor, torch.Tensor) for pair in pairs for tensor in pair):
+        return None
+    layers = []
+    for keys, values in pairs:
+        layer = _utils().DynamicLayer()
+        layer.keys, layer.values, layer.is_initialized = keys, values, True
+        layer.dtype, layer.device = keys.dtype, keys.device
+        layers.append(layer)
+    return _cache_of(kind, layers) if layers else None
 
 
 def know_kind(kind: type) -> None:
