@@ -101,8 +101,13 @@ class Expressions(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
         made = super().visit(node)
-        if isinstance(made, ast.AST) and made is not node and hasattr(node, "lineno"):
+        if not isinstance(made, ast.AST) or not hasattr(node, "lineno"):
+            return made
+        if made is not node:
             _place_at(made, node)
+        if isinstance(made, ast.Call) and not hasattr(made.func, "lineno"):
+            # One line only: Python counts a call of several as its last.
+            _place_at(made.func, node).end_lineno = node.lineno  # type: ignore[attr-defined]
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
