@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import os
@@ -126,19 +127,30 @@ FAST = "not slow and not full"
 FULL = frozenset((ROOT / "tests" / "full.txt").read_text(encoding="utf-8").split())
 
 
+# Files whose single tests take longest.
+LONG = ("tests/test_site.py", "tests/typing/test_checkers.py")
+
+
+@functools.cache
+def _in_repository(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """The quick loop does not import files whose tests take long."""
     if config.option.markexpr != FAST or _asks_for_a_test(config):
         return None
-    return True if collection_path.relative_to(ROOT).as_posix() in FULL else None
+    return True if _in_repository(collection_path) in FULL else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what the quick loop leaves out; skip what cannot hold with the oldest dependencies."""
     _leave_shares(items, config.getoption("--share"))
+    # A worker that ends with one of these leaves the other one without work.
+    items.sort(key=lambda item: _in_repository(item.path) not in LONG)
     for item in items:
-        if item.path.is_relative_to(ROOT) and item.path.relative_to(ROOT).as_posix() in FULL:
+        if _in_repository(item.path) in FULL:
             item.add_marker(pytest.mark.full)
         reason = limit_of(item.nodeid)
         if reason:

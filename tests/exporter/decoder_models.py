@@ -73,8 +73,12 @@ def decoder(name: str, **options: Any) -> Any:
         name: the class.
         options: more of its configuration.
     """
+    return _made(name, MODELS | STATES, options)
+
+
+def _made(name: str, table: dict[str, tuple[str, dict[str, Any]]], options: dict[str, Any]) -> Any:
     torch.manual_seed(0)
-    kind, given = (MODELS | STATES)[name]
+    kind, given = table[name]
     # With tied weights, the most likely token after each one is the same one.
     given = given | {"tie_word_embeddings": False} | options
     model = getattr(hub, name)(getattr(hub, kind)(**given))
@@ -182,15 +186,7 @@ def pair(name: str, **options: Any) -> Any:
         name: the class.
         options: more of its configuration.
     """
-    torch.manual_seed(0)
-    kind, given = (PAIRS | OTHER_PAIRS)[name]
-    given = given | {"tie_word_embeddings": False} | options
-    model = getattr(hub, name)(getattr(hub, kind)(**given))
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.ndim > 1:
-                weight.normal_(std=0.2)
-    return model.eval()
+    return _made(name, PAIRS | OTHER_PAIRS, options)
 
 
 _STATE = {"vocab_size": 100, "hidden_size": 64, "num_hidden_layers": 2, "state_size": 8}

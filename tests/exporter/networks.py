@@ -128,9 +128,7 @@ def _sound(model: Any) -> Made:
 
 def _next_word(model: Any, heads: int, past: int = 5) -> Made:
     """One further word beside a cache of keys and values."""
-    cache = hub.DynamicCache()
-    for layer in range(2):
-        cache.update(torch.randn(2, heads, past, 8), torch.randn(2, heads, past, 8), layer)
+    cache = _cache(heads, past)
     axes = [[{0: B, 2: Dim.AUTO}] * 2] * 2  # keys of each layer, then values
     return Made(
         model,
@@ -143,144 +141,162 @@ def _next_word(model: Any, heads: int, past: int = 5) -> Made:
     )
 
 
-# -- text encoders ---------------------------------------------------------------------------------
-
-
-@_network("text encoder")
-def bert() -> Made:
-    return _text(hub.BertModel(hub.BertConfig(**_SMALL, **_WORDS)))
-
-
-@_network("text encoder", slow=True)
-def roberta() -> Made:
-    return _text(hub.RobertaForMaskedLM(hub.RobertaConfig(**_SMALL, **_WORDS)))
-
-
-@_network("text encoder", slow=True)
-def distilbert() -> Made:
-    config = hub.DistilBertConfig(
-        dim=32, n_layers=2, n_heads=4, hidden_dim=64, vocab_size=100, max_position_embeddings=64
-    )
-    return _text(hub.DistilBertForSequenceClassification(config))
-
-
-@_network("text encoder", slow=True)
-def albert() -> Made:
-    return _text(hub.AlbertModel(hub.AlbertConfig(**_SMALL, **_WORDS, embedding_size=16)))
-
-
-@_network("text encoder", slow=True)
-def deberta() -> Made:
-    config = hub.DebertaV2Config(
-        **_SMALL,
-        **_WORDS,
-        relative_attention=True,
-        position_buckets=8,
-        pos_att_type=["p2c", "c2p"],
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-    )
-    return _text(hub.DebertaV2Model(config))
-
-
-@_network("text encoder", slow=True)
-def electra() -> Made:
-    return _text(hub.ElectraModel(hub.ElectraConfig(**_SMALL, **_WORDS, embedding_size=16)))
-
-
-@_network("text encoder", slow=True)
-def mpnet() -> Made:
-    return _text(hub.MPNetModel(hub.MPNetConfig(**_SMALL, **_WORDS)))
-
-
-@_network("text encoder", slow=True)
-def modernbert() -> Made:
-    config = hub.ModernBertConfig(**_SMALL, **_WORDS, local_attention=4, **_ENDS_OF_TEXT)
-    return _text(hub.ModernBertModel(config))
-
+# -- one call of a class ---------------------------------------------------------------------------
 
 _ENDS_OF_TEXT = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-
-# -- decoders --------------------------------------------------------------------------------------
-
-
-@_network("decoder")
-def llama() -> Made:
-    return _text(hub.LlamaForCausalLM(hub.LlamaConfig(**{**_GROUPED, **_ONE_LAYER})))
+_PAIR = {"input_ids": {0: B, 1: S}, "decoder_input_ids": {0: B, 1: T}}
 
 
-@_network("decoder")
-def gpt2() -> Made:
-    config = hub.GPT2Config(
-        n_embd=32, n_layer=1, n_head=4, vocab_size=100, n_positions=64, use_cache=False
+def _pair(model: Any) -> Made:
+    """A network that reads words and writes others."""
+    return Made(model, {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}, _PAIR)
+
+
+def _words(model: Any) -> Made:
+    return Made(model, {"input_ids": _ids()}, {"input_ids": {0: B}})
+
+
+def _cache(heads: int, past: int) -> Any:
+    cache = hub.DynamicCache()
+    for layer in range(2):
+        cache.update(torch.randn(2, heads, past, 8), torch.randn(2, heads, past, 8), layer)
+    return cache
+
+
+def _next_target(model: Any) -> Made:
+    """One further word beside the caches of the decoder: of itself, and of the encoder."""
+    # Of each cache keys, then values.
+    axes = [[[{0: B, 2: n}] * 2] * 2 for n in ("past", "source")]
+    return Made(
+        model,
+        {
+            "encoder_outputs": (torch.randn(2, 7, 32),),
+            "decoder_input_ids": _ids(2, 1),
+            "past_key_values": hub.EncoderDecoderCache(_cache(4, 5), _cache(4, 7)),
+        },
+        {
+            "encoder_outputs": ({0: B, 1: "source"},),
+            "decoder_input_ids": {0: B},
+            "past_key_values": axes,
+        },
     )
-    return _text(hub.GPT2LMHeadModel(config))
 
 
-@_network("decoder", slow=True)
-def qwen3() -> Made:
-    return _text(hub.Qwen3ForCausalLM(hub.Qwen3Config(**_GROUPED)))
+_TWO_LAYERS = {**_BOTH, **_ENDS, "encoder_layers": 2, "decoder_layers": 2}
+_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "vocab_size": 100}
+_GPT2 = {"n_embd": 32, "n_head": 4, "vocab_size": 100, "n_positions": 64}
+_WAVES = {
+    **_SMALL, "conv_dim": (16, 16), "conv_stride": (5, 2), "conv_kernel": (10, 3),
+    "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "vocab_size": 30,
+}  # fmt: skip
+_MAMBA = {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100, "state_size": 4}
+_LEARNED = _WORDS | {"use_cache": False}
+
+# What a network is for -> its inputs, and its name -> its class, its configuration's, and options.
+_Row = tuple[str, str, dict[str, Any]]
+_TABLES: dict[str, tuple[Callable[[Any], Made], dict[str, _Row]]] = {
+    "text encoder": (_text, {
+        "bert": ("BertModel", "BertConfig", _SMALL | _WORDS),
+        "roberta": ("RobertaForMaskedLM", "RobertaConfig", _SMALL | _WORDS),
+        "distilbert": ("DistilBertForSequenceClassification", "DistilBertConfig", _WORDS
+                       | {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}),
+        "albert": ("AlbertModel", "AlbertConfig", _SMALL | _WORDS | {"embedding_size": 16}),
+        "deberta": ("DebertaV2Model", "DebertaV2Config", _SMALL | _WORDS
+                    | {"relative_attention": True, "position_buckets": 8, "share_att_key": True,
+                       "pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": "layer_norm"}),
+        "electra": ("ElectraModel", "ElectraConfig", _SMALL | _WORDS | {"embedding_size": 16}),
+        "mpnet": ("MPNetModel", "MPNetConfig", _SMALL | _WORDS),
+        "modernbert": ("ModernBertModel", "ModernBertConfig",
+                       _SMALL | _WORDS | {"local_attention": 4} | _ENDS_OF_TEXT),
+    }),
+    "decoder": (_text, {
+        "llama": ("LlamaForCausalLM", "LlamaConfig", _GROUPED | _ONE_LAYER),
+        "gpt2": ("GPT2LMHeadModel", "GPT2Config", _GPT2 | {"n_layer": 1, "use_cache": False}),
+        "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", _GROUPED),
+        "gemma2": ("Gemma2ForCausalLM", "Gemma2Config", _GROUPED | {"sliding_window": 4}),
+        "gemma3": ("Gemma3ForCausalLM", "Gemma3TextConfig", _GROUPED | {"sliding_window": 4}),
+        "mistral": ("MistralForCausalLM", "MistralConfig", _GROUPED | {"sliding_window": 4}),
+        "phi3": ("Phi3ForCausalLM", "Phi3Config", {k: v for k, v in _GROUPED.items()
+                                                   if k != "head_dim"} | _ENDS_OF_TEXT),
+        "gpt_neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", _SMALL | _LEARNED),
+        "opt": ("OPTForCausalLM", "OPTConfig", _LEARNED
+                | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+                   "ffn_dim": 64, "word_embed_proj_dim": 32}),
+        # Attention with linear biases (ALiBi).
+        "bloom": ("BloomForCausalLM", "BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4,
+                                                      "vocab_size": 100, "use_cache": False}),
+        # Rotary embeddings of complex numbers, experts, chunked attention.
+        "llama4": ("Llama4ForCausalLM", "Llama4TextConfig", _GROUPED | _ENDS_OF_TEXT
+                   | {"intermediate_size_mlp": 64, "num_local_experts": 2,
+                      "num_experts_per_tok": 1, "attention_chunk_size": 4}),
+    }),
+    "encoder and decoder": (_pair, {
+        "t5": ("T5ForConditionalGeneration", "T5Config", _T5 | {"use_cache": False}),
+        "bart": ("BartForConditionalGeneration", "BartConfig",
+                 _BOTH | {"max_position_embeddings": 64, "use_cache": False}),
+        "marian": ("MarianMTModel", "MarianConfig",
+                   _BOTH | _ENDS | {"max_position_embeddings": 64, "use_cache": False}),
+    }),
+    "vision": (_image, {
+        "vit": ("ViTForImageClassification", "ViTConfig", _PICTURE),
+        "swin": ("SwinModel", "SwinConfig", {"image_size": 32, "patch_size": 4, "embed_dim": 16,
+                                             "depths": [1, 2], "num_heads": [2, 2],
+                                             "window_size": 4}),
+        "convnext": ("ConvNextModel", "ConvNextConfig", {"hidden_sizes": [8, 16, 16, 16],
+                                                         "depths": [1] * 4, "image_size": 32}),
+        # Position embeddings that are resized.
+        "dinov2": ("Dinov2Model", "Dinov2Config", _PICTURE | {"image_size": 48, "mlp_ratio": 2}),
+        "segformer": ("SegformerForSemanticSegmentation", "SegformerConfig",
+                      {"hidden_sizes": [8, 16], "depths": [1, 1], "num_encoder_blocks": 2,
+                       "num_attention_heads": [1, 2], "sr_ratios": [2, 1], "patch_sizes": [7, 3],
+                       "strides": [4, 2], "mlp_ratios": [2, 2], "decoder_hidden_size": 16}),
+        "mobilenet": ("MobileNetV2Model", "MobileNetV2Config", {"depth_multiplier": 0.25}),
+        # Relative positions, and a mean over patches.
+        "beit": ("BeitModel", "BeitConfig", _PICTURE | {"use_relative_position_bias": True}),
+    }),
+    "audio": (_sound, {
+        "wav2vec2": ("Wav2Vec2ForCTC", "Wav2Vec2Config", _WAVES),
+        "hubert": ("HubertModel", "HubertConfig", _WAVES),
+    }),
+    "state space": (_words, {
+        "mamba": ("MambaForCausalLM", "MambaConfig", _MAMBA | _ONE_LAYER | {"use_cache": False}),
+        "mamba2": ("Mamba2ForCausalLM", "Mamba2Config", _MAMBA
+                   | {"num_heads": 4, "head_dim": 16, "n_groups": 2, "chunk_size": 4,
+                      "use_cache": False}),
+        # The states are results.
+        "mamba_first_words": ("MambaForCausalLM", "MambaConfig", _MAMBA),
+    }),
+    "experts": (_text, {
+        "mixtral": ("MixtralForCausalLM", "MixtralConfig",
+                    _GROUPED | _ONE_LAYER | {"num_local_experts": 4}),
+        "qwen3_moe": ("Qwen3MoeForCausalLM", "Qwen3MoeConfig", _GROUPED
+                      | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}),
+        # Attention sinks, alternating windows, clamped experts.
+        "gpt_oss": ("GptOssForCausalLM", "GptOssConfig", _GROUPED
+                    | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4}),
+    }),
+    "decoder with cache": (_next_target, {
+        "t5_cache": ("T5ForConditionalGeneration", "T5Config", _T5),
+        "bart_cache": ("BartForConditionalGeneration", "BartConfig",
+                       _TWO_LAYERS | {"max_position_embeddings": 64}),
+    }),
+}  # fmt: skip
+_DEFAULT = ("bert", "llama", "gpt2", "t5", "vit", "wav2vec2", "mamba", "mixtral")
 
 
-@_network("decoder", slow=True)
-def gemma2() -> Made:
-    return _text(hub.Gemma2ForCausalLM(hub.Gemma2Config(**_GROUPED, sliding_window=4)))
+def _maker(inputs: Callable[[Any], Made], row: _Row) -> Callable[[], Made]:
+    model, config, options = row
+    return lambda: inputs(getattr(hub, model)(getattr(hub, config)(**options)))
 
 
-@_network("decoder", slow=True)
-def gemma3() -> Made:
-    return _text(hub.Gemma3ForCausalLM(hub.Gemma3TextConfig(**_GROUPED, sliding_window=4)))
+NETWORKS += [
+    Network(name, kind, _maker(inputs, row), slow=name not in _DEFAULT)
+    for kind, (inputs, rows) in _TABLES.items()
+    for name, row in rows.items()
+]
 
 
-@_network("decoder", slow=True)
-def mistral() -> Made:
-    return _text(hub.MistralForCausalLM(hub.MistralConfig(**_GROUPED, sliding_window=4)))
-
-
-@_network("decoder", slow=True)
-def phi3() -> Made:
-    given = {k: v for k, v in _GROUPED.items() if k != "head_dim"}
-    return _text(hub.Phi3ForCausalLM(hub.Phi3Config(**given, **_ENDS_OF_TEXT)))
-
-
-@_network("decoder", slow=True)
-def gpt_neox() -> Made:
-    return _text(hub.GPTNeoXForCausalLM(hub.GPTNeoXConfig(**_SMALL, **_WORDS, use_cache=False)))
-
-
-@_network("decoder", slow=True)
-def opt() -> Made:
-    config = hub.OPTConfig(
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        ffn_dim=64,
-        word_embed_proj_dim=32,
-        use_cache=False,
-        **_WORDS,
-    )
-    return _text(hub.OPTForCausalLM(config))
-
-
-@_network("decoder", slow=True)
-def bloom() -> Made:
-    """Attention with linear biases (ALiBi)."""
-    config = hub.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=100, use_cache=False)
-    return _text(hub.BloomForCausalLM(config))
-
-
-@_network("decoder", slow=True)
-def llama4() -> Made:
-    """Rotary embeddings of complex numbers, experts, chunked attention."""
-    config = hub.Llama4TextConfig(
-        **_GROUPED,
-        intermediate_size_mlp=64,
-        num_local_experts=2,
-        num_experts_per_tok=1,
-        attention_chunk_size=4,
-        **_ENDS_OF_TEXT,
-    )
-    return _text(hub.Llama4ForCausalLM(config))
+# -- others ----------------------------------------------------------------------------------------
 
 
 @_network("decoder with cache")
@@ -291,8 +307,7 @@ def llama_cache() -> Made:
 
 @_network("decoder with cache", slow=True)
 def gpt2_cache() -> Made:
-    config = hub.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=100, n_positions=64)
-    return _next_word(hub.GPT2LMHeadModel(config), 4)
+    return _next_word(hub.GPT2LMHeadModel(hub.GPT2Config(**_GPT2, n_layer=2)), 4)
 
 
 class _Static(torch.nn.Module):
@@ -325,75 +340,6 @@ def llama_static_cache() -> Made:
     return Made(_Static(), {"input_ids": _ids(2, 1), "cache_position": torch.tensor([0])}, None)
 
 
-# -- encoders with decoders ------------------------------------------------------------------------
-
-_PAIR = {"input_ids": {0: B, 1: S}, "decoder_input_ids": {0: B, 1: T}}
-
-
-@_network("encoder and decoder")
-def t5() -> Made:
-    config = hub.T5Config(
-        d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, vocab_size=100, use_cache=False
-    )
-    kwargs = {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}
-    return Made(hub.T5ForConditionalGeneration(config), kwargs, _PAIR)
-
-
-@_network("encoder and decoder", slow=True)
-def bart() -> Made:
-    config = hub.BartConfig(**_BOTH, max_position_embeddings=64, use_cache=False)
-    kwargs = {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}
-    return Made(hub.BartForConditionalGeneration(config), kwargs, _PAIR)
-
-
-@_network("encoder and decoder", slow=True)
-def marian() -> Made:
-    config = hub.MarianConfig(**_BOTH, **_ENDS, max_position_embeddings=64, use_cache=False)
-    kwargs = {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}
-    return Made(hub.MarianMTModel(config), kwargs, _PAIR)
-
-
-def _cache(heads: int, past: int) -> Any:
-    cache = hub.DynamicCache()
-    for layer in range(2):
-        cache.update(torch.randn(2, heads, past, 8), torch.randn(2, heads, past, 8), layer)
-    return cache
-
-
-def _next_target(model: Any, heads: int) -> Made:
-    """One further word beside the caches of the decoder: of itself, and of the encoder."""
-    # Of each cache keys, then values.
-    axes = [[[{0: B, 2: n}] * 2] * 2 for n in ("past", "source")]
-    return Made(
-        model,
-        {
-            "encoder_outputs": (torch.randn(2, 7, 32),),
-            "decoder_input_ids": _ids(2, 1),
-            "past_key_values": hub.EncoderDecoderCache(_cache(heads, 5), _cache(heads, 7)),
-        },
-        {
-            "encoder_outputs": ({0: B, 1: "source"},),
-            "decoder_input_ids": {0: B},
-            "past_key_values": axes,
-        },
-    )
-
-
-@_network("decoder with cache", slow=True)
-def t5_cache() -> Made:
-    config = hub.T5Config(d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, vocab_size=100)
-    return _next_target(hub.T5ForConditionalGeneration(config), 4)
-
-
-_TWO_LAYERS = {**_BOTH, **_ENDS, "encoder_layers": 2, "decoder_layers": 2}
-
-
-@_network("decoder with cache", slow=True)
-def bart_cache() -> Made:
-    config = hub.BartConfig(**_TWO_LAYERS, max_position_embeddings=64)
-    return _next_target(hub.BartForConditionalGeneration(config), 4)
-
-
 @_network("decoder with cache", slow=True)
 def whisper_first_words() -> Made:
     """The caches are results."""
@@ -415,28 +361,6 @@ def llama_static_cache_given() -> Made:
     return Made(hub.LlamaForCausalLM(config), {**kwargs, "past_key_values": cache}, None)
 
 
-# -- vision ----------------------------------------------------------------------------------------
-
-
-@_network("vision")
-def vit() -> Made:
-    return _image(hub.ViTForImageClassification(hub.ViTConfig(**_PICTURE)))
-
-
-@_network("vision", slow=True)
-def swin() -> Made:
-    config = hub.SwinConfig(
-        image_size=32, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 2], window_size=4
-    )
-    return _image(hub.SwinModel(config))
-
-
-@_network("vision", slow=True)
-def convnext() -> Made:
-    config = hub.ConvNextConfig(hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1], image_size=32)
-    return _image(hub.ConvNextModel(config))
-
-
 @_network("vision", slow=True)
 def resnet() -> Made:
     config = hub.ResNetConfig(
@@ -444,42 +368,6 @@ def resnet() -> Made:
     )
     made = _image(hub.ResNetForImageClassification(config))
     return Made(made.model, made.kwargs, {"pixel_values": {0: B, 2: "height", 3: "width"}})
-
-
-@_network("vision", slow=True)
-def dinov2() -> Made:
-    """Position embeddings that are resized."""
-    return _image(hub.Dinov2Model(hub.Dinov2Config(**{**_PICTURE, "image_size": 48}, mlp_ratio=2)))
-
-
-@_network("vision", slow=True)
-def segformer() -> Made:
-    config = hub.SegformerConfig(
-        hidden_sizes=[8, 16],
-        depths=[1, 1],
-        num_encoder_blocks=2,
-        num_attention_heads=[1, 2],
-        sr_ratios=[2, 1],
-        patch_sizes=[7, 3],
-        strides=[4, 2],
-        mlp_ratios=[2, 2],
-        decoder_hidden_size=16,
-    )
-    return _image(hub.SegformerForSemanticSegmentation(config))
-
-
-@_network("vision", slow=True)
-def mobilenet() -> Made:
-    return _image(hub.MobileNetV2Model(hub.MobileNetV2Config(depth_multiplier=0.25)))
-
-
-@_network("vision", slow=True)
-def beit() -> Made:
-    """Relative positions, and a mean over patches."""
-    return _image(hub.BeitModel(hub.BeitConfig(**_PICTURE, use_relative_position_bias=True)))
-
-
-# -- sound -----------------------------------------------------------------------------------------
 
 
 @_network("audio")
@@ -497,27 +385,6 @@ def whisper() -> Made:
     return Made(hub.WhisperModel(config), kwargs, dynamic)
 
 
-_WAVES = {
-    **_SMALL,
-    "conv_dim": (16, 16),
-    "conv_stride": (5, 2),
-    "conv_kernel": (10, 3),
-    "num_conv_pos_embeddings": 4,
-    "num_conv_pos_embedding_groups": 2,
-    "vocab_size": 30,
-}
-
-
-@_network("audio")
-def wav2vec2() -> Made:
-    return _sound(hub.Wav2Vec2ForCTC(hub.Wav2Vec2Config(**_WAVES)))
-
-
-@_network("audio", slow=True)
-def hubert() -> Made:
-    return _sound(hub.HubertModel(hub.HubertConfig(**_WAVES)))
-
-
 @_network("audio", slow=True)
 def spectrogram() -> Made:
     """The audio spectrogram transformer."""
@@ -525,43 +392,6 @@ def spectrogram() -> Made:
     return Made(
         hub.ASTModel(config), {"input_values": torch.randn(2, 16, 8)}, {"input_values": {0: B}}
     )
-
-
-# -- state spaces ----------------------------------------------------------------------------------
-
-
-@_network("state space")
-def mamba() -> Made:
-    config = hub.MambaConfig(
-        hidden_size=32, **_ONE_LAYER, vocab_size=100, state_size=4, use_cache=False
-    )
-    return Made(hub.MambaForCausalLM(config), {"input_ids": _ids()}, {"input_ids": {0: B}})
-
-
-@_network("state space", slow=True)
-def mamba2() -> Made:
-    config = hub.Mamba2Config(
-        hidden_size=32,
-        num_hidden_layers=2,
-        vocab_size=100,
-        state_size=4,
-        num_heads=4,
-        head_dim=16,
-        n_groups=2,
-        chunk_size=4,
-        use_cache=False,
-    )
-    return Made(hub.Mamba2ForCausalLM(config), {"input_ids": _ids()}, {"input_ids": {0: B}})
-
-
-_MAMBA = {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100, "state_size": 4}
-
-
-@_network("state space", slow=True)
-def mamba_first_words() -> Made:
-    """The states are results."""
-    model = hub.MambaForCausalLM(hub.MambaConfig(**_MAMBA))
-    return Made(model, {"input_ids": _ids()}, {"input_ids": {0: B}})
 
 
 @_network("state space", slow=True)
@@ -573,35 +403,6 @@ def mamba_next_word() -> Made:
     kwargs = {"input_ids": _ids(2, 1), "cache_params": states, "use_cache": True}
     axes = {"conv_states.0": {0: B}, "recurrent_states.0": {0: B}}
     return Made(model, kwargs, {"input_ids": {0: B}, "cache_params": [axes] * 2})
-
-
-# -- mixtures of experts ---------------------------------------------------------------------------
-
-
-@_network("experts")
-def mixtral() -> Made:
-    config = hub.MixtralConfig(**{**_GROUPED, **_ONE_LAYER}, num_local_experts=4)
-    return _text(hub.MixtralForCausalLM(config))
-
-
-@_network("experts", slow=True)
-def qwen3_moe() -> Made:
-    config = hub.Qwen3MoeConfig(
-        **_GROUPED, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16
-    )
-    return _text(hub.Qwen3MoeForCausalLM(config))
-
-
-@_network("experts", slow=True)
-def gpt_oss() -> Made:
-    """Attention sinks, alternating windows, clamped experts."""
-    config = hub.GptOssConfig(
-        **_GROUPED, num_local_experts=4, num_experts_per_tok=2, sliding_window=4
-    )
-    return _text(hub.GptOssForCausalLM(config))
-
-
-# -- several kinds of input ------------------------------------------------------------------------
 
 
 @_network("multimodal")

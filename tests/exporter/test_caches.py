@@ -12,6 +12,8 @@ from onnxwright.errors import ExportValueError
 
 hub = pytest.importorskip("transformers", reason="the caches are of transformers")
 
+from tests.exporter.decoder_models import decoder  # noqa: E402 - needs transformers
+
 
 def cache_of_two_layers(past: int, batch: int = 2) -> Any:
     return hub.DynamicCache([(torch.randn(batch, 2, past, 4),) * 2 for _ in range(2)])
@@ -103,23 +105,14 @@ def test_verify_takes_sizes_that_are_a_sum() -> None:
 
 
 def test_observed_tokens_of_a_generation() -> None:
-    torch.manual_seed(0)
-    config = hub.LlamaConfig(
-        vocab_size=50,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-    )
-    model = hub.LlamaForCausalLM(config).eval()
+    model = decoder("LlamaForCausalLM", num_hidden_layers=1)
     with ow.observe(model) as seen:
         model.generate(
             torch.tensor([[0, 1, 2], [3, 4, 5]]),
             attention_mask=torch.tensor([[0, 1, 1], [1, 1, 1]]),
             max_new_tokens=4,
             do_sample=False,
-            eos_token_id=50,
+            eos_token_id=100,
         )
     calls = seen.groups[0]
     shapes = {name: spec for name, spec in calls.dynamic_shapes.items() if spec is not None}
@@ -134,16 +127,8 @@ def test_observed_tokens_of_a_generation() -> None:
 
 
 def test_the_cache_of_a_model_with_windows_keeps_all_tokens() -> None:
-    config = hub.MistralConfig(
-        vocab_size=50,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        sliding_window=3,
-    )
-    cache = ow.cache_of(hub.MistralForCausalLM(config), batch=3, past=6)
-    assert [tuple(layer.keys.shape) for layer in cache.layers] == [(3, 2, 6, 8)] * 2
+    model = decoder("MistralForCausalLM", sliding_window=3)
+    cache = ow.cache_of(model, batch=3, past=6)
+    assert [tuple(layer.keys.shape) for layer in cache.layers] == [(3, 2, 6, 16)] * 2
     with pytest.raises(ExportValueError, match="`past`: 0 is not a size"):
-        ow.cache_of(hub.MistralForCausalLM(config), past=0)
+        ow.cache_of(model, past=0)

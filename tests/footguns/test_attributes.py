@@ -13,6 +13,7 @@ import pytest
 from onnxwright import FLOAT, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightError, ScriptError
+from tests.footguns.agreement import refuses
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -71,12 +72,9 @@ def test_a_default_inside_a_branch_and_a_loop(agree) -> None:
     assert references(model) == []
 
 
-def test_a_required_attribute_without_a_value(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], axis: int) -> FLOAT["N"]:
-        return op.Softmax(x, axis=axis)
-
-    refused(f, "", "axis", "to_model_proto(attributes=")
+@refuses("", "axis", "to_model_proto(attributes=")
+def test_a_required_attribute_without_a_value(x: FLOAT["N"], axis: int) -> FLOAT["N"]:
+    return op.Softmax(x, axis=axis)
 
 
 def test_an_attribute_that_does_not_exist() -> None:

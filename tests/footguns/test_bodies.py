@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from onnxwright import FLOAT, script
+from onnxwright import FLOAT
 from onnxwright import opset18 as op
+from tests.footguns.agreement import refuses
 
 
-def test_a_tensor_as_a_body_is_refused(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Scan(op.Identity(0.0), x, body=x, num_scan_inputs=1)
-
-    refused(f, "OW532", "a function or a graph is needed")
+@refuses("OW532", "a function or a graph is needed")
+def test_a_tensor_as_a_body_is_refused(x: FLOAT["N"]):
+    return op.Scan(op.Identity(0.0), x, body=x, num_scan_inputs=1)

@@ -9,6 +9,7 @@ import pytest
 
 from onnxwright import BOOL, FLOAT, INT64, graph, script  # noqa: F401
 from onnxwright import opset18 as op
+from tests.footguns.agreement import agrees, refuses
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 Y = np.array([10.0, 20.0, 30.0], np.float32)
@@ -104,76 +105,54 @@ def test_code_after_a_return_is_ignored(agree) -> None:
     assert op_types(model.graph) == ["Add"]
 
 
-def test_a_forgotten_return(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        y = x + 1
-
-    refused(f, "OW303", "`f`")
+@refuses("OW303", "`test_a_forgotten_return`")
+def test_a_forgotten_return(x: FLOAT["N"]) -> FLOAT["N"]:
+    y = x + 1
 
 
-def test_a_return_missing_on_one_path(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        if op.ReduceSum(x, keepdims=0) > 0:
-            return x
-
-    refused(f, "OW303")
+@refuses("OW303")
+def test_a_return_missing_on_one_path(x: FLOAT["N"]) -> FLOAT["N"]:
+    if op.ReduceSum(x, keepdims=0) > 0:
+        return x
 
 
-def test_a_bare_return(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        return
-
-    refused(f)
+@refuses()
+def test_a_bare_return(x: FLOAT["N"]) -> FLOAT["N"]:
+    return
 
 
-def test_too_few_returned_values_against_the_annotation(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> tuple[FLOAT["N"], FLOAT["N"]]:
-        return x + 1
-
-    refused(f, "OW304", "return x + 1")
-
-
-def test_too_many_returned_values_against_the_annotation(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        return x + 1, x
-
-    refused(f, "OW304")
+@refuses("OW304", "return x + 1")
+def test_too_few_returned_values_against_the_annotation(
+    x: FLOAT["N"],
+) -> tuple[FLOAT["N"], FLOAT["N"]]:
+    return x + 1
 
 
-def test_two_returns_of_different_length(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        if op.ReduceSum(x, keepdims=0) > 0:
-            return x
-        return x, x
-
-    refused(f, "OW304")
+@refuses("OW304")
+def test_too_many_returned_values_against_the_annotation(x: FLOAT["N"]) -> FLOAT["N"]:
+    return x + 1, x
 
 
-def test_del(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], scale: FLOAT["N"]) -> FLOAT["N"]:
-        y = x * scale
-        del scale
-        scale = y + 1
-        return scale
-
-    agree(f, X, Y, expected=X * Y + 1)
+@refuses("OW304")
+def test_two_returns_of_different_length(x: FLOAT["N"]):
+    if op.ReduceSum(x, keepdims=0) > 0:
+        return x
+    return x, x
 
 
-def test_a_deleted_name_is_read(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], scale: FLOAT["N"]) -> FLOAT["N"]:
-        y = x * scale
-        del scale
-        return y + scale
+@agrees(X, Y, expected=X * Y + 1)
+def test_del(x: FLOAT["N"], scale: FLOAT["N"]) -> FLOAT["N"]:
+    y = x * scale
+    del scale
+    scale = y + 1
+    return scale
 
-    refused(f, "", "`scale`")
+
+@refuses("", "`scale`")
+def test_a_deleted_name_is_read(x: FLOAT["N"], scale: FLOAT["N"]) -> FLOAT["N"]:
+    y = x * scale
+    del scale
+    return y + scale
 
 
 def test_assigned_on_one_side_only_and_then_read(refused) -> None:
@@ -187,14 +166,11 @@ def test_assigned_on_one_side_only_and_then_read(refused) -> None:
     assert isinstance(error, NameError)
 
 
-def test_assigned_on_one_side_only_of_a_loop_and_then_read(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
-        for i in range(n):
-            y = x
-        return y
-
-    refused(f, "OW302")
+@refuses("OW302")
+def test_assigned_on_one_side_only_of_a_loop_and_then_read(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
+    for i in range(n):
+        y = x
+    return y
 
 
 def test_assigned_on_one_side_and_never_read(agree) -> None:
@@ -208,17 +184,14 @@ def test_assigned_on_one_side_and_never_read(agree) -> None:
     assert op_types(model.graph) == ["Add"]
 
 
-def test_assigned_on_one_side_where_the_other_returns(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        if op.ReduceSum(x, keepdims=0) > 0:
-            y = x * 2
-        else:
-            return x
-        return y
-
-    agree(f, X, expected=X * 2)
-    agree(f, -X, expected=-X)
+@agrees(X, expected=X * 2)
+@agrees(-X, expected=-X)
+def test_assigned_on_one_side_where_the_other_returns(x: FLOAT["N"]) -> FLOAT["N"]:
+    if op.ReduceSum(x, keepdims=0) > 0:
+        y = x * 2
+    else:
+        return x
+    return y
 
 
 def test_an_if_whose_results_nobody_reads_is_dropped(agree) -> None:
@@ -260,53 +233,37 @@ def test_a_nested_if_with_returns_at_every_level(agree) -> None:
         agree(f, value, expected=expected(value).astype(np.float32))
 
 
-def test_a_condition_with_one_element_and_rank_one(agree) -> None:
+@agrees(X, expected=X + 1)
+@agrees(-X, expected=-X - 1)
+def test_a_condition_with_one_element_and_rank_one(x: FLOAT[3]) -> FLOAT[3]:
     """`ReduceSum` keeps dimensions by default; Python takes the truth of one element."""
-
-    @script()
-    def f(x: FLOAT[3]) -> FLOAT[3]:
-        if op.ReduceSum(x) > 0:
-            return x + 1
-        return x - 1
-
-    agree(f, X, expected=X + 1)
-    agree(f, -X, expected=-X - 1)
+    if op.ReduceSum(x) > 0:
+        return x + 1
+    return x - 1
 
 
-def test_a_number_as_a_condition(agree) -> None:
+@agrees(X, np.array(2), expected=X + 1)
+@agrees(X, np.array(0), expected=X)
+def test_a_number_as_a_condition(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
     """Python's truth of a number: anything but zero."""
-
-    @script()
-    def f(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
-        if n:
-            x = x + 1
-        return x if x[0] else -x
-
-    agree(f, X, np.array(2), expected=X + 1)
-    agree(f, X, np.array(0), expected=X)
+    if n:
+        x = x + 1
+    return x if x[0] else -x
 
 
-def test_ternary_and_boolean_operators_on_tensors(agree) -> None:
+@agrees(X, np.array(False), expected=X)
+@agrees(X, np.array(True), expected=-X)
+def test_ternary_and_boolean_operators_on_tensors(x: FLOAT["N"], flag: BOOL) -> FLOAT["N"]:
     """`and`, `or` give one of their operands; here both are bools."""
-
-    @script()
-    def f(x: FLOAT["N"], flag: BOOL) -> FLOAT["N"]:
-        big = x[0] > 0 and not flag or x[1] > 5
-        return x if big else op.Neg(x)
-
-    agree(f, X, np.array(False), expected=X)
-    agree(f, X, np.array(True), expected=-X)
+    big = x[0] > 0 and not flag or x[1] > 5
+    return x if big else op.Neg(x)
 
 
-def test_and_or_of_values(agree) -> None:
+@agrees(np.array(0), np.array(7), expected=(np.array(7), np.array(0)))
+@agrees(np.array(3), np.array(7), expected=(np.array(3), np.array(7)))
+def test_and_or_of_values(a: INT64, b: INT64) -> tuple[INT64, INT64]:
     """`a or b` is `a` where it is true."""
-
-    @script()
-    def f(a: INT64, b: INT64) -> tuple[INT64, INT64]:
-        return (a or b), (a and b)
-
-    agree(f, np.array(0), np.array(7), expected=(np.array(7), np.array(0)))
-    agree(f, np.array(3), np.array(7), expected=(np.array(3), np.array(7)))
+    return (a or b), (a and b)
 
 
 def test_a_static_if_takes_one_side_only(agree) -> None:
@@ -324,77 +281,56 @@ def test_a_static_if_takes_one_side_only(agree) -> None:
     agree(f, X, expected=X + 1)
 
 
-def test_a_value_of_an_outer_scope_inside_both_branches(agree) -> None:
+@agrees(X, Y, expected=X)
+@agrees(-X, Y, expected=Y)
+def test_a_value_of_an_outer_scope_inside_both_branches(x: FLOAT["N"], y: FLOAT["N"]) -> FLOAT["N"]:
     """Branches capture; a result that is an outer value is still a result."""
-
-    @script()
-    def f(x: FLOAT["N"], y: FLOAT["N"]) -> FLOAT["N"]:
-        if op.ReduceSum(x, keepdims=0) > 0:
-            z = x
-        else:
-            z = y
-        return z
-
-    agree(f, X, Y, expected=X)
-    agree(f, -X, Y, expected=Y)
+    if op.ReduceSum(x, keepdims=0) > 0:
+        z = x
+    else:
+        z = y
+    return z
 
 
-def test_returning_a_parameter(agree) -> None:
+@agrees(X, expected=(X, X))
+def test_returning_a_parameter(x: FLOAT["N"]):
     """An output that is an input, twice."""
-
-    @script()
-    def f(x: FLOAT["N"]):
-        return x, x
-
-    agree(f, X, expected=(X, X))
+    return x, x
 
 
-def test_returning_a_constant(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> tuple[FLOAT, INT64]:
-        return 1.5, 2
-
-    agree(f, X, expected=(np.array(1.5, np.float32), np.array(2)))
+@agrees(X, expected=(np.array(1.5, np.float32), np.array(2)))
+def test_returning_a_constant(x: FLOAT["N"]) -> tuple[FLOAT, INT64]:
+    return 1.5, 2
 
 
-def test_returning_the_same_value_twice_from_branches(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        if x[0] > 0:
-            a, b = x, x
-        else:
-            a, b = op.Neg(x), x
-        return a, b
-
-    agree(f, X, expected=(X, X))
-    agree(f, -X, expected=(X, -X))
+@agrees(X, expected=(X, X))
+@agrees(-X, expected=(X, -X))
+def test_returning_the_same_value_twice_from_branches(x: FLOAT["N"]):
+    if x[0] > 0:
+        a, b = x, x
+    else:
+        a, b = op.Neg(x), x
+    return a, b
 
 
-def test_branches_of_different_dtype(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64["N"]):
-        if x[0] > 0:
-            y = x
-        else:
-            y = n
-        return y
-
-    refused(f, "OW305", "`y`")
+@refuses("OW305", "`y`")
+def test_branches_of_different_dtype(x: FLOAT["N"], n: INT64["N"]):
+    if x[0] > 0:
+        y = x
+    else:
+        y = n
+    return y
 
 
-def test_branches_of_different_shape(agree) -> None:
+@agrees(X, expected=X)
+@agrees(-X, expected=-X[:2])
+def test_branches_of_different_shape(x: FLOAT["N"]) -> FLOAT[...]:
     """Only the dtype has to agree; ONNX allows shapes to differ."""
-
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT[...]:
-        if x[0] > 0:
-            y = x
-        else:
-            y = x[:2]
-        return y
-
-    agree(f, X, expected=X)
-    agree(f, -X, expected=-X[:2])
+    if x[0] > 0:
+        y = x
+    else:
+        y = x[:2]
+    return y
 
 
 def test_constants_merged_by_an_if_take_the_other_type(agree) -> None:
@@ -411,51 +347,39 @@ def test_constants_merged_by_an_if_take_the_other_type(agree) -> None:
     agree(f, -X, n, expected=(-X * 3, n * 3))
 
 
-def test_an_int_and_a_float_merged_by_an_if(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        if x[0] > 0:
-            k = 2
-        else:
-            k = 0.5
-        return x * k
-
-    agree(f, X, expected=X * 2)
-    agree(f, -X, expected=-X * np.float32(0.5))
+@agrees(X, expected=X * 2)
+@agrees(-X, expected=-X * np.float32(0.5))
+def test_an_int_and_a_float_merged_by_an_if(x: FLOAT["N"]):
+    if x[0] > 0:
+        k = 2
+    else:
+        k = 0.5
+    return x * k
 
 
-def test_a_constant_and_a_tensor_merged_by_an_if(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], s: FLOAT):
-        if x[0] > 0:
-            k = s
-        else:
-            k = 0
-        return x * k
-
-    agree(f, X, np.array(4, np.float32), expected=X * 4)
-    agree(f, -X, np.array(4, np.float32), expected=-X * 0)
+@agrees(X, np.array(4, np.float32), expected=X * 4)
+@agrees(-X, np.array(4, np.float32), expected=-X * 0)
+def test_a_constant_and_a_tensor_merged_by_an_if(x: FLOAT["N"], s: FLOAT):
+    if x[0] > 0:
+        k = s
+    else:
+        k = 0
+    return x * k
 
 
-def test_none_merged_by_an_if(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        if x[0] > 0:
-            k = None
-        else:
-            k = x
-        return op.Clip(x, k)
-
-    refused(f, "OW312")
+@refuses("OW312")
+def test_none_merged_by_an_if(x: FLOAT["N"]):
+    if x[0] > 0:
+        k = None
+    else:
+        k = x
+    return op.Clip(x, k)
 
 
-def test_a_string_attribute_chosen_by_an_if(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        if x[0] > 0:
-            mode = "a"
-        else:
-            mode = "b"
-        return op.Pad(x, [0, 1], mode=mode)
-
-    refused(f)
+@refuses()
+def test_a_string_attribute_chosen_by_an_if(x: FLOAT["N"]):
+    if x[0] > 0:
+        mode = "a"
+    else:
+        mode = "b"
+    return op.Pad(x, [0, 1], mode=mode)

@@ -11,6 +11,7 @@ import pytest
 from onnxwright import BOOL, FLOAT, INT32, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import ScriptTypeError
+from tests.footguns.agreement import agrees, refuses
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 M = A[0]
@@ -120,87 +121,57 @@ def test_a_scalar_tensor_with_shape_one_is_an_index_array(agree) -> None:
     agree(script_, M, np.array([1]), expected=M[[1]])
 
 
-def test_an_index_out_of_range(refused) -> None:
-    @script()
-    def f(x: FLOAT[3]):
-        return x[3]
-
-    refused(f, "OW411")
+@refuses("OW411")
+def test_an_index_out_of_range(x: FLOAT[3]):
+    return x[3]
 
 
-def test_too_many_indices(refused) -> None:
-    @script()
-    def f(x: FLOAT[3]):
-        return x[0, 0]
-
-    refused(f, "OW412")
+@refuses("OW412")
+def test_too_many_indices(x: FLOAT[3]):
+    return x[0, 0]
 
 
-def test_a_float_index(refused) -> None:
-    @script()
-    def f(x: FLOAT[3]):
-        return x[1.5]
-
-    refused(f, "OW413")
+@refuses("OW413")
+def test_a_float_index(x: FLOAT[3]):
+    return x[1.5]
 
 
-def test_a_step_of_zero(refused) -> None:
-    @script()
-    def f(x: FLOAT[3]):
-        return x[::0]
-
-    refused(f)
+@refuses()
+def test_a_step_of_zero(x: FLOAT[3]):
+    return x[::0]
 
 
-def test_two_ellipses(refused) -> None:
-    @script()
-    def f(x: FLOAT[...]):
-        return x[..., 0, ...]
-
-    refused(f)
+@refuses()
+def test_two_ellipses(x: FLOAT[...]):
+    return x[..., 0, ...]
 
 
-def test_subscripts_of_shapes_and_lengths(agree) -> None:
-    @script()
-    def f(x: FLOAT["N", "M"]):
-        n, m = x.shape
-        return x * n, x * x.shape[-1], op.Identity(len(x)), x[: n - 1, m - 1], x.T
-
-    agree(f, M, expected=(M * 3, M * 4, np.array(3), M[:2, 3], M.T))
+@agrees(M, expected=(M * 3, M * 4, np.array(3), M[:2, 3], M.T))
+def test_subscripts_of_shapes_and_lengths(x: FLOAT["N", "M"]):
+    n, m = x.shape
+    return x * n, x * x.shape[-1], op.Identity(len(x)), x[: n - 1, m - 1], x.T
 
 
-def test_subscripts_of_unknown_shapes(agree) -> None:
-    @script()
-    def f(x: FLOAT):
-        return x * x.shape[0], len(x) * x, x[x.shape[0] - 1]
-
-    agree(f, M, expected=(M * 3, M * 3, M[2]))
+@agrees(M, expected=(M * 3, M * 3, M[2]))
+def test_subscripts_of_unknown_shapes(x: FLOAT):
+    return x * x.shape[0], len(x) * x, x[x.shape[0] - 1]
 
 
-def test_a_slice_object_and_lists_of_tensors(agree) -> None:
-    @script()
-    def f(x: FLOAT["N", "M"]):
-        rows = [x[0], x[1]]
-        return rows[-1], rows[::-1][0], (x, x + 1)[1]
-
-    agree(f, M, expected=(M[1], M[1], M + 1))
+@agrees(M, expected=(M[1], M[1], M + 1))
+def test_a_slice_object_and_lists_of_tensors(x: FLOAT["N", "M"]):
+    rows = [x[0], x[1]]
+    return rows[-1], rows[::-1][0], (x, x + 1)[1]
 
 
-def test_a_dict_of_tensors(agree) -> None:
-    @script()
-    def f(x: FLOAT["N", "M"]):
-        held = {"a": x, "b": x + 1}
-        return held["b"], held["a"]
-
-    agree(f, M, expected=(M + 1, M))
+@agrees(M, expected=(M + 1, M))
+def test_a_dict_of_tensors(x: FLOAT["N", "M"]):
+    held = {"a": x, "b": x + 1}
+    return held["b"], held["a"]
 
 
-def test_scalars_are_not_subscripted(refused) -> None:
-    @script()
-    def f(x: FLOAT[()]):
-        return x[0]
-
-    refused(f, "OW412")
+@refuses("OW412")
+def test_scalars_are_not_subscripted(x: FLOAT[()]):
+    return x[0]
 
 
 def test_zero_dimensional_subscripts(agree) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
+from tests.footguns.agreement import agrees, refuses
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -82,61 +83,49 @@ def test_three_way_rotation_in_a_while(agree) -> None:
     agree(f, one, two, three, expected=(two, three, one))
 
 
-def test_for_else_without_break(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        for i in range(n):
-            x = x + 1
+@agrees(X, np.array(2), expected=(X + 2) * 2)
+@agrees(X, np.array(0), expected=X * 2)
+def test_for_else_without_break(x: FLOAT["N"], n: INT64):
+    for i in range(n):
+        x = x + 1
+    else:
+        x = x * 2
+    return x
+
+
+@agrees(X, np.array(2), expected=(X + 2) * 2)
+@agrees(X, np.array(9), expected=X + 3)
+def test_for_else_with_break(x: FLOAT["N"], n: INT64):
+    for i in range(n):
+        if x[0] > 3:
+            break
+        x = x + 1
+    else:
+        x = x * 2
+    return x
+
+
+@agrees(X, np.array(False), expected=(X + 2) * 10)
+@agrees(X, np.array(True), expected=X + 1)
+def test_while_else(x: FLOAT["N"], stop: BOOL):
+    while x[0] < 3:
+        x = x + 1
+        if stop:
+            break
+    else:
+        return x * 10
+    return x
+
+
+@agrees(X, expected=X * 5)
+def test_break_with_an_else_branch(x: FLOAT["N"]):
+    total = x * 0
+    for i in range(10):
+        if total[0] > 4:
+            break
         else:
-            x = x * 2
-        return x
-
-    agree(f, X, np.array(2), expected=(X + 2) * 2)
-    agree(f, X, np.array(0), expected=X * 2)
-
-
-def test_for_else_with_break(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        for i in range(n):
-            if x[0] > 3:
-                break
-            x = x + 1
-        else:
-            x = x * 2
-        return x
-
-    agree(f, X, np.array(2), expected=(X + 2) * 2)
-    agree(f, X, np.array(9), expected=X + 3)
-
-
-def test_while_else(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], stop: BOOL):
-        while x[0] < 3:
-            x = x + 1
-            if stop:
-                break
-        else:
-            return x * 10
-        return x
-
-    agree(f, X, np.array(False), expected=(X + 2) * 10)
-    agree(f, X, np.array(True), expected=X + 1)
-
-
-def test_break_with_an_else_branch(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        total = x * 0
-        for i in range(10):
-            if total[0] > 4:
-                break
-            else:
-                total = total + x
-        return total
-
-    agree(f, X, expected=X * 5)
+            total = total + x
+    return total
 
 
 def test_break_in_the_else_branch(agree) -> None:
@@ -157,34 +146,27 @@ def test_break_in_the_else_branch(agree) -> None:
     agree(f, X, expected=expected)
 
 
-def test_break_in_the_middle_of_a_body(agree) -> None:
+@agrees(X, np.array(9), expected=(X * 3, X * 2))
+@agrees(X, np.array(1), expected=(X, X))
+def test_break_in_the_middle_of_a_body(x: FLOAT["N"], n: INT64):
     """What stands after the `break` does not run in the last turn."""
-
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        before = 0
-        after = 0
-        for i in range(n):
-            before = before + 1
-            if i == 2:
-                break
-            after = after + 1
-        return x * before, x * after
-
-    agree(f, X, np.array(9), expected=(X * 3, X * 2))
-    agree(f, X, np.array(1), expected=(X, X))
+    before = 0
+    after = 0
+    for i in range(n):
+        before = before + 1
+        if i == 2:
+            break
+        after = after + 1
+    return x * before, x * after
 
 
-def test_continue(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        for i in range(n):
-            if i % 2 == 0:
-                continue
-            x = x + 10
-        return x
-
-    agree(f, X, np.array(5), expected=X + 20)
+@agrees(X, np.array(5), expected=X + 20)
+def test_continue(x: FLOAT["N"], n: INT64):
+    for i in range(n):
+        if i % 2 == 0:
+            continue
+        x = x + 10
+    return x
 
 
 def test_continue_and_break_in_nested_loops(agree) -> None:
@@ -223,104 +205,79 @@ def test_continue_and_break_in_nested_loops(agree) -> None:
     agree(f, X, expected=X * np.float32(count))
 
 
-def test_return_inside_a_loop(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
-        for i in range(n):
+@agrees(X, np.array(2), expected=X + 2)
+@agrees(X, np.array(9), expected=(X + 3) * 100)
+def test_return_inside_a_loop(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
+    for i in range(n):
+        x = x + 1
+        if x[0] > 3:
+            return x * 100
+    return x
+
+
+@agrees(X, expected=(X + 5) * 100)
+@agrees(X - 20, expected=X - 11)
+def test_return_inside_two_loops(x: FLOAT["N"]) -> FLOAT["N"]:
+    for i in range(3):
+        for j in range(3):
             x = x + 1
-            if x[0] > 3:
+            if x[0] > 5:
                 return x * 100
-        return x
-
-    agree(f, X, np.array(2), expected=X + 2)
-    agree(f, X, np.array(9), expected=(X + 3) * 100)
+        x = x * 1
+    return x
 
 
-def test_return_inside_two_loops(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        for i in range(3):
-            for j in range(3):
-                x = x + 1
-                if x[0] > 5:
-                    return x * 100
-            x = x * 1
-        return x
-
-    agree(f, X, expected=(X + 5) * 100)
-    agree(f, X - 20, expected=X - 11)
+@agrees(X, expected=X + 3)
+def test_return_in_a_while_true(x: FLOAT["N"]) -> FLOAT["N"]:
+    while True:
+        x = x + 1
+        if x[0] > 3:
+            return x
 
 
-def test_return_in_a_while_true(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        while True:
-            x = x + 1
-            if x[0] > 3:
-                return x
-
-    agree(f, X, expected=X + 3)
+@agrees(X, expected=(X + 3) * 2)
+def test_while_true_with_break(x: FLOAT["N"]) -> FLOAT["N"]:
+    while True:
+        x = x + 1
+        if x[0] > 3:
+            break
+    return x * 2
 
 
-def test_while_true_with_break(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        while True:
-            x = x + 1
-            if x[0] > 3:
-                break
-        return x * 2
-
-    agree(f, X, expected=(X + 3) * 2)
-
-
-def test_the_loop_variable_reassigned_in_the_body(agree) -> None:
+@agrees(X, np.array(4), expected=X * 60)
+def test_the_loop_variable_reassigned_in_the_body(x: FLOAT["N"], n: INT64):
     """Python takes the next item all the same."""
-
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        total = 0
-        for i in range(n):
-            i = i * 10
-            total = total + i
-        return x * total
-
-    agree(f, X, np.array(4), expected=X * 60)
+    total = 0
+    for i in range(n):
+        i = i * 10
+        total = total + i
+    return x * total
 
 
-def test_the_loop_variable_read_after_the_loop(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        for i in range(2, 9, 3):
-            x = x + 1
-        return x * i
-
-    agree(f, X, expected=(X + 3) * 8)
+@agrees(X, expected=(X + 3) * 8)
+def test_the_loop_variable_read_after_the_loop(x: FLOAT["N"]):
+    for i in range(2, 9, 3):
+        x = x + 1
+    return x * i
 
 
-def test_the_loop_variable_read_after_a_loop_that_may_not_run(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        i = -1
-        for i in range(n):
-            x = x + 1
-        return x, x * i
-
-    agree(f, X, np.array(3), expected=(X + 3, (X + 3) * 2))
-    agree(f, X, np.array(0), expected=(X, -X))
+@agrees(X, np.array(3), expected=(X + 3, (X + 3) * 2))
+@agrees(X, np.array(0), expected=(X, -X))
+def test_the_loop_variable_read_after_a_loop_that_may_not_run(x: FLOAT["N"], n: INT64):
+    i = -1
+    for i in range(n):
+        x = x + 1
+    return x, x * i
 
 
-def test_the_loop_variable_after_a_break(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        i = 7
-        for i in range(n):
-            if i == 2:
-                break
-        return x * i
-
-    agree(f, X, np.array(9), expected=X * 2)
-    agree(f, X, np.array(0), expected=X * 7)
+@agrees(X, np.array(9), expected=X * 2)
+@agrees(X, np.array(0), expected=X * 7)
+def test_the_loop_variable_after_a_break(x: FLOAT["N"], n: INT64):
+    i = 7
+    for i in range(n):
+        if i == 2:
+            break
+    return x * i
 
 
 def test_the_loop_variable_beside_a_float_tensor(agree) -> None:
@@ -336,19 +293,16 @@ def test_the_loop_variable_beside_a_float_tensor(agree) -> None:
     agree(f, X, np.array(3), expected=expected)
 
 
-def test_a_value_assigned_in_an_if_and_used_only_in_range(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        if x[0] > 0:
-            count = n
-        else:
-            count = n + 1
-        for i in range(count):
-            x = x + 1
-        return x
-
-    agree(f, X, np.array(2), expected=X + 2)
-    agree(f, -X, np.array(2), expected=-X + 3)
+@agrees(X, np.array(2), expected=X + 2)
+@agrees(-X, np.array(2), expected=-X + 3)
+def test_a_value_assigned_in_an_if_and_used_only_in_range(x: FLOAT["N"], n: INT64):
+    if x[0] > 0:
+        count = n
+    else:
+        count = n + 1
+    for i in range(count):
+        x = x + 1
+    return x
 
 
 def test_a_value_assigned_in_an_if_and_used_only_in_a_nested_function(agree) -> None:
@@ -369,17 +323,14 @@ def test_a_value_assigned_in_an_if_and_used_only_in_a_nested_function(agree) -> 
     agree(f, X, expected=expected)
 
 
-def test_a_value_assigned_in_an_if_and_used_only_in_a_keyword(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        if x[0] > 0:
-            low = op.Identity(0.5)
-        else:
-            low = op.Identity(-0.5)
-        return op.Clip(x, min=low)
-
-    agree(f, X, expected=np.clip(X, np.float32(0.5), None))
-    agree(f, -X, expected=np.clip(-X, np.float32(-0.5), None))
+@agrees(X, expected=np.clip(X, np.float32(0.5), None))
+@agrees(-X, expected=np.clip(-X, np.float32(-0.5), None))
+def test_a_value_assigned_in_an_if_and_used_only_in_a_keyword(x: FLOAT["N"]):
+    if x[0] > 0:
+        low = op.Identity(0.5)
+    else:
+        low = op.Identity(-0.5)
+    return op.Clip(x, min=low)
 
 
 NAMES = (
@@ -435,46 +386,38 @@ def f({name}: FLOAT['N'], n: INT64):
     agree(space["f"], X, np.array(4), expected=X + 6)
 
 
-def test_two_carried_variables_ending_as_the_same_value(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        a = x
-        b = x * 2
-        for i in range(n):
-            c = a + b
-            a = c
-            b = c
-        return a, b
-
-    agree(f, X, np.array(2), expected=(X * 6, X * 6))
-    agree(f, X, np.array(0), expected=(X, X * 2))
+@agrees(X, np.array(2), expected=(X * 6, X * 6))
+@agrees(X, np.array(0), expected=(X, X * 2))
+def test_two_carried_variables_ending_as_the_same_value(x: FLOAT["N"], n: INT64):
+    a = x
+    b = x * 2
+    for i in range(n):
+        c = a + b
+        a = c
+        b = c
+    return a, b
 
 
-def test_two_carried_variables_starting_as_the_same_value(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        a = x
-        b = x
-        for i in range(n):
-            a = a + 1
-            b = b * 2
-        return a, b, x
-
-    agree(f, X, np.array(2), expected=(X + 2, X * 4, X))
+@agrees(X, np.array(2), expected=(X + 2, X * 4, X))
+def test_two_carried_variables_starting_as_the_same_value(x: FLOAT["N"], n: INT64):
+    a = x
+    b = x
+    for i in range(n):
+        a = a + 1
+        b = b * 2
+    return a, b, x
 
 
-def test_a_carried_variable_that_is_an_outer_value_at_the_end(agree) -> None:
+@agrees(X, X * 5, np.array(2), expected=X * 5)
+@agrees(X, X * 5, np.array(0), expected=X + 1)
+def test_a_carried_variable_that_is_an_outer_value_at_the_end(
+    x: FLOAT["N"], y: FLOAT["N"], n: INT64
+):
     """The body gives back something it only captured."""
-
-    @script()
-    def f(x: FLOAT["N"], y: FLOAT["N"], n: INT64):
-        a = x + 1
-        for i in range(n):
-            a = y
-        return a
-
-    agree(f, X, X * 5, np.array(2), expected=X * 5)
-    agree(f, X, X * 5, np.array(0), expected=X + 1)
+    a = x + 1
+    for i in range(n):
+        a = y
+    return a
 
 
 def test_constants_carried_by_a_loop_take_the_other_type(agree) -> None:
@@ -489,52 +432,38 @@ def test_constants_carried_by_a_loop_take_the_other_type(agree) -> None:
     agree(f, X, m, np.array(3), expected=(X * 8, m * 8))
 
 
-def test_a_float_constant_carried_by_a_loop(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        k = 1.0
-        for i in range(n):
-            k = k * 0.5
-        return x * k
-
-    agree(f, X, np.array(3), expected=X * np.float32(0.125))
+@agrees(X, np.array(3), expected=X * np.float32(0.125))
+def test_a_float_constant_carried_by_a_loop(x: FLOAT["N"], n: INT64):
+    k = 1.0
+    for i in range(n):
+        k = k * 0.5
+    return x * k
 
 
-def test_a_constant_that_becomes_a_tensor_in_the_loop(agree) -> None:
+@agrees(M, expected=M.sum())
+def test_a_constant_that_becomes_a_tensor_in_the_loop(x: FLOAT["N", "M"]):
     """`total = 0` and `total = total + row` is what everybody writes."""
-
-    @script()
-    def f(x: FLOAT["N", "M"]):
-        total = 0
-        for row in x:
-            total = total + op.ReduceSum(row, keepdims=0)
-        return total
-
-    agree(f, M, expected=M.sum())
+    total = 0
+    for row in x:
+        total = total + op.ReduceSum(row, keepdims=0)
+    return total
 
 
-def test_a_carried_value_changes_its_dtype(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        a = x
-        for i in range(n):
-            a = op.Cast(a, to=7)
-        return a
-
-    refused(f, "OW306", "`a`")
+@refuses("OW306", "`a`")
+def test_a_carried_value_changes_its_dtype(x: FLOAT["N"], n: INT64):
+    a = x
+    for i in range(n):
+        a = op.Cast(a, to=7)
+    return a
 
 
-def test_a_carried_value_changes_its_shape(agree) -> None:
+@agrees(X, np.array(2), expected=np.concatenate([X, X, X]))
+def test_a_carried_value_changes_its_shape(x: FLOAT["N"], n: INT64):
     """Growing in a loop is fine; only the dtype must stay."""
-
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        a = x
-        for i in range(n):
-            a = op.Concat(a, x, axis=0)
-        return a
-
-    agree(f, X, np.array(2), expected=np.concatenate([X, X, X]))
+    a = x
+    for i in range(n):
+        a = op.Concat(a, x, axis=0)
+    return a
 
 
 @pytest.mark.parametrize(
@@ -566,64 +495,49 @@ def test_range(agree, arguments) -> None:
         agree(space["f"], X, *inputs, expected=X * np.float32(total))
 
 
-def test_a_loop_over_the_first_axis(agree) -> None:
-    @script()
-    def f(x: FLOAT["N", 2]):
-        total = op.Identity([0.0, 0.0])
-        count = 0
-        for k, row in enumerate(x):
-            total = total + row * k
-            count += 1
-        return total, count
-
-    agree(f, M, expected=(M[1] + M[2] * 2, np.array(3)))
-    agree(f, M[:0], expected=(np.zeros(2, np.float32), np.array(0)))
+@agrees(M, expected=(M[1] + M[2] * 2, np.array(3)))
+@agrees(M[:0], expected=(np.zeros(2, np.float32), np.array(0)))
+def test_a_loop_over_the_first_axis(x: FLOAT["N", 2]):
+    total = op.Identity([0.0, 0.0])
+    count = 0
+    for k, row in enumerate(x):
+        total = total + row * k
+        count += 1
+    return total, count
 
 
-def test_zip_stops_at_the_shorter(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], y: FLOAT["M"]):
-        total = 0.0
-        for a, b in zip(x, y):
-            total = total + a * b
-        return total
-
-    agree(f, X, np.array([10, 20], np.float32), expected=np.float32(-30))
+@agrees(X, np.array([10, 20], np.float32), expected=np.float32(-30))
+def test_zip_stops_at_the_shorter(x: FLOAT["N"], y: FLOAT["M"]):
+    total = 0.0
+    for a, b in zip(x, y):
+        total = total + a * b
+    return total
 
 
-def test_zip_enumerate_and_range_together(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], y: FLOAT["N"]):
-        total = x[0] * 0
-        for k, (a, b) in enumerate(zip(x, y)):
-            total = total + a * b * k
-        return total
-
-    agree(f, X, X + 1, expected=np.float32(-2 * -1 + 2 * 3 * 4))
+@agrees(X, X + 1, expected=np.float32(-2 * -1 + 2 * 3 * 4))
+def test_zip_enumerate_and_range_together(x: FLOAT["N"], y: FLOAT["N"]):
+    total = x[0] * 0
+    for k, (a, b) in enumerate(zip(x, y)):
+        total = total + a * b * k
+    return total
 
 
-def test_a_while_with_any_condition(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        while x[0] < 10 and n > 0 or op.ReduceSum(x, keepdims=0) < -100:
-            x = x * 2
-            n = n - 1
-        return x, n
-
-    agree(f, X, np.array(2), expected=(X * 4, np.array(0)))
-    agree(f, X, np.array(20), expected=(X * 16, np.array(16)))
+@agrees(X, np.array(2), expected=(X * 4, np.array(0)))
+@agrees(X, np.array(20), expected=(X * 16, np.array(16)))
+def test_a_while_with_any_condition(x: FLOAT["N"], n: INT64):
+    while x[0] < 10 and n > 0 or op.ReduceSum(x, keepdims=0) < -100:
+        x = x * 2
+        n = n - 1
+    return x, n
 
 
-def test_a_while_that_never_runs(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        y = x
-        while x[0] > 100:
-            y = y + 1
-            x = x - 1
-        return y
-
-    agree(f, X, expected=X)
+@agrees(X, expected=X)
+def test_a_while_that_never_runs(x: FLOAT["N"]):
+    y = x
+    while x[0] > 100:
+        y = y + 1
+        x = x - 1
+    return y
 
 
 def test_a_loop_whose_results_nobody_reads_is_dropped(agree) -> None:
@@ -638,30 +552,23 @@ def test_a_loop_whose_results_nobody_reads_is_dropped(agree) -> None:
     assert [n.op_type for n in model.graph.node if n.op_type != "Constant"] == ["Mul"]
 
 
-def test_a_variable_of_the_loop_used_after_it_with_a_start_before(agree) -> None:
+@agrees(M, expected=M[-1])
+@agrees(M[:0], expected=np.array([-1, -1], np.float32))
+def test_a_variable_of_the_loop_used_after_it_with_a_start_before(x: FLOAT["N", "M"]):
     """Zero turns leave the start."""
-
-    @script()
-    def f(x: FLOAT["N", "M"]):
-        last = op.Identity([-1.0, -1.0])
-        for row in x:
-            last = row
-        return last
-
-    agree(f, M, expected=M[-1])
-    agree(f, M[:0], expected=np.array([-1, -1], np.float32))
+    last = op.Identity([-1.0, -1.0])
+    for row in x:
+        last = row
+    return last
 
 
-def test_nested_loops_with_dynamic_bounds(agree) -> None:
-    @script()
-    def f(n: INT64):
-        count = 0
-        for i in range(n):
-            for j in range(i):
-                count = count + j
-        return count
-
-    agree(f, np.array(5), expected=np.array(sum(j for i in range(5) for j in range(i))))
+@agrees(np.array(5), expected=np.array(sum(j for i in range(5) for j in range(i))))
+def test_nested_loops_with_dynamic_bounds(n: INT64):
+    count = 0
+    for i in range(n):
+        for j in range(i):
+            count = count + j
+    return count
 
 
 def test_deeply_nested_control_flow(agree) -> None:
@@ -702,47 +609,35 @@ def test_deeply_nested_control_flow(agree) -> None:
         agree(f, X, np.array(n), expected=plain(X, n))
 
 
-def test_a_break_in_both_branches(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        for i in range(5):
-            x = x + 1
-            if x[0] > 2:
-                x = x * 2
-                break
-            else:
-                x = x * 3
-                break
-        return x
-
-    agree(f, X, expected=(X + 1) * 3)
-
-
-def test_a_loop_with_only_a_break(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        for i in range(n):
+@agrees(X, expected=(X + 1) * 3)
+def test_a_break_in_both_branches(x: FLOAT["N"]):
+    for i in range(5):
+        x = x + 1
+        if x[0] > 2:
+            x = x * 2
             break
-        return x + 1
-
-    agree(f, X, np.array(3), expected=X + 1)
-
-
-def test_list_built_over_a_static_range(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        parts = [x * k for k in range(3) if k != 1]
-        return op.Concat(*parts, axis=0)
-
-    agree(f, X, expected=np.concatenate([X * 0, X * 2]))
+        else:
+            x = x * 3
+            break
+    return x
 
 
-def test_append_in_a_static_loop(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        parts = []
-        for k in [1, 2]:
-            parts = parts + [x * k]
-        return op.Concat(*parts, axis=0)
+@agrees(X, np.array(3), expected=X + 1)
+def test_a_loop_with_only_a_break(x: FLOAT["N"], n: INT64):
+    for i in range(n):
+        break
+    return x + 1
 
-    agree(f, X, expected=np.concatenate([X, X * 2]))
+
+@agrees(X, expected=np.concatenate([X * 0, X * 2]))
+def test_list_built_over_a_static_range(x: FLOAT["N"]):
+    parts = [x * k for k in range(3) if k != 1]
+    return op.Concat(*parts, axis=0)
+
+
+@agrees(X, expected=np.concatenate([X, X * 2]))
+def test_append_in_a_static_loop(x: FLOAT["N"]):
+    parts = []
+    for k in [1, 2]:
+        parts = parts + [x * k]
+    return op.Concat(*parts, axis=0)

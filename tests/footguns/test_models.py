@@ -15,6 +15,7 @@ import onnxwright as ow
 from onnxwright import BOOL, DOUBLE, FLOAT, INT64, Opset, script
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightError
+from tests.footguns.agreement import agrees
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -146,16 +147,12 @@ def test_names_of_values_are_the_names_of_variables() -> None:
     assert [n.output[0] for n in model.graph.node][:2] == ["first", "second"]
 
 
-def test_an_output_name_used_twice(agree) -> None:
+@agrees(X, expected=(X + 1, X + 1, X, X + 1))
+def test_an_output_name_used_twice(x: FLOAT["N"]):
     """One value under two names, an input as an output, a constant as an output."""
-
-    @script()
-    def f(x: FLOAT["N"]):
-        y = x + 1
-        z = y
-        return y, z, x, y
-
-    agree(f, X, expected=(X + 1, X + 1, X, X + 1))
+    y = x + 1
+    z = y
+    return y, z, x, y
 
 
 def test_a_function_that_returns_its_parameter_in_a_callee(agree) -> None:
@@ -184,12 +181,9 @@ def test_an_unused_parameter(agree) -> None:
     assert [i.name for i in model.graph.input] == ["x", "unused"]
 
 
-def test_no_parameters(agree) -> None:
-    @script()
-    def f() -> FLOAT[3]:
-        return op.Identity([1.0, 2.0, 3.0])
-
-    agree(f, expected=np.array([1, 2, 3], np.float32))
+@agrees(expected=np.array([1, 2, 3], np.float32))
+def test_no_parameters() -> FLOAT[3]:
+    return op.Identity([1.0, 2.0, 3.0])
 
 
 def test_origin_of_every_node() -> None:
@@ -238,18 +232,15 @@ def test_a_union_annotation(agree) -> None:
         f.to_model_proto(input_types=[INT64["N"]])
 
 
-def test_nested_def_as_if_branches(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], flag: BOOL) -> FLOAT["N"]:
-        y = x * 2
+@agrees(X, np.array(True), expected=X * 2 + 1)
+@agrees(X, np.array(False), expected=-(X * 2))
+def test_nested_def_as_if_branches(x: FLOAT["N"], flag: BOOL) -> FLOAT["N"]:
+    y = x * 2
 
-        def yes():
-            return y + 1
+    def yes():
+        return y + 1
 
-        return op.If(flag, then_branch=yes, else_branch=lambda: op.Neg(y))
-
-    agree(f, X, np.array(True), expected=X * 2 + 1)
-    agree(f, X, np.array(False), expected=-(X * 2))
+    return op.If(flag, then_branch=yes, else_branch=lambda: op.Neg(y))
 
 
 def test_nested_def_as_a_loop_body(agree) -> None:
@@ -289,18 +280,15 @@ def test_nested_def_in_a_nested_def(agree) -> None:
     agree(f, M, expected=(sums[-1], sums))
 
 
-def test_a_graph_decorated_function(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        @ow.graph()
-        def body(total, item):
-            total = total + item
-            return total, total
+@agrees(X, expected=(X.sum(), np.cumsum(X)))
+def test_a_graph_decorated_function(x: FLOAT["N"]):
+    @ow.graph()
+    def body(total, item):
+        total = total + item
+        return total, total
 
-        last, all_ = op.Scan(op.Identity(0.0), x, body=body, num_scan_inputs=1)
-        return last, all_
-
-    agree(f, X, expected=(X.sum(), np.cumsum(X)))
+    last, all_ = op.Scan(op.Identity(0.0), x, body=body, num_scan_inputs=1)
+    return last, all_
 
 
 def test_if_with_calls_in_branches(agree) -> None:
@@ -442,15 +430,12 @@ def test_strings_and_complex_tensors(agree) -> None:
     onnx.checker.check_model(f.to_model_proto(), full_check=True)
 
 
-def test_sequences(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        parts = op.SequenceEmpty(dtype=1)
-        for i in range(n):
-            parts = op.SequenceInsert(parts, x * i)
-        return op.ConcatFromSequence(parts, axis=0)
-
-    agree(f, X, np.array(3), expected=np.concatenate([X * 0, X, X * 2]))
+@agrees(X, np.array(3), expected=np.concatenate([X * 0, X, X * 2]))
+def test_sequences(x: FLOAT["N"], n: INT64):
+    parts = op.SequenceEmpty(dtype=1)
+    for i in range(n):
+        parts = op.SequenceInsert(parts, x * i)
+    return op.ConcatFromSequence(parts, axis=0)
 
 
 def test_a_thousand_scripts_decorate_fast(run_python) -> None:

@@ -11,6 +11,7 @@ from onnxwright import DOUBLE, FLOAT, INT64, Opset, script
 from onnxwright import opset15 as old
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightError
+from tests.footguns.agreement import agrees, refuses
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -19,12 +20,9 @@ scale = 100.0
 alpha = "a global"
 
 
-def test_a_parameter_shadows_a_global(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], scale: FLOAT) -> FLOAT["N"]:
-        return x * scale
-
-    agree(f, X, np.array(2, np.float32), expected=X * 2)
+@agrees(X, np.array(2, np.float32), expected=X * 2)
+def test_a_parameter_shadows_a_global(x: FLOAT["N"], scale: FLOAT) -> FLOAT["N"]:
+    return x * scale
 
 
 def test_an_attribute_parameter_shadows_a_global(agree) -> None:
@@ -43,26 +41,19 @@ def test_a_parameter_named_as_the_opset(agree) -> None:
     agree(f, X, expected=X + 1)
 
 
-def test_a_local_shadows_a_global_function(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        scale = x + 1
-        abs = scale * 2
-        return abs
-
-    agree(f, X, expected=(X + 1) * 2)
+@agrees(X, expected=(X + 1) * 2)
+def test_a_local_shadows_a_global_function(x: FLOAT["N"]) -> FLOAT["N"]:
+    scale = x + 1
+    abs = scale * 2
+    return abs
 
 
-def test_a_local_read_before_it_is_bound_is_not_the_global(refused) -> None:
+@refuses("OW301", "`scale`")
+def test_a_local_read_before_it_is_bound_is_not_the_global(x: FLOAT["N"]) -> FLOAT["N"]:
     """Python makes the name local to the whole function."""
-
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        y = x * scale
-        scale = y
-        return scale
-
-    refused(f, "OW301", "`scale`")
+    y = x * scale
+    scale = y
+    return scale
 
 
 def test_two_functions_of_one_name_in_two_domains(agree) -> None:
@@ -192,21 +183,15 @@ def test_caller_and_callee_whose_op_changed(agree) -> None:
         assert "18" in str(error)
 
 
-def test_two_opsets_in_one_body(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> FLOAT["N"]:
-        return old.Relu(op.Neg(x))
-
-    agree(f, X, expected=np.maximum(-X, 0))
+@agrees(X, expected=np.maximum(-X, 0))
+def test_two_opsets_in_one_body(x: FLOAT["N"]) -> FLOAT["N"]:
+    return old.Relu(op.Neg(x))
 
 
-def test_too_few_names_for_an_op(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        a, b, c = op.TopK(x, [1])
-        return a
-
-    refused(f, "OW535", "TopK")
+@refuses("OW535", "TopK")
+def test_too_few_names_for_an_op(x: FLOAT["N"]):
+    a, b, c = op.TopK(x, [1])
+    return a
 
 
 def test_too_many_names_for_a_function(refused) -> None:
@@ -235,13 +220,10 @@ def test_a_multi_output_function_into_one_name(refused) -> None:
     refused(f)
 
 
-def test_a_multi_output_op_unpacked(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        values, indices = op.TopK(x, [2])
-        return values, indices
-
-    agree(f, X, expected=(np.array([3, 1], np.float32), np.array([2, 0])))
+@agrees(X, expected=(np.array([3, 1], np.float32), np.array([2, 0])))
+def test_a_multi_output_op_unpacked(x: FLOAT["N"]):
+    values, indices = op.TopK(x, [2])
+    return values, indices
 
 
 def test_a_split_unpacked_into_as_many_as_there_are_names(agree) -> None:
@@ -256,39 +238,27 @@ def test_a_split_unpacked_into_as_many_as_there_are_names(agree) -> None:
     agree(f, v, expected=(v[4:], v[2:4], v[:2]))
 
 
-def test_an_output_nobody_names(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        values, _ = op.TopK(x, [2])
-        return values
-
-    agree(f, X, expected=np.array([3, 1], np.float32))
+@agrees(X, expected=np.array([3, 1], np.float32))
+def test_an_output_nobody_names(x: FLOAT["N"]):
+    values, _ = op.TopK(x, [2])
+    return values
 
 
-def test_starred_and_nested_unpacking(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        (a, b), c = (x, x + 1), x + 2
-        [d, e] = a, b
-        return a, b, c, d, e
-
-    agree(f, X, expected=(X, X + 1, X + 2, X, X + 1))
+@agrees(X, expected=(X, X + 1, X + 2, X, X + 1))
+def test_starred_and_nested_unpacking(x: FLOAT["N"]):
+    (a, b), c = (x, x + 1), x + 2
+    [d, e] = a, b
+    return a, b, c, d, e
 
 
-def test_too_many_inputs(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Add(x, x, x)
-
-    refused(f, "OW505", "Add")
+@refuses("OW505", "Add")
+def test_too_many_inputs(x: FLOAT["N"]):
+    return op.Add(x, x, x)
 
 
-def test_too_few_inputs(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Add(x)
-
-    refused(f, "", "Add", "B")
+@refuses("", "Add", "B")
+def test_too_few_inputs(x: FLOAT["N"]):
+    return op.Add(x)
 
 
 def test_an_unknown_op(refused) -> None:
@@ -300,68 +270,44 @@ def test_an_unknown_op(refused) -> None:
     assert isinstance(error, AttributeError)
 
 
-def test_an_op_of_a_later_opset(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Gelu(x)
-
-    refused(f, "OW502", "Gelu", "20")
+@refuses("OW502", "Gelu", "20")
+def test_an_op_of_a_later_opset(x: FLOAT["N"]):
+    return op.Gelu(x)
 
 
-def test_a_missing_required_attribute(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Concat(x, x)
-
-    refused(f, "OW510", "axis")
+@refuses("OW510", "axis")
+def test_a_missing_required_attribute(x: FLOAT["N"]):
+    return op.Concat(x, x)
 
 
-def test_an_unknown_keyword(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Softmax(x, axes=1)
-
-    refused(f, "OW508", "axes", "axis")
+@refuses("OW508", "axes", "axis")
+def test_an_unknown_keyword(x: FLOAT["N"]):
+    return op.Softmax(x, axes=1)
 
 
-def test_an_attribute_of_the_wrong_type(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]):
-        return op.Softmax(x, axis="last")
-
-    refused(f, "OW511", "axis")
+@refuses("OW511", "axis")
+def test_an_attribute_of_the_wrong_type(x: FLOAT["N"]):
+    return op.Softmax(x, axis="last")
 
 
-def test_a_tensor_as_an_attribute(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], n: INT64):
-        return op.Softmax(x, axis=n)
-
-    refused(f, "", "axis")
+@refuses("", "axis")
+def test_a_tensor_as_an_attribute(x: FLOAT["N"], n: INT64):
+    return op.Softmax(x, axis=n)
 
 
-def test_an_annotation_against_what_is_inferred(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"]) -> INT64["N"]:
-        return op.Neg(x)
-
-    refused(f, "OW314", "FLOAT", "INT64")
+@refuses("OW314", "FLOAT", "INT64")
+def test_an_annotation_against_what_is_inferred(x: FLOAT["N"]) -> INT64["N"]:
+    return op.Neg(x)
 
 
-def test_a_shape_annotation_against_what_is_inferred(refused) -> None:
-    @script()
-    def f(x: FLOAT[3]) -> FLOAT[4]:
-        return op.Neg(x)
-
-    refused(f, "OW314")
+@refuses("OW314")
+def test_a_shape_annotation_against_what_is_inferred(x: FLOAT[3]) -> FLOAT[4]:
+    return op.Neg(x)
 
 
-def test_inputs_of_two_dtypes(refused) -> None:
-    @script()
-    def f(x: FLOAT["N"], y: DOUBLE["N"]):
-        return op.Add(x, y)
-
-    refused(f, "", "FLOAT", "DOUBLE")
+@refuses("", "FLOAT", "DOUBLE")
+def test_inputs_of_two_dtypes(x: FLOAT["N"], y: DOUBLE["N"]):
+    return op.Add(x, y)
 
 
 def test_operands_of_two_dtypes_in_every_mode(refused) -> None:
@@ -374,12 +320,9 @@ def test_operands_of_two_dtypes_in_every_mode(refused) -> None:
         f(X, X.astype(np.float64))
 
 
-def test_shapes_that_do_not_go_together(refused) -> None:
-    @script()
-    def f(x: FLOAT[3, 4], y: FLOAT[5, 6]):
-        return op.MatMul(x, y)
-
-    refused(f, "", "MatMul")
+@refuses("", "MatMul")
+def test_shapes_that_do_not_go_together(x: FLOAT[3, 4], y: FLOAT[5, 6]):
+    return op.MatMul(x, y)
 
 
 def test_a_name_that_is_not_defined(refused) -> None:
@@ -563,12 +506,9 @@ def test_a_keyword_for_an_input_and_a_position_for_an_attribute(agree) -> None:
     agree(f, X, expected=X * 3 + np.minimum(X, 1) + e / e.sum())
 
 
-def test_none_for_an_absent_input(agree) -> None:
-    @script()
-    def f(x: FLOAT["N"], y: FLOAT):
-        return op.Clip(x, None, y)
-
-    agree(f, X, np.array(0, np.float32), expected=np.minimum(X, 0))
+@agrees(X, np.array(0, np.float32), expected=np.minimum(X, 0))
+def test_none_for_an_absent_input(x: FLOAT["N"], y: FLOAT):
+    return op.Clip(x, None, y)
 
 
 def test_variadic_inputs_from_a_list(agree) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from onnxwright import BOOL, FLOAT, INT64, script  # noqa: F401
 from onnxwright.errors import OnnxwrightError
+from tests.footguns.agreement import agrees
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -385,28 +386,21 @@ def test_closures_are_read_when_compiling(agree) -> None:
     agree(f, X, expected=X * 5)
 
 
-def test_a_list_changed_in_a_dynamic_loop(agree) -> None:
+@agrees(X, np.array(3), expected=X * 2)
+def test_a_list_changed_in_a_dynamic_loop(x: Vector, n: Int):
     """A Python list that grows while the model runs is a scan output or a sequence."""
-
-    @script()
-    def f(x: Vector, n: Int):
-        parts = []
-        for i in range(n):
-            parts.append(x * i)
-        return parts[-1]
-
-    agree(f, X, np.array(3), expected=X * 2)
+    parts = []
+    for i in range(n):
+        parts.append(x * i)
+    return parts[-1]
 
 
-def test_a_list_changed_in_a_dynamic_branch(agree) -> None:
-    @script()
-    def f(x: Vector):
-        parts = [x]
-        if x[0] > 0:
-            parts.append(x + 1)
-        return parts[-1]
-
-    agree(f, X, expected=X + 1 if X[0] > 0 else X)
+@agrees(X, expected=X + 1 if X[0] > 0 else X)
+def test_a_list_changed_in_a_dynamic_branch(x: Vector):
+    parts = [x]
+    if x[0] > 0:
+        parts.append(x + 1)
+    return parts[-1]
 
 
 def test_too_few_rows_to_unpack(refused) -> None:
@@ -420,16 +414,13 @@ def test_too_few_rows_to_unpack(refused) -> None:
         f(M)
 
 
-def test_sorted_by_keys_known_when_compiling(agree) -> None:
-    @script()
-    def f(x: Vector):
-        pairs = [(3, x), (1, x * 2), (2, x * 3)]
-        pairs.sort(key=lambda pair: pair[0])
-        largest = max(pairs, key=lambda pair: -pair[0])
-        order = sorted([2, 3, 1], key=lambda k: -k)
-        return pairs[1][1] - largest[1] + sorted(pairs, key=lambda pair: pair[0])[2][1] * order[0]
-
-    agree(f, X, expected=X * 3 - X * 2 + X * 3)
+@agrees(X, expected=X * 3 - X * 2 + X * 3)
+def test_sorted_by_keys_known_when_compiling(x: Vector):
+    pairs = [(3, x), (1, x * 2), (2, x * 3)]
+    pairs.sort(key=lambda pair: pair[0])
+    largest = max(pairs, key=lambda pair: -pair[0])
+    order = sorted([2, 3, 1], key=lambda k: -k)
+    return pairs[1][1] - largest[1] + sorted(pairs, key=lambda pair: pair[0])[2][1] * order[0]
 
 
 def _sort(xs):
