@@ -88,7 +88,9 @@ def test_sides_that_cannot_be_joined_leave_the_side_of_the_example() -> None:
     program, warned = exported(Ranks())
     assert ways(program) == [("non-strict", False), ("source", False), ("non-strict", True)]
     (warning,) = warned
-    assert "OW833" in warning and "`n <= 5`" in warning and "size_branches" not in warning
+    assert "OW833" in warning
+    assert "`n <= 5`" in warning
+    assert "size_branches" not in warning
     check(program, Ranks(), (0, 1, 2, 5))
     with pytest.raises(TypeError, match="n <= 5"):
         program(torch.randn(6, 4))
@@ -118,7 +120,8 @@ def test_a_quotient_that_is_one_in_the_example_is_no_constant(size: int) -> None
     program, warned = exported(Windows(), size)
     x = torch.randn(7, 4)
     if warned:
-        assert "OW833" in warned[0] and "n <= 4" in warned[0]
+        assert "OW833" in warned[0]
+        assert "n <= 4" in warned[0]
         with pytest.raises(TypeError, match="n <= 4"):
             program(x)
         check(program, Windows(), (1, 2, 3, 4))
