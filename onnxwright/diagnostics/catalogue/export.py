@@ -184,8 +184,9 @@ class SizeAssumed(Diagnostic):
     title = "the model is only right where `{guard}`: one side of this was captured"
     label = "decided by a size here"
     help = (
-        "`program(...)` rejects other sizes, other runtimes do not; `size_branches=True` exports "
-        "both sides as an `If`, `Dim(..., min=, max=)` declares the sizes that are needed"
+        "`program(...)` rejects other sizes, other runtimes do not; where both sides give results "
+        "of one rank and type, both are exported as an `If`; `Dim(..., min=, max=)` declares the "
+        "sizes that are needed"
     )
     severity = "warning"
     guard: str
@@ -198,8 +199,9 @@ class SizeRefused(Diagnostic):
     title = "the model would only be right where `{guard}`"
     label = "decided by a size here"
     help = (
-        "`size_branches=True` exports both sides as an `If`; `Dim(..., min=, max=)` declares the "
-        "sizes that are needed; without `strict` this is a warning"
+        "where both sides give results of one rank and type, both are exported as an `If`; "
+        "`Dim(..., min=, max=)` declares the sizes that are needed; without `strict` this is a "
+        "warning"
     )
     error = ExportError
     guard: str

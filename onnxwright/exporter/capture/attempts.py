@@ -143,12 +143,16 @@ class _Captures:
         """
         self.failed = None
         for way in self._forms(how):
-            attempt = self._once(way, must_work=must_work, ends=ends and self.both is None)
+            self.both = None if ends else self.both
+            attempt = self._once(way, must_work=must_work, ends=ends)
             if attempt.ended is not None:
                 self.both = self._once(self._by_source(way), must_work=False)
                 if self._has_all(self.both):
                     return self.both
+                before = len(self.errors)
                 attempt = self._once(way, must_work=must_work)
+                # What the capture as it is raises says more than what the one by source does.
+                self.errors = [*self.errors[before:], *self.errors[:before]]
             if attempt.error is None:
                 return attempt
             if not isinstance(way.strategy, Source) and reads_value(attempt.error) is not None:

@@ -30,7 +30,7 @@ class Outcome:
     answered: frozenset[str] = frozenset()
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """The first lines of an error."""
     text = f"{type(error).__name__}: {error}".strip()
     lines = [line for line in text.splitlines() if line.strip()]

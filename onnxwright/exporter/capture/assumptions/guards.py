@@ -29,7 +29,7 @@ from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_lar
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.guard_text import by_names, guard_text, holds_within
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
-from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
+from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value, is_taken_as_one
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
@@ -263,7 +263,7 @@ def sizes_of(
     shown = {**written, **dimensions_of(program, dict(names)).names, **own}
     places = places_of(program)
     known = frozenset(places.values())
-    found = _guards(program, shown, known, declared, decisions)
+    found = _guards(program, shown, known, declared, decisions, compares=not captured_before)
     if captured_before:
         found += _written_guards(program, shown, found)
     guards = tuple(found)
@@ -331,12 +331,16 @@ def _guards(
     known: frozenset[str],
     ranges: Mapping[str, Range],
     decisions: Iterable[Decision],
+    *,
+    compares: bool,
 ) -> list[SizeGuard]:
+    """Guards with a line of Python, and those of operators that a module is compared for."""
     environment = shape_environment(program)
     found: dict[str, SizeGuard] = {}
     files: list[str] | None = None
     decisions = tuple(decisions)
     of_operators = {(d.file, d.line) for d in decisions if d.by_operator}
+    of_one: set[Any] = set()
     of_operators -= {(d.file, d.line) for d in decisions if not d.by_operator}
     for guard in environment.guards if environment is not None else ():
         symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
@@ -352,12 +356,17 @@ def _guards(
             span = user_line(str(user), files)
         elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
             span = None  # a loop of rewritten Python that is unrolled, for example
+        elif compares and is_taken_as_one(guard.expr):
+            # An operator took a number that follows from sizes as 1, and torch goes on with that.
+            span = None
+            of_one.add(guard.expr)
         else:
             continue
         if _is_certain(guard.expr, names, ranges):
             continue
         text = guard_text(guard.expr, names)
-        inner = span is not None and (span.file, span.line) in of_operators
+        inner = guard.expr in of_one
+        inner = inner or (span is not None and (span.file, span.line) in of_operators)
         one = SizeGuard(guard.expr, text, span, refuses_others(span), by_operator=inner)
         found.setdefault(text, one)
     demands = [d for d in _equalities(program, known, larger=True) if not is_multiple(d)]

@@ -39,7 +39,7 @@ def has_one_side(decision: Decision, known: Mapping[Any, Any]) -> bool:
         known: torch's symbols -> their ranges before it.
     """
     expression = decision.expression
-    symbols = getattr(expression, "free_symbols", ())
+    symbols: Any = getattr(expression, "free_symbols", ())
     if len(symbols) != 1 or free_unbacked_symbols(expression):
         return False
     if decision.demand or decision.by_operator or not decision.file:

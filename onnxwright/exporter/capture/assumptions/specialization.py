@@ -94,6 +94,19 @@ def is_fixed_value(guard: Any) -> bool:
     return type(expression.lhs).__name__ not in ("Mod", "PythonMod")
 
 
+def is_taken_as_one(expression: Any) -> bool:
+    """Whether a condition says that a number that follows from sizes is 1, as `n // 4 == 1`.
+
+    An operator that asks whether an axis has one element fixes its size, without a line of Python.
+
+    Args:
+        expression: the condition, of torch's symbols.
+    """
+    if type(expression).__name__ != "Equality" or expression.rhs != 1:
+        return False
+    return not expression.lhs.is_Symbol and bool(expression.lhs.free_symbols)
+
+
 def warn_specialized_dims(
     program: ExportedProgram, names: dict[str, str], notes: tuple[str, ...] = ()
 ) -> None:
