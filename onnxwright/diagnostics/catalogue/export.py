@@ -302,10 +302,10 @@ class LoopChanges(Diagnostic):
 
 
 class NotRewritten(Diagnostic):
-    """Python decides by a tensor's value in a form that is not rewritten."""
+    """A form of Python cannot be captured where a tensor's value or a dynamic size decides."""
 
     code = "OW842"
-    title = "Python decides by a tensor's value in {reason}, which is not rewritten"
+    title = "{reason} cannot be captured where a tensor's value or a dynamic size decides"
     label = "here"
     help = "{advice}"
     error = ExportError

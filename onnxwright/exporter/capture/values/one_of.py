@@ -42,7 +42,7 @@ from onnxwright.exporter.capture.values.candidates import (
     is_truth_value,
     number_of,
 )
-from onnxwright.exporter.capture.values.logic import combined, is_number
+from onnxwright.exporter.capture.values.logic import combined, is_number, scope
 from onnxwright.exporter.capture.values.parts import parts_of
 from onnxwright.exporter.capture.values.places import checked_place, tensor_of
 from onnxwright.exporter.places import line_of
@@ -233,7 +233,7 @@ def only(value: Any) -> Any:
     if len(items) != 1:
         raise _refused("a loop")
     if len(every) > 1:
-        _note_left_out(TypeError())
+        _leave_out(value, {n: TypeError() for n, item in every.items() if item is None})
     return items[0]
 
 
@@ -264,34 +264,32 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     if len(items) > 1 and sum(map(holds_tensors, items.values())) > 1 and method is None:
         return among(one, function)
     results: dict[int, Any] = {}
-    first: Exception | None = None
+    errors: dict[int, Exception] = {}
     for n, item in items.items():
         try:
-            results[n] = function(item)
+            with scope():
+                results[n] = function(item)
+        except (CaptureStoppedError, GuardOnDataDependentSymNode):
+            raise
         except Exception as error:  # noqa: BLE001 - whatever Python raises
-            first = _left_out(error, first)
-    if first is not None:
+            refuse_handled(error)
+            errors[n] = error
+    if errors:
         if not results:
-            raise first
-        _note_left_out(first)
+            raise next(iter(errors.values()))
+        _leave_out(one, errors)
     if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
         return method
     return joined(one, results)
 
 
-def _left_out(error: Exception, first: Exception | None) -> Exception:
-    """The first error of candidates that are left out; the one that stops a capture is raised."""
-    if isinstance(error, (CaptureStoppedError, GuardOnDataDependentSymNode)):
-        raise error
-    refuse_handled(error)
-    return first or error
-
-
-def _note_left_out(error: Exception) -> None:
-    """Remember that Python raises an error at this line for some candidates."""
+def _leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
+    """Go on without the candidates for which Python raises an error at this line (OW900)."""
     session = current()
-    if session is not None:
-        session.left_out.setdefault(model_line() or asking_line(), type(error).__name__)
+    if session is not None and errors:
+        line = model_line() or asking_line()
+        session.left_out.setdefault(line, type(next(iter(errors.values()))).__name__)
+        session.truths.exclude(one._ow_tag, errors, one._ow_items)
 
 
 def _is_method(value: Any) -> bool:
@@ -401,10 +399,10 @@ def among(
     else:
         parts = {n: functools.partial(function, item) for n, item in items.items()
                  if takes is None or takes(item)}  # fmt: skip
-    if len(parts) > 1 and takes is None and results is None:
-        parts = _working(parts)
-    elif takes is not None and 0 < len(parts) < len(items):
-        _note_left_out(TypeError())
+    if takes is not None and parts:
+        _leave_out(one, {n: TypeError() for n in items if n not in parts})
+    elif len(parts) > 1 and results is None:
+        parts = _working(one, parts)
     return _between(one, parts or {n: functools.partial(function, i) for n, i in items.items()})
 
 
@@ -412,14 +410,14 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _working(parts: dict[int, Callable[[], Any]]) -> dict[int, Callable[[], Any]]:
+def _working(one: OneOf, parts: dict[int, Callable[[], Any]]) -> dict[int, Callable[[], Any]]:
     """Those for which Python does not raise an error; all if it does for each."""
-    errors = {n: error_of(part) for n, part in parts.items()}
-    working = {n: part for n, part in parts.items() if errors[n] is None}
-    for error in errors.values():
-        if error is not None and working:
-            _note_left_out(error)
-    return working or parts
+    found = {n: error_of(part) for n, part in parts.items()}
+    errors = {n: error for n, error in found.items() if error is not None}
+    if len(errors) == len(parts):
+        return parts
+    _leave_out(one, errors)
+    return {n: part for n, part in parts.items() if n not in errors}
 
 
 def error_of(call: Callable[[], Any]) -> Exception | None:
