@@ -12,11 +12,8 @@ from torch import fx
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
-    check_chosen,
     chosen_so_far,
-    forget_chosen,
     note_chosen,
-    renew_chosen,
     take_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
@@ -30,7 +27,6 @@ from onnxwright.exporter.capture.source.list_forms import (
     rows_kept,
     widened,
 )
-from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -79,15 +75,14 @@ def conditional(
     """
     with refused_here():
         truth = as_truth(condition)
-        effects = Reach()
         sizes = SizeSides.of(condition)
         while True:
             state.open()
             before, count = state.read(), chosen_so_far()
             try:
-                return _conditional(truth, then, orelse, state, effects, sizes)
+                return _conditional(truth, then, orelse, state, sizes)
             except DisagreementError as error:
-                forget_chosen(count)
+                take_chosen(count)
                 error.condition = error.condition or _comparison(condition)
                 state.write(before)
                 if error.grows is None or not _counted_list(state, before, *error.grows):
@@ -118,7 +113,6 @@ def _conditional(
     then: Callable[[], None],
     orelse: Callable[[], None],
     state: State,
-    effects: Reach,
     sizes: SizeSides | None = None,
 ) -> bool:
     slots, count = state.open(), chosen_so_far()
@@ -139,7 +133,6 @@ def _conditional(
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
-            check_chosen()
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
@@ -181,19 +174,16 @@ def _conditional(
         results = choose(condition, parts, merger.pairs)
     _note_results(condition, parts, merger.pairs, results)
     note_written(tracer(), [part.left for part in parts])
-    values, made = [], []
+    values, frames = [], []
     for slot, build in zip(slots, builds):
         values.append(build(results))
-        made.append((merger.made, returning_frame(slot.name)))
-        merger.made = []
+        frames += [returning_frame(slot.name)] * (len(merger.made) - len(frames))
     for n, slot in enumerate(slots):
         lost = not slot.live and any(side[n] is not before[n] for side in raw)
         values[n] = after_changes(before[n], values[n], lost=lost)
     state.write(values)
     add_chosen(chosen_there)
-    renew_chosen(count)
-    for objects, frame in made:
-        note_chosen(objects, effects, frame)
+    note_chosen(merger.made, frames)
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 

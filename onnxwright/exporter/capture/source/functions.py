@@ -16,6 +16,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.calls import calls_converted
 from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.source.chosen_objects import refuse_write
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.machinery import is_machinery
 from onnxwright.exporter.capture.source.rewriting import (
@@ -202,11 +203,12 @@ class Rewritten:
             store = current()
             if store is None:
                 store = stack.enter_context(calls_converted(Store(writes_buffers=True)))
-            before, store.code_for = store.code_for, self.code_for
+            before = store.code_for, store.on_write
+            store.code_for, store.on_write = self.code_for, refuse_write
             try:
                 yield
             finally:
-                store.code_for = before
+                store.code_for, store.on_write = before
 
 
 def last_line(code: CodeType) -> int:

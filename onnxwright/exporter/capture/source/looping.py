@@ -29,10 +29,8 @@ from onnxwright.exporter.capture.source.carries import (
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import (
-    check_chosen,
     chosen_so_far,
-    forget_chosen,
-    renew_chosen,
+    take_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.errors import (
@@ -132,7 +130,7 @@ class Loop:
         try:
             return self._run()
         except Exception:  # noqa: BLE001 - an iteration may need a number that does not change
-            forget_chosen(self.chosen)
+            take_chosen(self.chosen)
             session.choices = choices
             self.state.write(self.original)
         trips = self.lists.trips
@@ -214,9 +212,9 @@ class Loop:
                 names = [slot.name for slot in self.slots]
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 again = self.body(self._count)
-                check_chosen()
                 after = rows_kept(values, self.state.read())
-                objects.note_iteration(self._carried_after(values, after))
+                owners = {id(entry.place.owner) for entry in written.log.values()}
+                objects.note_iteration(self._carried_after(values, after), owners)
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
@@ -225,13 +223,13 @@ class Loop:
                 changed = bool(late) or self._widen(values, after)
                 if changed:
                     region.discard()
-                    forget_chosen(count)
+                    take_chosen(count)
                 else:
                     objects.check()
                     self.objects = objects
                     self.iteration = self._closed(region, after, again)
         except (UnevenItemError, DisagreementError) as error:
-            forget_chosen(count)
+            take_chosen(count)
             self.state.write(self.before)
             if isinstance(error, UnevenItemError):
                 self.lists.differ(error)
@@ -308,7 +306,7 @@ class Loop:
 
     def _carry_read(self, error: ListUseError) -> None:
         """Begin anew with a list carried, if an error says that an iteration reads it."""
-        forget_chosen(self.chosen)
+        take_chosen(self.chosen)
         self.state.write(self.before)
         self.lists.carry_read(error)
 
@@ -437,7 +435,6 @@ class Loop:
             lost = not self.slots[n].live
             final[n] = after_changes(self.original[n], value, lost=lost)
         self.state.write(final)
-        renew_chosen(self.chosen)
         self.objects.note_results(self._varying(final))
         return count
 

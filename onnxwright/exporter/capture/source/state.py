@@ -180,7 +180,7 @@ class State:
         self.setter(values)
         for (owner, name), value in zip(self._found, values[len(self.names) :]):
             if store is not None:
-                store.note(store_place(owner, name))
+                store.log(store_place(owner, name))
             if name is None:
                 give_items(owner, value)
             elif value is UNSET:

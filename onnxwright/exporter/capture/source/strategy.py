@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.source.chosen_objects import check_chosen
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
@@ -90,7 +89,6 @@ def by_source(
                 sizes_decided(found.sizes), Candidates(),
             ):  # fmt: skip
                 made = Found(run(), found, changed)
-                check_chosen()
             changed.check_plain(has_choices=found.has_choices)
             return made
         except Exception as raised:
