@@ -6,7 +6,7 @@ Python changes `now`, `a` or `b` would change, too, and the other way round: tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -41,12 +41,12 @@ class CarriedObjects:
         }  # fmt: skip
         self.named = named_now([old for old, _ in self.copies.values()])
 
-    def note_iteration(self, after: Mapping[int, Any], written: Collection[int]) -> None:
+    def note_iteration(self, after: Mapping[int, Any], written: Sequence[Any]) -> None:
         """See what an iteration leaves.
 
         Args:
             after: what is carried after it, by its place; other variables are as before it.
-            written: the identities of the objects that it writes to.
+            written: the objects that it writes to.
         """
         self.ends: dict[_Path, list[Any]] = {}
         self.written = written
@@ -58,21 +58,22 @@ class CarriedObjects:
                 for choice in chosen:
                     if any(v is end for v in choice.objects):
                         self.ends[path] += choice.objects
-        self.named_after = named_now([v for ends in self.ends.values() for v in ends])
 
     def check(self) -> None:
-        """Refuse an iteration that changes an object with a second name.
+        """Refuse an iteration that changes an object with a second name; variables are as before.
 
         Raises:
             ChosenChangedError: it does.
         """
+        named = named_now([v for path in self.copies for v in self.ends.get(path, ())])
         for path, (old, new) in self.copies.items():
             ends = self.ends.get(path, [])
             if any(end is new for end in ends[:1]):
                 ends = ends[1:]
             shared = [old] if id(old) in self.named else []
-            shared += [v for v in ends if v is not new and (id(v) in self.named_after or self._twice(v, path))]
-            if shared and any(id(v) in self.written for v in (new, *shared)):
+            shared += [v for v in ends
+                       if v is not new and (id(v) in named or self._twice(v, path))]  # fmt: skip
+            if shared and any(v is w for v in (new, *shared) for w in self.written):
                 raise Chosen((), asking_line(), in_loop=True).error(new)
 
     def _twice(self, value: Any, path: _Path) -> bool:

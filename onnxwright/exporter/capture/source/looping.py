@@ -213,7 +213,7 @@ class Loop:
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 again = self.body(self._count)
                 after = rows_kept(values, self.state.read())
-                owners = {id(entry.place.owner) for entry in written.log.values()}
+                owners = [entry.place.owner for entry in written.log.values()]
                 objects.note_iteration(self._carried_after(values, after), owners)
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
