@@ -167,9 +167,11 @@ def _conditional(
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.is_of_a_call(n):
             lost = state.without_value(n, left if left is not old else right)
-            builds.append(_merged_effect(merger, lost, left, right, slot.name))
+            builds.append(_merged_effect(merger, lost, left, right, slot.name, owner is not None))
         else:
-            builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
+            items = owner is not None
+            merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
+            builds.append(_constant(old) if merged is None else merged)
     with nullcontext() if sizes is None else sizes.merging():
         results = choose(condition, parts, merger.pairs)
     _note_results(condition, parts, merger.pairs, results)
@@ -243,11 +245,13 @@ def _note_one_sided(owner: Any, name: str | None) -> None:
         session.one_sided[id(owner), name] = owner, asking_line()
 
 
-def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) -> Build:
+def _merged_effect(
+    merger: Merger, lost: Any, left: Any, right: Any, path: str, items: bool
+) -> Build:
     """What a called function leaves behind; a tensor of one side only is `lost`."""
     pairs = list(merger.pairs)
     try:
-        return merger.merge(left, right, path)
+        return merger.merge(left, right, path, items=items)
     except DisagreementError:
         if not leaves_of(left) and not leaves_of(right):
             raise

@@ -206,6 +206,7 @@ class Loop:
         self.known = known_symbols()
         try:
             with Region() as region, side_of(*functions) as written:
+                self.outside = region.knows_before
                 values = self._start(region)
                 self.state.write(values)
                 before, given = self._varying(self.before), self._varying(values)
@@ -312,7 +313,8 @@ class Loop:
 
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot in the form that it has before and after; whether that is another one."""
-        start = widen(self.before[n], after[n])
+        items = self.state.owner(n) is not None
+        start = widen(self.before[n], after[n], self.outside, items=items)
         changed = start is not self.before[n]
         session = current()
         if changed and session is not None and session.fixed_forms:
@@ -324,18 +326,19 @@ class Loop:
             raise LoopChangeError(self.slots[n].name, words(self.original[n]), words(left))
         if changed:
             self.before[n] = start
-            values[n] = widen(values[n], after[n])
+            values[n] = widen(values[n], after[n], self.outside, items=items)
             leaves = {path for path, _ in leaf_paths(start, self.slots[n].name)}
             # A leaf that is one of several values now is carried by its tag and its candidates.
             kept = [c for c in self.varying.get(n, ()) if c.path in leaves or c.start is UNSET]
             if n in self.varying:
                 self.varying[n] = kept
-        after[n] = widen(after[n], start)
+        after[n] = widen(after[n], start, self.outside, items=items)
         return changed
 
     def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
-        merger = Merger((self.state.contents(values), self.state.contents(after)), in_loop=True)
+        contents = self.state.contents(values), self.state.contents(after)
+        merger = Merger(contents, in_loop=True, outside=self.outside)
         try:
             return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
@@ -351,7 +354,7 @@ class Loop:
             # A decision of the iteration lost it, for one of its sides has a constant of Python.
             raise LoopChangeError(name, words(before), "lost by a decision")
         try:
-            merger.merge(before, after, name)
+            merger.merge(before, after, name, items=self.state.owner(n) is not None)
         except DisagreementError as error:
             raise LoopChangeError(error.path, error.left, error.right) from None
         known = {c.path: c for c in self.varying.get(n, ())}

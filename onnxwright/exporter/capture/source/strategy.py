@@ -14,6 +14,7 @@ from typing import Any
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
+    ChosenChangedError,
     DisagreementError,
     ItemsReadError,
     LoopChangeError,
@@ -79,8 +80,10 @@ def by_source(
     register_lists()
     changed = Rewritten() if changed is None else changed
     disagreements: dict[Span, RefusedError] = {}
+    references: set[tuple[str, int]] = set()
     for _ in range(_LIMIT):
-        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional)
+        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional,
+                        references=frozenset(references))  # fmt: skip
         if with_sizes:
             found.sizes = SizeDecisions()
         try:
@@ -92,6 +95,10 @@ def by_source(
             changed.check_plain(has_choices=found.has_choices)
             return made
         except Exception as raised:
+            line = raised.decision if isinstance(raised, ChosenChangedError) else None
+            if line is not None and line not in references:
+                references.add(line)
+                continue
             if _changes_form(raised, changed, disagreements, found):
                 continue
             changed.check_plain(has_choices=found.has_choices)

@@ -37,7 +37,9 @@ from onnxwright.exporter.capture.values.candidates import (
     form_key,
     holds_tensors,
     is_constant,
+    is_mutable,
     is_of_a_part,
+    is_reference,
     is_same,
     is_truth_value,
     number_of,
@@ -79,11 +81,13 @@ class OneOf:
         return cls(tag, items, name) if len(items) > 1 else next(iter(items.values()))
 
     def _ow_parts(self) -> Parts:
-        """The tag and the candidates, as the parts of a container."""
-        numbers = sorted(self._ow_items)
-        values = [self._ow_tag, *(self._ow_items[n] for n in numbers)]
+        """The tag and the candidates that are not objects by reference, as those of a container."""
+        items, name = self._ow_items, self._ow_name
+        numbers = sorted(n for n in items if not is_reference(n))
+        kept = {n: item for n, item in items.items() if is_reference(n)}
+        values = [self._ow_tag, *(items[n] for n in numbers)]
         names = [WHICH, *map(part_name, numbers)]
-        return names, values, lambda v: OneOf(v[0], dict(zip(numbers, v[1:])))
+        return names, values, lambda v: OneOf(v[0], {**kept, **dict(zip(numbers, v[1:]))}, name)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -110,6 +114,12 @@ class OneOf:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the one that it is."""
         return among(self, lambda item: bound(item)(*args, **kwargs), callable)
+
+    def __enter__(self) -> Any:
+        return among(self, lambda item: bound(type(item).__enter__)(item))
+
+    def __exit__(self, *error: object) -> Any:
+        return among(self, lambda item: bound(type(item).__exit__)(item, *error))
 
     def __len__(self) -> int:
         found = over(self, len)
@@ -220,21 +230,41 @@ def settled(value: Any) -> Any:
     return value if len(items) == len(value._ow_items) else OneOf.of(value._ow_tag, items)
 
 
-def only(value: Any) -> Any:
-    """The one candidate that is not None, for what fails for None; other values as they are.
+def gone_through(value: Any) -> Any:
+    """What a loop goes over: of one of several values, what is not None; other values as they are.
+
+    Returns:
+        It; of several containers their items, each with whether there is such an item, as a list
+        of pairs in a `Places`.
 
     Raises:
-        CannotRewriteError: there are more.
+        CannotRewriteError: Python does not know how many items a candidate has.
     """
     if not isinstance(value, OneOf):
         return value
     every = possible(value)
-    items = [item for item in every.values() if item is not None]
-    if len(items) != 1:
+    items = {n: item for n, item in every.items() if item is not None}
+    _leave_out(value, {n: TypeError() for n in every if n not in items})
+    if len(items) == 1:
+        return next(iter(items.values()))
+    if not all(isinstance(item, (tuple, list, dict, range, str)) for item in items.values()):
         raise _refused("a loop")
-    if len(every) > 1:
-        _leave_out(value, {n: TypeError() for n, item in every.items() if item is None})
-    return items[0]
+    rows = {n: list(item) for n, item in items.items()}
+    return Places(
+        (where(value._ow_tag, {n: k < len(row) for n, row in rows.items()}),
+         functools.partial(_item_of, value, rows, k))
+        for k in range(max(map(len, rows.values())))
+    )  # fmt: skip
+
+
+class Places(list[tuple[Any, Callable[[], Any]]]):
+    """Items that may not be there: whether each is, and what gives it."""
+
+
+def _item_of(value: OneOf, rows: Mapping[int, list[Any]], place: int) -> Any:
+    """The item at a place, where it is there."""
+    numbers = possible(value)
+    return joined(value, {n: rows[n][place] for n in rows if n in numbers and place < len(rows[n])})
 
 
 def each(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -307,15 +337,27 @@ def joined(one: OneOf, results: Mapping[int, Any]) -> Any:
         isinstance(value, (int, float)) and not isinstance(value, enum.Enum) for value in values
     ):
         return picked_number(one._ow_tag, results)
-    parts = {n: parts_of(value) for n, value in results.items() if not isinstance(value, OneOf)}
-    if not any(parts.values()) and not any(isinstance(v, torch.Tensor) for v in values):
+    if not any(map(_is_joined, values)):
         return chosen(one._ow_tag, results)
-    if len({form_key(value) for value in values}) == 1 and all(parts.values()):
-        columns = zip(*(part[1] for part in parts.values() if part))
-        made = [joined(one, dict(zip(results, column))) for column in columns]
-        first = parts[next(iter(results))]
-        return first[2](made) if first else None
+    if all(isinstance(value, tuple) for value in values):
+        return by_parts(one, results)
     return among(one, lambda _: None, results=results)
+
+
+def _is_joined(value: Any) -> bool:
+    """Whether a result is not a candidate by itself: a tensor, or what has parts and no name."""
+    if isinstance(value, OneOf) or is_mutable(value):
+        return False
+    return isinstance(value, torch.Tensor) or parts_of(value) is not None
+
+
+def by_parts(one: OneOf, results: Mapping[int, Any]) -> Any:
+    """One of several containers as a container of values, which is new where they are several."""
+    if len({form_key(value) for value in results.values()}) > 1:
+        return among(one, lambda _: None, results=results)
+    parts = [part for part in map(parts_of, results.values()) if part is not None]
+    columns = zip(*(part[1] for part in parts))
+    return parts[0][2]([joined(one, dict(zip(results, column))) for column in columns])
 
 
 def chosen(tag: Any, values: Mapping[int, Any]) -> Any:
@@ -324,13 +366,15 @@ def chosen(tag: Any, values: Mapping[int, Any]) -> Any:
     assert session is not None
     texts = {v for v in values.values() if type(v) is str}
     session.computed |= {v for v in texts if form_key(v) not in session.forms}
-    numbers = {
-        n: value._ow_tag if isinstance(value, OneOf) else number_of(value)
-        for n, value in values.items()
-    }
+    numbers: dict[int, Any] = {}
     items: dict[int, Any] = {}
-    for value in values.values():
-        items |= value._ow_items if isinstance(value, OneOf) else {number_of(value): value}
+    for n, value in values.items():
+        if isinstance(value, OneOf):
+            numbers[n] = value._ow_tag
+            items |= value._ow_items
+        else:
+            numbers[n] = number_of(value, by_reference=is_mutable(value))
+            items[numbers[n]] = value
     return OneOf.of(_looked_up(tag, numbers), items)
 
 
