@@ -343,27 +343,6 @@ class SharedWrite(Diagnostic):
     error = ExportError
 
 
-class TooManyCopies(Diagnostic):
-    """What follows several decisions would have more copies than the limit allows."""
-
-    code = "OW894"
-    title = (
-        "`{name}` is {left} on one side of this decision, {right} on the other, and what follows "
-        "has {copies} copies already"
-    )
-    label = "this decision would double them"
-    help = (
-        "what follows has a copy for each side, as the variable has values of two kinds: give it "
-        "the same number of axes on both sides, or use it up on each side and go on with a tensor "
-        "of one kind"
-    )
-    error = ExportError
-    name: str
-    left: str
-    right: str
-    copies: int
-
-
 class ListOfRunTimeLength(Diagnostic):
     """A list that grew in a loop of a run-time length is used as only a Python list can be."""
 

@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.source.rows import Parts
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
+from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.values.candidates import (
     contents_of,
     form_key,
@@ -504,15 +505,35 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     A decision between the calls: None may have a meaning, as for a mask.
     """
     one = first_of((args, kwargs))
-    if one is None:
-        found = _compared(function, args)
-        return function(*args, **kwargs) if found is None else found
+    if one is not None:
+        return among(one, lambda item: called(function, *_replaced((args, kwargs), one, item)))
+    found = _compared(function, args)
+    if found is not None:
+        return found
+    number = _chosen_number((args, kwargs))
+    if number is None:
+        return function(*args, **kwargs)
+    try:
+        with Region():
+            return function(*args, **kwargs)
+    except Exception as error:
+        if reads_value(error) is None:
+            raise
+    # PyTorch has to know the number: each that it may be is a candidate.
+    session = current()
+    assert session is not None
+    every = OneOf(number, {n: n for n in session.numbers.choices(number)})
+    return among(every, lambda n: called(function, *_replaced((args, kwargs), number, n)))
 
-    def with_(value: Any) -> Any:
-        given = _replaced((args, kwargs), one, value)
-        return called(function, *given)
 
-    return among(one, with_)
+def _chosen_number(values: Any) -> torch.Tensor | None:
+    """The first tensor that stands for one of a few numbers of Python; None without one."""
+    session = current()
+    for value in leaves_in(values) if session is not None else ():
+        if isinstance(value, torch.Tensor) and session is not None:
+            if len(session.numbers.choices(value)) > 1:
+                return value
+    return None
 
 
 # The function of torch -> what Python compares with, of both ways to write it.
@@ -547,16 +568,18 @@ class Candidates(TorchFunctionMode):  # type: ignore[misc]
 
 def first_of(values: Any) -> OneOf | None:
     """The first value that is one of several, in tuples, lists and dicts; None without one."""
-    if isinstance(values, OneOf):
-        return values
+    return next((value for value in leaves_in(values) if isinstance(value, OneOf)), None)
+
+
+def leaves_in(values: Any) -> Iterator[Any]:
+    """What is in tuples, lists and dicts."""
     if isinstance(values, dict):
         values = list(values.values())
     if type(values) in (tuple, list):
         for value in values:
-            found = first_of(value)
-            if found is not None:
-                return found
-    return None
+            yield from leaves_in(value)
+    else:
+        yield values
 
 
 def _replaced(values: Any, old: Any, new: Any) -> Any:
