@@ -49,6 +49,7 @@ class CarriedObjects:
             written: the objects that it writes to.
         """
         self.ends: dict[_Path, list[Any]] = {}
+        self.inner: dict[_Path, Chosen] = {}
         self.written = written
         session = current()
         chosen = [] if session is None else session.chosen[self.choices :]
@@ -58,6 +59,7 @@ class CarriedObjects:
                 for choice in chosen:
                     if any(v is end for v in choice.objects):
                         self.ends[path] += choice.objects
+                        self.inner[path] = choice
 
     def check(self) -> None:
         """Refuse an iteration that changes an object with a second name; variables are as before.
@@ -74,7 +76,7 @@ class CarriedObjects:
             shared += [v for v in ends
                        if v is not new and (id(v) in named or self._twice(v, path))]  # fmt: skip
             if shared and any(v is w for v in (new, *shared) for w in self.written):
-                raise Chosen((), asking_line(), in_loop=True).error(new)
+                raise self.inner.get(path, Chosen((), asking_line(), in_loop=True)).error(new)
 
     def _twice(self, value: Any, path: _Path) -> bool:
         """Whether another variable has an object after an iteration, too."""

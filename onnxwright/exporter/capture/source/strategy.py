@@ -1,7 +1,7 @@
 """A capture by source: each function runs with its decisions rewritten.
 
-A container that a decision chose is made of both by its parts.  Where the program writes to it, or
-to one of both, the capture is run again with the container by reference.
+A tensor or a container that a decision chose is made of both.  Where the program writes to it, or to
+one of both, the capture is run again, and the decision gives one of both by reference.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from onnxwright.exporter.capture.source.chosen_tensors import ChosenTensorError
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     ChosenChangedError,
@@ -84,7 +85,8 @@ def by_source(
             changed.check_plain(has_choices=found.has_choices)
             return made
         except Exception as raised:
-            line = raised.decision if isinstance(raised, ChosenChangedError) else None
+            is_write = isinstance(raised, (ChosenChangedError, ChosenTensorError))
+            line = raised.decision if is_write else None
             if line is not None and line not in references:
                 references.add(line)
                 continue

@@ -198,13 +198,13 @@ def _are_references(
     outside: Callable[[torch.Tensor], bool],
 ) -> bool:  # fmt: skip
     """Whether two values are objects of which a variable has one by reference."""
-    if isinstance(left, Rows) or isinstance(right, Rows) or (is_leaf(left) and is_leaf(right)):
+    if isinstance(left, Rows) or isinstance(right, Rows):
         return False
+    alike = one is not None and two is not None and type(left) is type(right) and one[0] == two[0]
+    if alike or (is_leaf(left) and is_leaf(right)):
+        may_be = all(map(_is_by_reference, (left, right)))
+        return may_be and (is_of_before(left, outside) or is_of_before(right, outside))
     if type(left) is type(right) and not isinstance(left, OneOf):
-        if one is not None and two is not None and one[0] == two[0]:
-            session, either = current(), is_of_before(left, outside) or is_of_before(right, outside)
-            is_line = session is not None and asking_line() in session.references
-            return is_line and either and is_mutable(left)
         if one is None and _is_equal(left, right):
             return False
     every = [v for one_of in (left, right)
@@ -212,6 +212,14 @@ def _are_references(
     return all(
         _is_candidate(v) or (_is_object(v) and is_of_before(v, outside)) for v in every
     )
+
+
+def _is_by_reference(value: Any) -> bool:
+    """Whether a tensor or a container is one of several by reference at the line that runs."""
+    session = current()
+    if session is None or asking_line() not in session.references:
+        return False
+    return is_mutable(value) or (isinstance(value, torch.Tensor) and value not in session.numbers)
 
 
 def _is_object(value: Any) -> bool:
@@ -242,7 +250,8 @@ def _candidates(
         leaves = [n for n, item in other._ow_items.items() if is_leaf(item)]
         if len(leaves) == 1 and form_key(value) == ("number",):
             return leaves[0], {leaves[0]: value}
-    number = number_of(value, by_reference=_is_object(value) and is_of_before(value, outside))
+    may_be = _is_object(value) or _is_by_reference(value)
+    number = number_of(value, by_reference=may_be and is_of_before(value, outside))
     return number, {number: value}
 
 
@@ -278,7 +287,7 @@ def widen(
                     raise LoopChangeError("an object", words(value), words(other))
                 both[n] = one_of_them
             elif n in mine:
-                both[n] = widen(mine[n], others.get(n, UNSET), outside)
+                both[n] = widen(mine[n], others.get(n, UNSET), outside, items=True)
             else:
                 both[n] = _template(others[n])
         same = isinstance(value, OneOf) and list(both) == sorted(mine)

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.control.runtime import items_of, owner
+from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
 from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.raising import refuse_handled
@@ -182,8 +182,21 @@ def _operation(name: str, swapped: bool = False) -> Callable[..., Any]:
     return method
 
 
+def _in_place(name: str) -> Callable[..., Any]:
+    function: Any = getattr(operator, f"__i{name}__")
+
+    def method(self: OneOf, other: Any) -> Any:
+        if not all(isinstance(v, torch.Tensor) or is_mutable(v) for v in possible(self).values()):
+            return each(function, self, other)
+        among(self, lambda item: function(noted(item), other))
+        return self
+
+    return method
+
+
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
+    setattr(OneOf, f"__i{_name}__", _in_place(_name))
     setattr(OneOf, f"__{_name}__", _operation(_name))
     setattr(OneOf, f"__r{_name}__", _operation(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "getitem", "float", "round"):
