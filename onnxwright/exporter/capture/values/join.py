@@ -224,9 +224,10 @@ def _is_by_reference(value: Any) -> bool:
 
 def _is_object(value: Any) -> bool:
     """Whether a value has an identity that programs see, and changes where the log sees it."""
-    if is_leaf(value) or isinstance(value, (Rows, tuple, OneOf)) or is_choosable(value):
+    if isinstance(value, (torch.Tensor, Rows, tuple, OneOf)) or is_leaf(value):
         return False
-    return not hasattr(type(value), "__next__") and type(value) not in PLAIN
+    is_plain = type(value) in PLAIN or hasattr(type(value), "__next__")
+    return not is_plain and not is_choosable(value)
 
 
 def _is_candidate(value: Any) -> bool:

@@ -96,7 +96,9 @@ class OneOf:
         return called(func, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_ow_"):
+        # Python and torch look for names of their own, as `__dict__`: none of a candidate is meant.
+        is_special = name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__")
+        if is_special or name.startswith("_ow_"):
             raise AttributeError(name)
         return over(self, lambda item: getattr(item, name), _Method(self, name))
 
