@@ -146,7 +146,7 @@ def _conditional(
                     part.give_outer(leaves_of(held), tracer())
                     one += held
                 found = [[*one, *map(settled, held)] for one in found]
-                slots = state.open()
+                slots = state.slots()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known

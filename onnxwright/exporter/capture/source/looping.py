@@ -277,7 +277,7 @@ class Loop:
     def _add_places(self, places: list[Place]) -> None:
         """Know of more places, which functions that an iteration calls write to."""
         held = self.state.add(places)
-        self.slots[:] = self.state.open()
+        self.slots[:] = self.state.slots()
         self.before += held
         self.original += held
 
