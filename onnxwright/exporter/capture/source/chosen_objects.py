@@ -42,9 +42,7 @@ class Chosen:
 
     def error(self, value: Any) -> ChosenChangedError:
         """The error for a write to one of them."""
-        error = ChosenChangedError(
-            type(value).__name__, in_loop=self.in_loop, is_item=self.is_item
-        )
+        error = ChosenChangedError(type(value).__name__, in_loop=self.in_loop, is_item=self.is_item)
         error.span = line_of(*self.place)
         error.decision = None if self.is_item else self.place
         return error
@@ -71,7 +69,11 @@ def parts_in(value: Any) -> Collection[Any]:
         return list(value.values())
     if is_container(value) or isinstance(value, tuple):
         return value
-    return [getattr(value, f.name, None) for f in dataclasses.fields(value)] if is_object(value) else ()
+    return (
+        [getattr(value, f.name, None) for f in dataclasses.fields(value)]
+        if is_object(value)
+        else ()
+    )
 
 
 def note_chosen(

@@ -217,7 +217,8 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
             session.numbers.add(
                 result, frozenset().union(*choices) if all(choices) else frozenset()
             )
-            if pair.path.endswith(WHICH) and UNSET not in (pair.left, pair.right):
+            is_tag = pair.path.endswith(WHICH) or all(choices)
+            if is_tag and result.dtype == torch.int64 and not _is_unset(pair):
                 chosen_tag(result, fact, pair.left, pair.right)
             elif result.dtype == torch.bool and all(
                 isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
@@ -226,6 +227,10 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
         else:
             _note_types(pair, result)
             note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
+
+
+def _is_unset(pair: Pair) -> bool:
+    return pair.left is UNSET or pair.right is UNSET
 
 
 def _note_types(pair: Pair, result: torch.Tensor) -> None:

@@ -45,7 +45,7 @@ from onnxwright.exporter.capture.source.sides import (
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
-from onnxwright.exporter.capture.values.one_of import Places, gone_through
+from onnxwright.exporter.capture.values.going_through import Places, gone_through
 
 
 def while_(

@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import dis
 import functools
+import itertools
 import linecache
 import sys
 from collections.abc import Callable, Iterator
@@ -131,9 +132,9 @@ def _takes_errors(manager: Any) -> bool:
         return False
     steps = list(dis.get_instructions(code))
     return any(
-        i.opname == "RETURN_VALUE" and (before.opname != "LOAD_CONST" or bool(before.argval))
+        (i.opname == "RETURN_VALUE" and (before.opname != "LOAD_CONST" or bool(before.argval)))
         or (i.opname == "RETURN_CONST" and bool(i.argval))
-        for before, i in zip(steps, steps[1:])
+        for before, i in itertools.pairwise(steps)
     )
 
 

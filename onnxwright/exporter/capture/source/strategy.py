@@ -1,7 +1,7 @@
 """A capture by source: each function runs with its decisions rewritten.
 
-A tensor or a container that a decision chose is made of both.  Where the program writes to it, or to
-one of both, the capture is run again, and the decision gives one of both by reference.
+A tensor or a container that a decision chose is made of both.  Where the program writes to it, or
+to one of both, the capture is run again, and the decision gives one of both by reference.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from onnxwright.exporter.capture.torch_errors import (
     lines_passed,
     reads_value,
 )
-from onnxwright.exporter.capture.values.one_of import Candidates
+from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.places import line_of
+
 
 @dataclass(frozen=True)
 class Found:

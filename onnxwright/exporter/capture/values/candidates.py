@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -152,3 +153,35 @@ def holds_tensors(value: Any) -> bool:
 def is_of_a_part(value: Any) -> bool:
     """Whether a value is a tensor, or a number, that the part around knows alone."""
     return isinstance(value, (torch.Tensor, *SYMBOLS))
+
+
+def is_choosable(value: Any) -> bool:
+    """Whether a value is a candidate as it is: it holds no tensor of the part it was made in.
+
+    Args:
+        value: anything.
+
+    Returns:
+        Whether it is None, a text, a function, a module, a member of an enumeration, a class, or
+        one of several such values.
+
+    Example:
+        >>> is_choosable(torch.relu), is_choosable(torch.nn.ReLU()), is_choosable(3)
+        (True, True, False)
+        >>> is_choosable(functools.partial(torch.add, torch.zeros(2)))
+        False
+    """
+    if hasattr(type(value), "_ow_parts"):
+        return all(map(is_choosable, value._ow_items.values()))
+    if is_constant(value) or isinstance(value, (torch.nn.Module, type)):
+        return True
+    if isinstance(value, torch.Tensor) or not callable(value):
+        return False
+    if isinstance(value, functools.partial):
+        held = [*value.args, *value.keywords.values()]
+        return is_choosable(value.func) and not any(map(is_of_a_part, held))
+    if isinstance(value, FunctionType):
+        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        held += map(contents_of, value.__closure__ or ())
+        return not any(map(is_of_a_part, held))
+    return not is_of_a_part(getattr(value, "__self__", None))

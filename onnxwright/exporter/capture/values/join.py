@@ -29,6 +29,7 @@ from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.values.candidates import (
     form_key,
+    is_choosable,
     is_mutable,
     is_of_before,
     is_reference,
@@ -36,7 +37,7 @@ from onnxwright.exporter.capture.values.candidates import (
     number_of,
     renew_reference,
 )
-from onnxwright.exporter.capture.values.one_of import WHICH, OneOf, is_choosable, part_name
+from onnxwright.exporter.capture.values.one_of import WHICH, OneOf, part_name
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
 
 Build = Callable[[Sequence[Any]], Any]
@@ -207,11 +208,10 @@ def _are_references(
     if type(left) is type(right) and not isinstance(left, OneOf):
         if one is None and _is_equal(left, right):
             return False
-    every = [v for one_of in (left, right)
-             for v in (one_of._ow_items.values() if isinstance(one_of, OneOf) else [one_of])]  # fmt: skip
-    return all(
-        _is_candidate(v) or (_is_object(v) and is_of_before(v, outside)) for v in every
-    )
+    every: list[Any] = []
+    for value in (left, right):
+        every += value._ow_items.values() if isinstance(value, OneOf) else [value]
+    return all(_is_candidate(v) or (_is_object(v) and is_of_before(v, outside)) for v in every)
 
 
 def _is_by_reference(value: Any) -> bool:

@@ -13,13 +13,11 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FunctionType
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
@@ -32,22 +30,19 @@ from onnxwright.exporter.capture.source.rows import Parts
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
-from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.values.candidates import (
-    contents_of,
     form_key,
     holds_tensors,
     is_constant,
     is_mutable,
-    is_of_a_part,
     is_reference,
     is_same,
     is_truth_value,
     number_of,
 )
-from onnxwright.exporter.capture.values.logic import combined, is_number, scope
+from onnxwright.exporter.capture.values.logic import is_number, scope
 from onnxwright.exporter.capture.values.parts import parts_of
-from onnxwright.exporter.capture.values.places import checked_place, tensor_of
+from onnxwright.exporter.capture.values.picking import looked_up, picked_number, where
 from onnxwright.exporter.places import line_of
 
 WHICH = " as one of several values"
@@ -91,9 +86,9 @@ class OneOf:
         return names, values, lambda v: OneOf(v[0], {**kept, **dict(zip(numbers, v[1:]))}, name)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        return called(func, args, kwargs or {})
+    def __torch_function__(cls, *_: Any) -> Any:
+        """Torch takes it as an argument: `calls.Candidates` calls the function."""
+        return NotImplemented
 
     def __getattr__(self, name: str) -> Any:
         # Python and torch look for names of their own, as `__dict__`: none of a candidate is meant.
@@ -127,26 +122,26 @@ class OneOf:
     def __len__(self) -> int:
         found = over(self, len)
         if not isinstance(found, int):
-            raise _refused("`len`")
+            raise refused("`len`")
         return found
 
     def __iter__(self) -> Iterator[Any]:
         lengths = {len(item) for item in possible(self).values() if hasattr(item, "__len__")}
         if len(lengths) != 1:
-            raise _refused("a loop")
+            raise refused("a loop")
         return iter([over(self, operator.itemgetter(n)) for n in range(lengths.pop())])
 
     def __contains__(self, value: Any) -> bool:
         found = over(self, lambda item: value in item)
         if not isinstance(found, bool):
-            raise _refused("`in`")
+            raise refused("`in`")
         return found
 
     def __bool__(self) -> bool:
         raise CaptureStoppedError("which of several values a variable has is data-dependent")
 
     def __hash__(self) -> int:
-        raise _refused("a key")
+        raise refused("a key")
 
     def __repr__(self) -> str:
         return " or ".join(map(words, self._ow_items.values()))
@@ -246,43 +241,6 @@ def settled(value: Any) -> Any:
     return value if len(items) == len(value._ow_items) else OneOf.of(value._ow_tag, items)
 
 
-def gone_through(value: Any) -> Any:
-    """What a loop goes over: of one of several values, what is not None; other values as they are.
-
-    Returns:
-        It; of several containers their items, each with whether there is such an item, as a list
-        of pairs in a `Places`.
-
-    Raises:
-        CannotRewriteError: Python does not know how many items a candidate has.
-    """
-    if not isinstance(value, OneOf):
-        return value
-    every = possible(value)
-    items = {n: item for n, item in every.items() if item is not None}
-    _leave_out(value, {n: TypeError() for n in every if n not in items})
-    if len(items) == 1:
-        return next(iter(items.values()))
-    if not all(isinstance(item, (tuple, list, dict, range, str)) for item in items.values()):
-        raise _refused("a loop")
-    rows = {n: list(item) for n, item in items.items()}
-    return Places(
-        (where(value._ow_tag, {n: k < len(row) for n, row in rows.items()}),
-         functools.partial(_item_of, value, rows, k))
-        for k in range(max(map(len, rows.values())))
-    )  # fmt: skip
-
-
-class Places(list[tuple[Any, Callable[[], Any]]]):
-    """Items that may not be there: whether each is, and what gives it."""
-
-
-def _item_of(value: OneOf, rows: Mapping[int, list[Any]], place: int) -> Any:
-    """The item at a place, where it is there."""
-    numbers = possible(value)
-    return joined(value, {n: rows[n][place] for n in rows if n in numbers and place < len(rows[n])})
-
-
 def each(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function without side effects gives, of one of several values as of each of them."""
 
@@ -323,13 +281,13 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     if errors:
         if not results:
             raise next(iter(errors.values()))
-        _leave_out(one, errors)
+        leave_out(one, errors)
     if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
         return method
     return joined(one, results)
 
 
-def _leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
+def leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
     """Go on without the candidates for which Python raises an error at this line (OW900)."""
     session = current()
     if session is not None and errors:
@@ -357,7 +315,7 @@ def joined(one: OneOf, results: Mapping[int, Any]) -> Any:
         return chosen(one._ow_tag, results)
     if all(isinstance(value, tuple) for value in values):
         return by_parts(one, results)
-    return among(one, lambda _: None, results=results)
+    return given(one, results)
 
 
 def _is_joined(value: Any) -> bool:
@@ -370,7 +328,7 @@ def _is_joined(value: Any) -> bool:
 def by_parts(one: OneOf, results: Mapping[int, Any]) -> Any:
     """One of several containers as a container of values, which is new where they are several."""
     if len({form_key(value) for value in results.values()}) > 1:
-        return among(one, lambda _: None, results=results)
+        return given(one, results)
     parts = [part for part in map(parts_of, results.values()) if part is not None]
     columns = zip(*(part[1] for part in parts))
     return parts[0][2]([joined(one, dict(zip(results, column))) for column in columns])
@@ -391,79 +349,32 @@ def chosen(tag: Any, values: Mapping[int, Any]) -> Any:
         else:
             numbers[n] = number_of(value, by_reference=is_mutable(value))
             items[numbers[n]] = value
-    return OneOf.of(_looked_up(tag, numbers), items)
-
-
-def _looked_up(tag: Any, numbers: Mapping[int, Any]) -> Any:
-    """One of several numbers, by a tag; without constants, which a side of a decision has not."""
-    if all(isinstance(number, int) and number == n for n, number in numbers.items()):
-        return tag
-    values = list(numbers.values())
-    found: Any = tensor_of(values[-1])
-    for n, number in list(numbers.items())[-2::-1]:
-        found = torch.where(tag == n, number, found)
-    return found
-
-
-def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
-    """One of several numbers of Python, by a tag."""
-    session = current()
-    assert session is not None
-    floats = any(isinstance(number, float) for number in numbers.values())
-    found = _looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
-    whole = frozenset(v for v in numbers.values() if isinstance(v, int))
-    session.numbers.add(found, frozenset() if floats else whole)
-    session.numbers.pick(found, tag, dict(numbers))
-    return found
-
-
-def where(tag: Any, answers: Mapping[int, Any]) -> Any:
-    """A truth value, by the candidate: a bool, or a tensor.
-
-    Args:
-        tag: which candidate it is.
-        answers: bools and tensors of a truth value, by the numbers of the candidates.
-    """
-    known: dict[bool, list[int]] = {True: [], False: []}
-    tests: list[Any] = []
-    for n, answer in answers.items():
-        if isinstance(answer, bool):
-            known[answer].append(n)
-        else:
-            tests.append(combined("and", is_number(tag, [n], answers), answer))
-    if known[True] and not known[False] and not tests:
-        return True
-    if known[True]:
-        tests.insert(0, is_number(tag, known[True], answers))
-    if not tests:
-        return False
-    return tests[0] if len(tests) == 1 else combined("or", *tests)
+    return OneOf.of(looked_up(tag, numbers), items)
 
 
 def among(
-    one: OneOf, function: Callable[[Any], Any], takes: Callable[[Any], bool] | None = None,
-    results: Mapping[int, Any] | None = None,
-) -> Any:  # fmt: skip
+    one: OneOf, function: Callable[[Any], Any], takes: Callable[[Any], bool] | None = None
+) -> Any:
     """What a function gives, as a chain of decisions between calls of it with each candidate.
 
     Args:
         one: the value.
         function: takes a candidate.
         takes: whether Python calls the function with a candidate without an error.
-        results: what it gives, where that is known.
     """
     items = possible(one)
-    parts: dict[int, Callable[[], Any]]
-    if results is not None:
-        parts = {n: functools.partial(_itself, result) for n, result in results.items()}
-    else:
-        parts = {n: functools.partial(function, item) for n, item in items.items()
-                 if takes is None or takes(item)}  # fmt: skip
+    parts = {n: functools.partial(function, item) for n, item in items.items()
+             if takes is None or takes(item)}  # fmt: skip
     if takes is not None and parts:
-        _leave_out(one, {n: TypeError() for n in items if n not in parts})
-    elif len(parts) > 1 and results is None:
+        leave_out(one, {n: TypeError() for n in items if n not in parts})
+    elif len(parts) > 1:
         parts = _working(one, parts)
     return _between(one, parts or {n: functools.partial(function, i) for n, i in items.items()})
+
+
+def given(one: OneOf, results: Mapping[int, Any]) -> Any:
+    """One of several results, by a chain of decisions."""
+    return _between(one, {n: functools.partial(_itself, v) for n, v in results.items()})
 
 
 def _itself(value: Any) -> Any:
@@ -476,7 +387,7 @@ def _working(one: OneOf, parts: dict[int, Callable[[], Any]]) -> dict[int, Calla
     errors = {n: error for n, error in found.items() if error is not None}
     if len(errors) == len(parts):
         return parts
-    _leave_out(one, errors)
+    leave_out(one, errors)
     return {n: part for n, part in parts.items() if n not in errors}
 
 
@@ -494,7 +405,7 @@ def error_of(call: Callable[[], Any]) -> Exception | None:
     return None
 
 
-def _between(one: OneOf, parts: dict[int, Callable[[], Any]]) -> Any:
+def _between(one: OneOf, parts: Mapping[int, Callable[[], Any]]) -> Any:
     """The result of one of several parts: each half of them is a side of a decision."""
     if len(parts) == 1:
         return next(iter(parts.values()))()
@@ -511,162 +422,7 @@ def _between(one: OneOf, parts: dict[int, Callable[[], Any]]) -> Any:
     return result_of(either, lambda: _between(one, first), lambda: _between(one, last))
 
 
-# -- functions of torch ----------------------------------------------------------------------------
-
-
-def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The result of a function of torch of which an argument, or a part of one, is one of several.
-
-    A decision between the calls: None may have a meaning, as for a mask.
-    """
-    one = first_of((args, kwargs))
-    if one is not None:
-        return among(one, lambda item: called(function, *_replaced((args, kwargs), one, item)))
-    found = _compared(function, args)
-    if found is not None:
-        return found
-    number = _chosen_number((args, kwargs))
-    if number is None:
-        return function(*args, **kwargs)
-    try:
-        with Region():
-            return function(*args, **kwargs)
-    except Exception as error:
-        if reads_value(error) is None:
-            raise
-    # PyTorch has to know the number: each that it may be is a candidate.
-    session = current()
-    assert session is not None
-    every = OneOf(number, {n: n for n in session.numbers.choices(number)})
-    return among(every, lambda n: called(function, *_replaced((args, kwargs), number, n)))
-
-
-def _chosen_number(values: Any) -> torch.Tensor | None:
-    """The first tensor that stands for one of a few numbers of Python; None without one."""
-    session = current()
-    for value in leaves_in(values) if session is not None else ():
-        if isinstance(value, torch.Tensor) and session is not None:
-            if len(session.numbers.choices(value)) > 1:
-                return value
-    return None
-
-
-# The function of torch -> what Python compares with, of both ways to write it.
-_COMPARISONS = {
-    getattr(torch.Tensor, form.format(name)): getattr(operator, name)
-    for name in ("eq", "ne", "lt", "le", "gt", "ge") for form in ("{}", "__{}__")
-}  # fmt: skip
-
-
-def _compared(function: Callable[..., Any], args: Any) -> Any:
-    """A comparison of a number that a tag picks with one of Python: by the tag; None for others.
-
-    So a decision by `x.ndim`, or by the length of a tuple, knows the candidate on its sides.
-    """
-    session, compare = current(), _COMPARISONS.get(function)
-    if session is None or compare is None or len(args) != 2:
-        return None
-    picked = session.numbers.picked(args[0])
-    if picked is None or not isinstance(args[1], (int, float)):
-        return None
-    tag, numbers = picked
-    return where(tag, {n: compare(v, args[1]) for n, v in numbers.items()})
-
-
-class Candidates(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, functions of torch take arguments that are one of several values."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        return called(func, args, kwargs or {})
-
-
-def first_of(values: Any) -> OneOf | None:
-    """The first value that is one of several, in tuples, lists and dicts; None without one."""
-    return next((value for value in leaves_in(values) if isinstance(value, OneOf)), None)
-
-
-def leaves_in(values: Any) -> Iterator[Any]:
-    """What is in tuples, lists and dicts."""
-    if isinstance(values, dict):
-        values = list(values.values())
-    if type(values) in (tuple, list):
-        for value in values:
-            yield from leaves_in(value)
-    else:
-        yield values
-
-
-def _replaced(values: Any, old: Any, new: Any) -> Any:
-    """Tuples, lists and dicts with another value in the place of one."""
-    if values is old:
-        return new
-    if isinstance(values, dict):
-        return {key: _replaced(value, old, new) for key, value in values.items()}
-    if type(values) in (tuple, list):
-        return type(values)(_replaced(value, old, new) for value in values)
-    return values
-
-
-# -- candidates ------------------------------------------------------------------------------------
-
-
-def is_choosable(value: Any) -> bool:
-    """Whether a value is a candidate as it is: it holds no tensor of the part it was made in.
-
-    Args:
-        value: anything.
-
-    Returns:
-        Whether it is None, a text, a function, a module, a member of an enumeration, a class, or
-        one of several such values.
-
-    Example:
-        >>> is_choosable(torch.relu), is_choosable(torch.nn.ReLU()), is_choosable(3)
-        (True, True, False)
-        >>> is_choosable(functools.partial(torch.add, torch.zeros(2)))
-        False
-    """
-    if isinstance(value, OneOf):
-        return all(map(is_choosable, value._ow_items.values()))
-    if is_constant(value) or isinstance(value, (torch.nn.Module, type)):
-        return True
-    if isinstance(value, torch.Tensor) or not callable(value):
-        return False
-    if isinstance(value, functools.partial):
-        held = [*value.args, *value.keywords.values()]
-        return is_choosable(value.func) and not any(map(is_of_a_part, held))
-    if isinstance(value, FunctionType):
-        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        held += map(contents_of, value.__closure__ or ())
-        return not any(map(is_of_a_part, held))
-    return not is_of_a_part(getattr(value, "__self__", None))
-
-
-def _refused(use: str) -> CannotRewriteError:
+def refused(use: str) -> CannotRewriteError:
+    """The error for what is done with one of several values and needs to know which."""
     reason = f"{use} of one of several values, which is known at run time only,"
     return CannotRewriteError(reason, line_of(*asking_line()))
-
-
-# -- items by a place ------------------------------------------------------------------------------
-
-
-def picked(place: Any, items: Sequence[Any]) -> Any:
-    """The item at a place that is known when the model runs.
-
-    Args:
-        place: the place, from 0; the model raises an error for others.
-        items: anything.
-
-    Returns:
-        The item; what a decision gives of tensors, numbers and containers.
-    """
-    if all(item is items[0] for item in items):
-        return items[0]
-    place = checked_place(tensor_of(place), len(items))
-    values = dict(enumerate(items))
-    if all(map(is_choosable, items)):
-        return chosen(place, values)
-    return _between(
-        OneOf(place, values), {n: functools.partial(_itself, v) for n, v in values.items()}
-    )
