@@ -16,6 +16,7 @@ import torch
 from torch.export import _trace
 
 from onnxwright.exporter.capture.control.calls import calls_converted
+from onnxwright.exporter.capture.control.held_tensors import HeldTensors
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     PLAIN,
@@ -48,14 +49,14 @@ class Change:
 
 
 @contextmanager
-def process_kept(
+def held_state_kept(
     module: torch.nn.Module,
     changes: list[Change],
     *,
     writes_buffers: bool = False,
     converts: bool = True,
 ) -> Iterator[None]:
-    """Take back what running a module does to anything beside its inputs.
+    """Take back what running a module does to anything beside its parameters and inputs.
 
     Args:
         module: what is run.
@@ -66,6 +67,7 @@ def process_kept(
     store = Store(writes_buffers=writes_buffers)
     snapshot = Snapshot(module, writes_buffers=writes_buffers)
     store.on_function = snapshot.add
+    tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
     numbers = _random_states()
     try:
         with _settled(store):
@@ -89,9 +91,10 @@ def process_kept(
         _add_changes(changes, written, codes, names, read)
         _add_changes(changes, unseen, None, names)
         _give_random_states(numbers)
+        tensors.restore()
 
 
-class RepeatedRuns:
+class HeldStateRuns:
     """Runs of one module, each of which begins with the process as it was before the first.
 
     What is kept is looked for once, not for each run.  Objects that a run made are emptied, too:
@@ -106,6 +109,7 @@ class RepeatedRuns:
         self._snapshot = Snapshot(module)
         self._store.on_function = self._snapshot.add
         self._numbers = _random_states()
+        self._tensors = HeldTensors(module)
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -117,6 +121,7 @@ class RepeatedRuns:
             self._store.put_back()
             self._snapshot.restore()
             _give_random_states(self._numbers)
+            self._tensors.restore()
 
 
 @contextmanager

@@ -90,8 +90,9 @@ def _handlers(file: str, line: int, frame: FrameType) -> list[ast.ExceptHandler]
         if node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
     ]
     around.sort(key=lambda node: node.lineno, reverse=True)
-    found = [h for node in around
-             for h in (node.handlers if isinstance(node, ast.Try) else _of_with(node, frame))]  # fmt: skip
+    found: list[ast.ExceptHandler] = []
+    for node in around:
+        found += node.handlers if isinstance(node, ast.Try) else _of_with(node, frame)
     return [h for h in found if not isinstance(h.body[-1], ast.Raise)]
 
 

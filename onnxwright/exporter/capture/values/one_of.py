@@ -368,7 +368,14 @@ def among(
     if takes is not None and parts:
         leave_out(one, {n: TypeError() for n in items if n not in parts})
     elif len(parts) > 1:
-        parts = _working(one, parts)
+        tried = {n: _tried(part) for n, part in parts.items()}
+        errors = {n: e for n, e in tried.items() if isinstance(e, Exception)}
+        if len(errors) < len(parts):
+            leave_out(one, errors)
+            parts = {n: part for n, part in parts.items() if n not in errors}
+        results = {n: tried[n] for n in parts}
+        if all(isinstance(result, (int, float, str)) for result in results.values()):
+            return joined(one, results)
     return _between(one, parts or {n: functools.partial(function, i) for n, i in items.items()})
 
 
@@ -381,28 +388,26 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _working(one: OneOf, parts: dict[int, Callable[[], Any]]) -> dict[int, Callable[[], Any]]:
-    """Those for which Python does not raise an error; all if it does for each."""
-    found = {n: error_of(part) for n, part in parts.items()}
-    errors = {n: error for n, error in found.items() if error is not None}
-    if len(errors) == len(parts):
-        return parts
-    leave_out(one, errors)
-    return {n: part for n, part in parts.items() if n not in errors}
+_COMPUTED: Any = object()
 
 
-def error_of(call: Callable[[], Any]) -> Exception | None:
-    """The error that Python raises for a call; None where it raises none."""
+def _tried(call: Callable[[], Any]) -> Any:
+    """What a call gives that computes and changes nothing, or the error that Python raises.
+
+    Returns:
+        The result, or the error as it is; `_COMPUTED` for other calls.
+    """
     try:
-        with Region() as region, side_of(call):
-            call()
+        with Region() as region, side_of(call) as side:
+            result = call()
+            is_plain = not holds_tensors(result) and not region.nodes() and not side.end()
             region.discard()
     except (CaptureStoppedError, GuardOnDataDependentSymNode):
-        return None  # which the call says again
+        return _COMPUTED  # the call says it again
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         refuse_handled(error)
         return error
-    return None
+    return result if is_plain else _COMPUTED
 
 
 def _between(one: OneOf, parts: Mapping[int, Callable[[], Any]]) -> Any:
