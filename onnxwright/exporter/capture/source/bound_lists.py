@@ -10,11 +10,8 @@ import ast
 import copy
 from typing import Any
 
-from onnxwright.exporter.capture.source.expressions import (
-    OPERATORS,
-    call,
-    is_fixed,
-)
+from onnxwright.exporter.capture.source.expression_kinds import is_fixed
+from onnxwright.exporter.capture.source.expressions import OPERATORS, call
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # Parts of an expression that are evaluated for some values only, or several times.

@@ -8,7 +8,7 @@ both by reference.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -63,17 +63,14 @@ def note_item(item: Any) -> None:
         note_item(part)
 
 
-def parts_in(value: Any) -> Collection[Any]:
+def parts_in(value: Any) -> list[Any]:
     """What a container or a dataclass holds."""
     if isinstance(value, dict):
         return list(value.values())
     if is_container(value) or isinstance(value, tuple):
-        return value
-    return (
-        [getattr(value, f.name, None) for f in dataclasses.fields(value)]
-        if is_object(value)
-        else ()
-    )
+        return list(value)
+    fields = dataclasses.fields(value) if is_object(value) else ()
+    return [getattr(value, field.name, None) for field in fields]
 
 
 def note_chosen(

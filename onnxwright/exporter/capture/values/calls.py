@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.values.one_of import OneOf, among
 from onnxwright.exporter.capture.values.picking import where
+from onnxwright.exporter.capture.values.places import tensor_of
 
 
 def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -33,24 +34,23 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     try:
         with Region():
             return function(*args, **kwargs)
-    except Exception as error:
-        if reads_value(error) is None:
-            raise
-    # PyTorch has to know the number: each that it may be is a candidate.
-    session = current()
+    except CaptureStoppedError:
+        raise
+    except Exception:  # noqa: BLE001 - torch says in many ways that it has to know the number
+        session = current()
+    # Each number that it may be is a candidate.
     assert session is not None
-    every = OneOf(number, {n: n for n in session.numbers.choices(number)})
+    every = OneOf(tensor_of(number), {n: n for n in session.numbers.choices(number)})
     return among(every, lambda n: called(function, *_replaced((args, kwargs), number, n)))
 
 
-def _chosen_number(values: Any) -> torch.Tensor | None:
-    """The first tensor that stands for one of a few numbers of Python; None without one."""
+def _chosen_number(values: Any) -> Any:
+    """The first value that stands for one of a few numbers of Python; None without one."""
     session = current()
-    for value in leaves_in(values) if session is not None else ():
-        if isinstance(value, torch.Tensor) and session is not None:
-            if len(session.numbers.choices(value)) > 1:
-                return value
-    return None
+    if session is None:
+        return None
+    numbers = (v for v in leaves_in(values) if isinstance(v, (torch.Tensor, torch.SymInt)))
+    return next((v for v in numbers if len(session.numbers.choices(v)) > 1), None)
 
 
 # The function of torch -> what Python compares with, of both ways to write it.
