@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter needs torch")
 
 import onnxwright as ow  # noqa: E402 - after the question whether torch is there
-from onnxwright.exporter.capture.held_state import HeldStateRuns  # noqa: E402
+from onnxwright.exporter.capture.control.keeping import HeldStateRuns  # noqa: E402
 
 
 class _Attribute(torch.nn.Module):  # type: ignore[misc]

@@ -304,10 +304,10 @@ class LoopChanges(Diagnostic):
 
 
 class NotRewritten(Diagnostic):
-    """Python decides by a tensor's value in a form that is not rewritten."""
+    """A form of Python cannot be captured where a tensor's value or a dynamic size decides."""
 
     code = "OW842"
-    title = "Python decides by a tensor's value in {reason}, which is not rewritten"
+    title = "{reason} cannot be captured where a tensor's value or a dynamic size decides"
     label = "here"
     help = "{advice}"
     error = ExportError
@@ -343,27 +343,6 @@ class SharedWrite(Diagnostic):
     label = "decided by a value"
     help = "write to a copy: `x = x.clone()` before, or `x = x + 1` for `x += 1`"
     error = ExportError
-
-
-class TooManyCopies(Diagnostic):
-    """What follows several decisions would have more copies than the limit allows."""
-
-    code = "OW894"
-    title = (
-        "`{name}` is {left} on one side of this decision, {right} on the other, and what follows "
-        "has {copies} copies already"
-    )
-    label = "this decision would double them"
-    help = (
-        "what follows has a copy for each side, as the variable has values of two kinds: give it "
-        "the same number of axes on both sides, or use it up on each side and go on with a tensor "
-        "of one kind"
-    )
-    error = ExportError
-    name: str
-    left: str
-    right: str
-    copies: int
 
 
 class ListOfRunTimeLength(Diagnostic):

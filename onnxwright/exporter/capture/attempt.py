@@ -26,9 +26,8 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     lost_constants,
 )
 from onnxwright.exporter.capture.control.errors import IteratorTakenError
-from onnxwright.exporter.capture.control.keeping import Change
+from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.inputs.captured_sizes import (
     declared_ranges,
     fixed_axes,

@@ -6,9 +6,7 @@ buffers in the program.
 
 from __future__ import annotations
 
-import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,75 +17,9 @@ from torch.fx import GraphModule
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.control.keeping import Change, RepeatedRuns, process_kept
+from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
-
-# What is looked through: a bound for modules that hold large data sets in Python lists.
-_MOST = 20_000
-# Elements of a tensor that is kept: a bound for data sets that are held as tensors.
-_MOST_ELEMENTS = 1 << 24
-_LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, torch.Tensor)
-
-
-@contextmanager
-def held_state_kept(
-    module: torch.nn.Module,
-    changes: list[Change],
-    *,
-    writes_buffers: bool = False,
-    converts: bool = True,
-) -> Iterator[None]:
-    """Undo what running a module does to what it and its functions hold.
-
-    These are attributes, items, variables and tensors, but for parameters and inputs.  PyTorch
-    computes with tensors that are not buffers, so that `self.count.add_(1)` would have happened
-    once before the program runs for the first time.
-
-    Args:
-        module: what is captured.
-        changes: what changed is added here.
-        writes_buffers: leave what is written into buffers.
-        converts: whether functions run as converted copies, which tell of their writes.
-    """
-    own = {id(buffer) for buffer in module.buffers()} if writes_buffers else ()
-    tensors = [(t, t.detach().clone()) for t in _held_tensors(module) if id(t) not in own]
-    kept = process_kept(module, changes, writes_buffers=writes_buffers, converts=converts)
-    try:
-        with kept:
-            yield
-    finally:
-        _give_values(tensors)
-
-
-class HeldStateRuns:
-    """Runs of one module, each of which begins with what the module and its functions held first.
-
-    The same as `held_state_kept` for each run, for many of them.
-
-    Args:
-        module: what is run.
-    """
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        self._runs = RepeatedRuns(module)
-        self._tensors = [(t, t.detach().clone()) for t in _held_tensors(module)]
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Undo at the end what a run does; its results are taken before."""
-        try:
-            with self._runs.one():
-                yield
-        finally:
-            _give_values(self._tensors)
-
-
-def _give_values(tensors: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    for tensor, value in tensors:
-        if not torch.equal(tensor, value):
-            with torch.no_grad():
-                tensor.copy_(value)
 
 
 def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -118,57 +50,6 @@ def warn_changes(changes: Sequence[Change]) -> None:
     for one in changes:
         span = line_of(*one.line) if one.line[0] else user_span()
         warn(messages.StateInPython(name=one.name, before=one.before, after=one.after, span=span))
-
-
-def _held_tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Real tensors in the attributes, containers and closures of a module.
-
-    Of tensors that are registered, or share memory with one that is, those of one element.
-    """
-    registered = {_start(t) for t in (*module.parameters(), *module.buffers())}
-    seen: set[int] = set()
-    waiting: list[Any] = [module]
-    while waiting and len(seen) < _MOST:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, torch.Tensor):
-            is_real = type(one) is torch.Tensor and one.device.type == "cpu"
-            if is_real and one.layout is torch.strided and one.numel() <= _MOST_ELEMENTS:
-                if one.numel() == 1 or _start(one) not in registered:
-                    yield one
-        elif isinstance(one, dict):
-            waiting += [v for v in one.values() if _may_hold(v)]
-        elif isinstance(one, list | tuple | set):
-            waiting += [v for v in one if _may_hold(v)]
-        elif isinstance(one, types.FunctionType):
-            waiting += [c.cell_contents for c in one.__closure__ or () if _is_filled(c)]
-        elif isinstance(one, types.MethodType):
-            waiting += [one.__self__, one.__func__]
-        else:
-            waiting += [v for v in getattr(one, "__dict__", {}).values() if _may_hold(v)]
-
-
-def _start(tensor: torch.Tensor) -> int | None:
-    """Where the memory of a tensor is; None where it has none."""
-    if isinstance(tensor, FakeTensor) or tensor.layout is not torch.strided:
-        return None
-    try:
-        return tensor.untyped_storage().data_ptr() or None
-    except (RuntimeError, ValueError):  # a subclass that wraps tensors; a lazy parameter
-        return None
-
-
-def _may_hold(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) or not isinstance(value, _LEAVES)
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return bool(_may_hold(cell.cell_contents))
-    except ValueError:  # a name that is not bound yet
-        return False
 
 
 def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:

@@ -23,12 +23,14 @@ from onnxwright.exporter.capture.replacements.fakes import Substitutes
 from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.table import replace_attributes
+from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import hooks_decided
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.source.strategy import Found, by_source
+from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
 from onnxwright.exporter.capture.values.results import results_checked
@@ -128,10 +130,11 @@ class Source:
         with poolers_scaled(model, args, kwargs, dims):
             try:
                 found = capture()
-            except Exception:
-                if not sizes.names:
-                    raise
+            except Exception as error:
                 # Python may need what is known of a size.
+                asks = isinstance(error, RefusedError) or reads_value(error) is not None
+                if not sizes.names or not asks:
+                    raise
                 self.with_opaque_sizes = False
                 found = capture()
         self.choices = tuple(found.session.choices)

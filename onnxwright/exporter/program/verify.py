@@ -14,7 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
 from onnxwright.exporter.capture.assumptions.guards import Place
-from onnxwright.exporter.capture.held_state import held_state_kept
+from onnxwright.exporter.capture.control.keeping import held_state_kept
 from onnxwright.exporter.capture.torchscript.graphs import Scripted
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
 from onnxwright.exporter.program.causes import cause_of

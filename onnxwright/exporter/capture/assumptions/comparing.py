@@ -20,7 +20,7 @@ from onnxwright.exporter.capture.assumptions.squeezes import (
     sizes_without,
     squeezed_sizes,
 )
-from onnxwright.exporter.capture.held_state import HeldStateRuns
+from onnxwright.exporter.capture.control.keeping import HeldStateRuns
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.torch_internals import pytree
 

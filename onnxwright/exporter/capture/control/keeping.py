@@ -14,6 +14,7 @@ import torch
 from torch.export import _trace
 
 from onnxwright.exporter.capture.control.calls import calls_converted
+from onnxwright.exporter.capture.control.held_tensors import HeldTensors
 from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
@@ -48,14 +49,14 @@ class Change:
 
 
 @contextmanager
-def process_kept(
+def held_state_kept(
     module: torch.nn.Module,
     changes: list[Change],
     *,
     writes_buffers: bool = False,
     converts: bool = True,
 ) -> Iterator[None]:
-    """Take back what running a module does to anything beside its inputs.
+    """Take back what running a module does to anything beside its parameters and inputs.
 
     Args:
         module: what is run.
@@ -67,6 +68,7 @@ def process_kept(
     snapshot = Snapshot(module, writes_buffers=writes_buffers)
     store.on_function = snapshot.add
     settings = Settings()
+    tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
     try:
         with _settled(store):
             if converts:
@@ -91,9 +93,10 @@ def process_kept(
         for setting, *values in settings.restore():
             if setting.decides:
                 changes.append(Change(setting.name, *map(str, values)))
+        tensors.restore()
 
 
-class RepeatedRuns:
+class HeldStateRuns:
     """Runs of one module, each of which begins with the process as it was before the first.
 
     What is kept is looked for once, not for each run.  Objects that a run made are emptied, too:
@@ -108,6 +111,7 @@ class RepeatedRuns:
         self._snapshot = Snapshot(module)
         self._store.on_function = self._snapshot.add
         self._settings = Settings()
+        self._tensors = HeldTensors(module)
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -119,6 +123,7 @@ class RepeatedRuns:
             self._store.put_back()
             self._snapshot.restore()
             self._settings.restore()
+            self._tensors.restore()
 
 
 @contextmanager

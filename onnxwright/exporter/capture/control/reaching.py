@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections import deque
 from collections.abc import Iterable
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.places import PLAIN
+from onnxwright.exporter.places import CAPTURE
 
 _SKIPPED = frozenset(
     ("torch", "builtins", "numpy", "typing", "collections", "enum", "abc", "sympy", "functools",
@@ -19,13 +22,19 @@ _SKIPPED = frozenset(
 _LEAVES = (*PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, CodeType)
 
 
-def reached(roots: Iterable[Any], ran: Iterable[FunctionType], wanted: Iterable[Any]) -> set[int]:
+def reached(
+    roots: Iterable[Any],
+    ran: Iterable[FunctionType],
+    wanted: Iterable[Any],
+    running: Iterable[tuple[CodeType, dict[str, Any]]] = (),
+) -> set[int]:
     """Which of some objects can be reached.
 
     Args:
         roots: objects and functions; all variables of functions count.
         ran: functions that ran: the globals that they read count, too.
         wanted: the objects.
+        running: code with its globals, which counts as well.
 
     Returns:
         The identities of those that are reached.
@@ -34,12 +43,12 @@ def reached(roots: Iterable[Any], ran: Iterable[FunctionType], wanted: Iterable[
     found: set[int] = set()
     names: set[str] = set()
     waiting: list[Any] = []
-    for function in ran:
-        read = names_of(function.__code__)
+    functions = list(ran)
+    for code, around in [*running, *((f.__code__, f.__globals__) for f in functions)]:
+        read = names_of(code)
         names |= read
-        waiting.append(function)
-        around = function.__globals__
         waiting += [around[name] for name in read if name in around]
+    waiting += functions
     waiting += roots
     seen: set[int] = set()
     while waiting and left:
@@ -77,6 +86,29 @@ def _held(value: Any, names: set[str]) -> Iterable[Any]:
     names_of_object = getattr(value, "__dict__", None)
     held = [names_of_object] if type(names_of_object) is dict else []
     return [*gc.get_referents(value), type(value), *held]
+
+
+def named_now(wanted: Iterable[Any]) -> set[int]:
+    """Which of some objects the functions that run in a capture have a name for.
+
+    Args:
+        wanted: the objects.
+
+    Returns:
+        The identities of those that their variables, and the globals that they read, lead to.
+    """
+    objects = [value for value in wanted if type(value) not in _LEAVES]
+    if not objects:
+        return set()
+    frame: FrameType | None = sys._getframe(1)
+    roots: list[Any] = []
+    names: list[tuple[CodeType, dict[str, Any]]] = []
+    while frame is not None and frame.f_code.co_filename != CAPTURE:
+        if owner_of(frame.f_code.co_filename) in (Owner.USER, Owner.INSTALLED):
+            roots += frame.f_locals.values()
+            names.append((frame.f_code, frame.f_globals))
+        frame = frame.f_back
+    return reached(roots, (), objects, names)
 
 
 def names_of(code: CodeType) -> frozenset[str]:

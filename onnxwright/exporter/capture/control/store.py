@@ -112,6 +112,7 @@ class Store:
         on_function: is called with each before it runs for the first time.
         read_names: the attributes that `getattr` was asked for.
         code_for: gives the code of functions that run with their decisions rewritten.
+        on_write: is called with each object that the program is about to write to.
         memo: what cached functions gave in this capture.
         copies: iterators of before -> copies that are used up, and what these were at first.
         made: iterators that the capture made.
@@ -122,6 +123,7 @@ class Store:
         self.writes_buffers = writes_buffers
         self.on_function: Callable[[FunctionType], None] | None = None
         self.code_for: Callable[[FunctionType], CodeType | None] | None = None
+        self.on_write: Callable[[Any], None] | None = None
         self._logs: list[_Log] = [{}]
         self._settled: list[Write] = []
         self.functions: dict[CodeType, FunctionType] = {}
@@ -146,7 +148,13 @@ class Store:
                 self.on_function(function)
 
     def note(self, place: Place) -> None:
-        """Remember what a place holds that is about to be written to."""
+        """Remember what a place holds that the program is about to write to."""
+        if self.on_write is not None:
+            self.on_write(place.owner)
+        self.log(place)
+
+    def log(self, place: Place) -> None:
+        """Remember what a place holds that is about to be given a value."""
         log = self._logs[-1]
         if place.key not in log:
             log[place.key] = Entry(place, place.read(), writing_line())

@@ -6,17 +6,17 @@ Python changes `now`, `a` or `b` would change, too, and the other way round: tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.source.chosen_objects import Chosen, held_by, is_object
-from onnxwright.exporter.capture.source.errors import ChosenChangedError
-from onnxwright.exporter.capture.source.holding import is_same_items
-from onnxwright.exporter.capture.source.reach import Reach
+from onnxwright.exporter.capture.control.reaching import named_now
+from onnxwright.exporter.capture.source.chosen_objects import Chosen, add_chosen, is_object
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.values.parts import parts_of
+
+_Path = tuple[Any, ...]
 
 
 class CarriedObjects:
@@ -40,19 +40,18 @@ class CarriedObjects:
             for path, old, new in _objects(before[n], value, (n,))
             if old is not new and n not in returned
         }  # fmt: skip
-        if self.copies:
-            self.effects = Reach()
-            self.held = {id(new): (new, held_by(new)) for _, new in self.copies.values()}
-            self.others = [old for old, _ in self.copies.values() if self.effects.holds(old)]
-            self.held |= {id(old): (old, held_by(old)) for old in self.others}
+        self.named = named_now([old for old, _ in self.copies.values()])
 
-    def note_iteration(self, after: Mapping[int, Any]) -> None:
-        """See what an iteration changed.
+    def note_iteration(self, after: Mapping[int, Any], written: Sequence[Any]) -> None:
+        """See what an iteration leaves.
 
         Args:
             after: what is carried after it, by its place; other variables are as before it.
+            written: the objects that it writes to.
         """
-        self.ends: dict[tuple[Any, ...], list[Any]] = {}
+        self.ends: dict[_Path, list[Any]] = {}
+        self.inner: dict[_Path, Chosen] = {}
+        self.written = written
         session = current()
         chosen = [] if session is None else session.chosen[self.choices :]
         for n, value in after.items():
@@ -61,31 +60,26 @@ class CarriedObjects:
                 for choice in chosen:
                     if any(v is end for v in choice.objects):
                         self.ends[path] += choice.objects
-        if not self.copies:
-            return
-        changed = {id(v) for v, held in self.held.values() if not is_same_items(held_by(v), held)}
-        changed |= {id(v) for v, kept in self.effects.containers if not is_same_items(v, kept)}
-        self.changed = changed
+                        self.inner[path] = choice
 
     def check(self) -> None:
-        """Refuse an iteration that changes an object with a second name.
+        """Refuse an iteration that changes an object with a second name; variables are as before.
 
         Raises:
             ChosenChangedError: it does.
         """
-        if not self.copies:
-            return
-        now = Reach()
+        named = named_now([v for path in self.copies for v in self.ends.get(path, ())])
         for path, (old, new) in self.copies.items():
             ends = self.ends.get(path, [])
             if any(end is new for end in ends[:1]):
                 ends = ends[1:]
-            shared = [v for v in self.others if v is old]
-            shared += [v for v in ends if v is not new and (now.holds(v) or self._twice(v, path))]
-            if shared and any(id(v) in self.changed for v in (new, *shared)):
-                raise ChosenChangedError(type(new).__name__, in_loop=True)
+            shared = [old] if id(old) in self.named else []
+            shared += [v for v in ends
+                       if v is not new and (id(v) in named or self._twice(v, path))]  # fmt: skip
+            if shared and any(v is w for v in (new, *shared) for w in self.written):
+                raise self.inner.get(path, Chosen((), asking_line(), in_loop=True)).error(new)
 
-    def _twice(self, value: Any, path: tuple[Any, ...]) -> bool:
+    def _twice(self, value: Any, path: _Path) -> bool:
         """Whether another variable has an object after an iteration, too."""
         return any(
             v is value for other, ends in self.ends.items()
@@ -98,32 +92,24 @@ class CarriedObjects:
         Args:
             results: them, by their place.
         """
-        session = current()
-        if not self.ends or session is None:
-            return
-        now = Reach()
         found = {path: end for n, value in results.items()
                  for path, end, _ in _objects(value, value, (n,))}  # fmt: skip
+        olds = {path: [*self.copies.get(path, ())[:1], *self.ends.get(path, ())] for path in found}
+        named = named_now([v for kept in olds.values() for v in kept])
         for path, result in found.items():
-            olds = [*self.copies.get(path, ())[:1], *self.ends.get(path, ())]
-            kept = [v for v in olds if v is not result and now.holds(v)]
+            kept = [v for v in olds[path] if v is not result and id(v) in named]
             kept += [
                 other for place, other in found.items()
                 if place != path and other is not result
                 and (place[0] not in self.returned or path[0] in self.returned)
-                and any(v is end for v in olds for end in self.ends.get(place, ()))
+                and any(v is end for v in olds[path] for end in self.ends.get(place, ()))
             ]  # fmt: skip
             if kept:
-                objects = (result, *kept)
-                held = tuple(held_by(value) for value in objects)
                 frame = self.returned.get(path[0])
-                made = Chosen(objects, held, asking_line(), in_loop=True, returned_by=frame)
-                session.chosen.append(made)
+                add_chosen([Chosen((result, *kept), asking_line(), True, frame)])
 
 
-def _objects(
-    one: Any, two: Any, path: tuple[Any, ...]
-) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
+def _objects(one: Any, two: Any, path: _Path) -> Iterator[tuple[_Path, Any, Any]]:
     """The objects in two values of one structure that may be changed, with where they are."""
     if is_object(one) and (
         kind_of(one) is kind_of(two) or (isinstance(one, list) and isinstance(two, list))

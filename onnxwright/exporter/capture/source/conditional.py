@@ -13,11 +13,8 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
-    check_chosen,
     chosen_so_far,
-    forget_chosen,
     note_chosen,
-    renew_chosen,
     take_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
@@ -26,7 +23,6 @@ from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.list_forms import raise_growth, rows_kept, widened
 from onnxwright.exporter.capture.source.list_writes import written
-from onnxwright.exporter.capture.source.reach import Reach
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -75,15 +71,14 @@ def conditional(
     """
     with refused_here():
         truth = as_truth(condition)
-        effects = Reach()
         sizes = SizeSides.of(condition)
         while True:
             state.open()
             before, count = state.read(), chosen_so_far()
             try:
-                return _conditional(truth, then, orelse, state, effects, sizes)
+                return _conditional(truth, then, orelse, state, sizes)
             except DisagreementError as error:
-                forget_chosen(count)
+                take_chosen(count)
                 error.condition = error.condition or _comparison(condition)
                 state.write(before)
                 if error.grows is None or not _has_rows(*error.grows):
@@ -113,7 +108,6 @@ def _conditional(
     then: Callable[[], None],
     orelse: Callable[[], None],
     state: State,
-    effects: Reach,
     sizes: SizeSides | None = None,
 ) -> bool:
     slots, count = state.open(), chosen_so_far()
@@ -134,7 +128,6 @@ def _conditional(
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
-            check_chosen()
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
@@ -148,7 +141,7 @@ def _conditional(
                     part.give_outer(leaves_of(held), tracer())
                     one += held
                 found = [[*one, *map(settled, held)] for one in found]
-                slots = state.open()
+                slots = state.slots()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known
@@ -169,23 +162,22 @@ def _conditional(
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.is_of_a_call(n):
             lost = state.without_value(n, left if left is not old else right)
-            builds.append(_merged_effect(merger, lost, left, right, slot.name))
+            builds.append(_merged_effect(merger, lost, left, right, slot.name, owner is not None))
         else:
-            builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
+            items = owner is not None
+            merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
+            builds.append(_constant(old) if merged is None else merged)
     with nullcontext() if sizes is None else sizes.merging():
         results = choose(condition, parts, merger.pairs)
     _note_results(condition, parts, merger.pairs, results)
     note_written(tracer(), [part.left for part in parts])
-    values, made = [], []
+    values, frames = [], []
     for slot, build in zip(slots, builds):
         values.append(build(results))
-        made.append((merger.made, returning_frame(slot.name)))
-        merger.made = []
+        frames += [returning_frame(slot.name)] * (len(merger.made) - len(frames))
     state.write(values)
     add_chosen(chosen_there)
-    renew_chosen(count)
-    for objects, frame in made:
-        note_chosen(objects, effects, frame)
+    note_chosen(merger.made, frames)
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 
@@ -217,7 +209,8 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
             session.numbers.add(
                 result, frozenset().union(*choices) if all(choices) else frozenset()
             )
-            if pair.path.endswith(WHICH) and UNSET not in (pair.left, pair.right):
+            is_tag = pair.path.endswith(WHICH) or all(choices)
+            if is_tag and result.dtype == torch.int64 and not _is_unset(pair):
                 chosen_tag(result, fact, pair.left, pair.right)
             elif result.dtype == torch.bool and all(
                 isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
@@ -226,6 +219,10 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
         else:
             _note_types(pair, result)
             note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
+
+
+def _is_unset(pair: Pair) -> bool:
+    return pair.left is UNSET or pair.right is UNSET
 
 
 def _note_types(pair: Pair, result: torch.Tensor) -> None:
@@ -245,11 +242,13 @@ def _note_one_sided(owner: Any, name: str | None) -> None:
         session.one_sided[id(owner), name] = owner, asking_line()
 
 
-def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) -> Build:
+def _merged_effect(
+    merger: Merger, lost: Any, left: Any, right: Any, path: str, items: bool
+) -> Build:
     """What a called function leaves behind; a tensor of one side only is `lost`."""
     pairs = list(merger.pairs)
     try:
-        return merger.merge(left, right, path)
+        return merger.merge(left, right, path, items=items)
     except DisagreementError:
         if not leaves_of(left) and not leaves_of(right):
             raise

@@ -21,6 +21,7 @@ from onnxwright.exporter.capture.source.session import (
 from onnxwright.exporter.capture.source.size_sides import is_open
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
 from onnxwright.exporter.capture.source.truth import decided
+from onnxwright.exporter.capture.values.logic import suppose
 
 
 def is_unset(value: Any) -> bool:
@@ -50,6 +51,7 @@ def if_(
                 refuse_caught(then if then_raises else orelse, state)
             session.record("check left out")
             answer = else_raises
+            suppose(test, answer)
         else:
             answer = session.answer()
             if answer is not None:
@@ -107,7 +109,7 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any] | None = None) -
     """`assert test, message`."""
     if not __debug__:
         return
-    session = current()
+    session, value = current(), None
     try:
         value = test()
         answer = decided(value)
@@ -119,6 +121,7 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any] | None = None) -
             with refused_here():
                 refuse_caught(_fail)
             session.record("check left out")
+            suppose(value, answer=True)
         return
     if not answer:
         raise AssertionError(*([message()] if message is not None else []))

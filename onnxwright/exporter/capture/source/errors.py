@@ -105,26 +105,6 @@ class DisagreementError(RefusedError):
         )
 
 
-class TooManyCopiesError(RefusedError):
-    """Both sides of a decision cannot go on by themselves: there are too many copies already.
-
-    Args:
-        first: what the sides disagree in.
-        copies: how many copies of what follows there are.
-    """
-
-    def __init__(self, first: DisagreementError, copies: int) -> None:
-        super().__init__(f"{first}, and what follows has {copies} copies already", first.span)
-        self.first, self.copies = first, copies
-
-    def message(self) -> Diagnostic:
-        """The message without a proposal."""
-        name, left, right = self.first.path, self.first.left, self.first.right
-        return messages.TooManyCopies(
-            name=name, left=left, right=right, copies=self.copies, span=self.span
-        )
-
-
 class LoopChangeError(RefusedError):
     """What a loop carries is not the same kind of value after an iteration.
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import ast
 import copy
-import math
 from collections.abc import Callable
 from typing import Any
 
+from onnxwright.exporter.capture.source.expression_kinds import (
+    asks_empty,
+    is_bound,
+    is_fixed,
+    is_format,
+    is_length,
+    is_math,
+    is_named,
+    is_only_starred,
+    is_open,
+    is_place,
+    is_starred,
+    is_static,
+    may_be_number,
+)
 from onnxwright.exporter.capture.source.intrinsics import BUILTINS, METHODS
 
 RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""
 
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
-# Parts that cannot move into a function of their own.
-_FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 OPERATORS: dict[type[ast.operator], str] = {
@@ -23,28 +35,6 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift",
     ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
 }  # fmt: skip
-
-
-def is_static(node: ast.AST) -> bool:
-    """Whether a test is known where it is written: a variable may be None at run time only.
-
-    Args:
-        node: an expression.
-
-    Returns:
-        Whether that is certain.
-
-    Example:
-        >>> is_static(ast.parse("not False", mode="eval").body)
-        True
-        >>> is_static(ast.parse("x is None", mode="eval").body)
-        False
-    """
-    if isinstance(node, ast.Constant):
-        return True
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return is_static(node.operand)
-    return isinstance(node, ast.BoolOp) and all(map(is_static, node.values))
 
 
 def call(name: str, *args: ast.expr) -> ast.Call:
@@ -58,7 +48,7 @@ def as_test(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.BoolOp):
         node.values = [_truth_of(value) for value in node.values]
         return node
-    if not _is_length(node):
+    if not is_length(node):
         return node
     return _place_at(ast.Compare(node, [ast.NotEq()], [ast.Constant(0)]), node)  # type: ignore[return-value]
 
@@ -154,7 +144,7 @@ class Expressions(ast.NodeTransformer):
         """Chains and `in`."""
         _mark_bare(node.left, *node.comparators)
         fixed = is_fixed(node) and len(node.ops) > 1
-        empty = _asks_empty(node) if "len" not in self.local else None
+        empty = asks_empty(node) if "len" not in self.local else None
         if empty is not None:
             length, number = node.left, node.comparators[0]
             assert isinstance(length, ast.Call)
@@ -185,15 +175,15 @@ class Expressions(ast.NodeTransformer):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in METHODS:
             _mark_bare(*(arg for arg in node.args if isinstance(arg, ast.List) and arg.elts))
         self.generic_visit(node)
-        if _is_format(node):
+        if is_format(node):
             assert isinstance(node.func, ast.Attribute)
             node.args = [node.func.value, *node.args]
             node.func = call("format_").func
             return node
-        if _is_math(node, self.local):
+        if is_math(node, self.local):
             node.args, node.func = [node.func, *node.args], call("math_").func
             return node
-        if _is_named(node.func, "is_tensor"):
+        if is_named(node.func, "is_tensor"):
             node.args, node.func = [node.func, *node.args], call("is_tensor").func
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
@@ -214,7 +204,7 @@ class Expressions(ast.NodeTransformer):
             node.args, node.func = [node.func, *node.args], call(name).func
         elif name == "isinstance" and name not in self.local:
             node.func = call("is_of_type").func
-        elif name == "zip" and name not in self.local and _is_only_starred(node):
+        elif name == "zip" and name not in self.local and is_only_starred(node):
             node.args = [node.func, node.args[0].value]  # type: ignore[attr-defined]
             node.func = call("zip_items").func
         elif name in BUILTINS and name not in self.local:
@@ -229,18 +219,18 @@ class Expressions(ast.NodeTransformer):
         """`start:stop`: a tensor is the number that it has at run time."""
         self.generic_visit(node)
         lower, upper = node.lower, node.upper
-        if node.step is None and lower and upper and _is_bound(lower) and _is_bound(upper):
+        if node.step is None and lower and upper and is_bound(lower) and is_bound(upper):
             return call("slice_of", lower, upper)
         for name in ("lower", "upper"):
             bound = getattr(node, name)
-            if bound is not None and _is_bound(bound):
+            if bound is not None and is_bound(bound):
                 setattr(node, name, _place_at(call("bound", bound), bound))
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """`items[n]`, `items[:n]`: the number may be known at run time only."""
         _mark_bare(*ast.walk(node.slice))
-        opened = isinstance(node.ctx, ast.Load) and _is_open(node.slice)
+        opened = isinstance(node.ctx, ast.Load) and is_open(node.slice)
         is_slice = isinstance(node.slice, ast.Slice)
         self.generic_visit(node)
         if opened and isinstance(node.slice, ast.Slice):
@@ -259,7 +249,7 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return node
-        if not any(map(_is_starred, node.elts)):
+        if not any(map(is_starred, node.elts)):
             return node if hasattr(node, "is_bare") else call("own_list", node)
         made: ast.expr = call("own_list", ast.List([], ast.Load()))
         for item in node.elts:
@@ -325,7 +315,7 @@ class Expressions(ast.NodeTransformer):
         target = node.targets[0]
         if len(node.targets) > 1 or is_fixed(node):
             return node
-        if isinstance(target, ast.Tuple) and any(map(_is_place, target.elts)):
+        if isinstance(target, ast.Tuple) and any(map(is_place, target.elts)):
             if not all(
                 isinstance(t, ast.Subscript) and not isinstance(t.slice, ast.Slice)
                 for t in target.elts
@@ -333,7 +323,7 @@ class Expressions(ast.NodeTransformer):
                 return node
             pairs = [ast.Tuple([t.value, t.slice], ast.Load()) for t in target.elts]  # type: ignore[attr-defined]
             return ast.Expr(call("set_items", node.value, *pairs))
-        if not _is_place(target):
+        if not is_place(target):
             return node
         assert isinstance(target, ast.Subscript)
         return ast.Expr(call("set_item", node.value, target.value, target.slice))
@@ -342,7 +332,7 @@ class Expressions(ast.NodeTransformer):
         """`name += value`, `items[n] += value`."""
         self.generic_visit(node)
         target = node.target
-        if _is_place(target) and not is_fixed(node):
+        if is_place(target) and not is_fixed(node):
             assert isinstance(target, ast.Subscript)
             name = ast.Constant(OPERATORS[type(node.op)])
             return ast.Expr(call("augment_item", name, target.value, target.slice, node.value))
@@ -410,85 +400,3 @@ def _text_part(node: ast.expr) -> ast.expr:
     conversion = "" if node.conversion == -1 else chr(node.conversion)
     spec = node.format_spec or ast.Constant("")
     return ast.Tuple([node.value, ast.Constant(conversion), spec], ast.Load())
-
-
-def _is_math(node: ast.Call, local: set[str]) -> bool:
-    """Whether a call may be one of a function of `math`."""
-    if node.keywords or not node.args or any(isinstance(a, ast.Starred) for a in node.args):
-        return False
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        return ast.unparse(function.value) == "math" and "math" not in local
-    return isinstance(function, ast.Name) and function.id not in local and function.id in vars(math)
-
-
-def _is_format(node: ast.Call) -> bool:
-    """Whether a call is `"...".format(...)`."""
-    function = node.func
-    if not isinstance(function, ast.Attribute) or function.attr != "format":
-        return False
-    return isinstance(function.value, ast.Constant) and isinstance(function.value.value, str)
-
-
-def may_be_number(index: ast.expr) -> bool:
-    """Whether an index may be a number that is not written out."""
-    others = (ast.Slice, ast.Tuple, ast.List)
-    if isinstance(index, ast.UnaryOp):
-        index = index.operand
-    return not isinstance(index, others) and not isinstance(index, ast.Constant)
-
-
-def _is_named(function: ast.expr, name: str) -> bool:
-    """Whether a function is read by a name, alone or as an attribute."""
-    if isinstance(function, ast.Attribute):
-        return function.attr == name
-    return isinstance(function, ast.Name) and function.id == name
-
-
-def _is_length(node: ast.expr) -> bool:
-    """Whether an expression is `len(items)`."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return False
-    one = len(node.args) == 1 and not node.keywords and not _is_starred(node.args[0])
-    return one and node.func.id == "len"
-
-
-def _asks_empty(node: ast.Compare) -> bool | None:
-    """Whether a comparison is true for no items; None if it is no such question."""
-    number = node.comparators[0]
-    if len(node.ops) > 1 or not _is_length(node.left) or not isinstance(number, ast.Constant):
-        return None
-    asked = {(ast.Eq, 0): True, (ast.LtE, 0): True, (ast.Lt, 1): True}
-    asked |= {(ast.NotEq, 0): False, (ast.Gt, 0): False, (ast.GtE, 1): False}
-    return asked.get((type(node.ops[0]), number.value)) if type(number.value) is int else None
-
-
-def _is_bound(node: ast.expr) -> bool:
-    """Whether the start or the end of a slice may be known at run time only."""
-    return may_be_number(node) and not is_fixed(node)
-
-
-def _is_open(index: ast.expr) -> bool:
-    """Whether an index is a slice of which a bound may be known at run time only."""
-    if not isinstance(index, ast.Slice) or index.step is not None:
-        return False
-    return any(end is not None and _is_bound(end) for end in (index.lower, index.upper))
-
-
-def _is_starred(node: ast.expr) -> bool:
-    return isinstance(node, ast.Starred)
-
-
-def _is_place(node: ast.expr) -> bool:
-    """Whether an expression is an item at a place that may be known at run time only."""
-    return isinstance(node, ast.Subscript) and may_be_number(node.slice)
-
-
-def is_fixed(node: ast.AST) -> bool:
-    """Whether an expression has parts that cannot move into a function of their own."""
-    return any(isinstance(inner, _FIXED) for inner in ast.walk(node))
-
-
-def _is_only_starred(node: ast.Call) -> bool:
-    """Whether a call has nothing but one `*items`."""
-    return len(node.args) == 1 and isinstance(node.args[0], ast.Starred) and not node.keywords

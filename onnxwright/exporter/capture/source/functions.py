@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -12,18 +12,13 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import path_in_torch
-from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.calls import calls_converted
 from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.source.chosen_objects import refuse_write
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.machinery import is_machinery
-from onnxwright.exporter.capture.source.rewriting import (
-    decisions_around,
-    has_line,
-    names_read,
-    rewritten,
-)
+from onnxwright.exporter.capture.source.rewriting import rewritten
 from onnxwright.exporter.capture.values.results import asks
 from onnxwright.exporter.places import line_of
 
@@ -41,10 +36,6 @@ EQUAL: dict[tuple[str, str], Any] = {
 
 # It hands the arguments of a module on to its `forward`.
 _CALLS_FORWARD = "nn/modules/module.py"
-# What follows decisions in one function has at most this many copies.
-MOST_COPIES = 32
-# A line has a copy for each of at most this many values of a variable.
-_MOST_VALUES = 8
 
 
 @dataclass
@@ -52,15 +43,11 @@ class Rewritten:
     """Functions whose decisions are asked at run time, each rewritten when it is called first.
 
     Fields:
-        split: files and lines of decisions whose sides go on to the end of their block.
-        decided: files, lines and variables that these lines need the values of -> all values.
         codes: the identity of a code -> it, and the code that runs; None for code that stays.
         modules: the globals of the functions.
         reasons: why functions are not rewritten, by the identity of their code.
     """
 
-    split: set[tuple[str, int]] = field(default_factory=set)
-    decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
     codes: dict[int, tuple[CodeType, CodeType | None]] = field(default_factory=dict)
     modules: dict[int, tuple[CodeType, dict[str, Any]]] = field(default_factory=dict)
     reasons: dict[int, CannotRewriteError] = field(default_factory=dict)
@@ -115,88 +102,8 @@ class Rewritten:
         ]
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
-        lines = {line for file, line in self.split if file == code.co_filename}
-        decided = [
-            (line, name, values)
-            for (file, line, name), values in self.decided.items()
-            if file == code.co_filename
-        ]
-        if lines or decided:
-            new = rewritten(code, module, frozenset(lines), decided)
-        else:
-            new = _once(code, module)
+        new = _once(code, module)
         self.codes[id(code)], self.modules[id(code)] = (code, new), (code, module)
-
-    def split_at(self, span: Span) -> bool:
-        """Let both sides of a decision go on by themselves to the end of their block.
-
-        Args:
-            span: the line of the decision; where its sides do so already, those of the decision
-                around it.
-
-        Returns:
-            Whether that is something new; not if there would be too many copies.
-        """
-        around = self._around(span.file, span.line)
-        if around and 2 * self.copies(span) > MOST_COPIES:
-            return False
-        for line in decisions_around(*around[-1], span.line) if around else ():
-            if (span.file, line) not in self.split:
-                self.split.add((span.file, line))
-                for code, module in around:
-                    self._rewrite(code, module)
-                return True
-        return False
-
-    def copies(self, span: Span) -> int:
-        """How many copies of what follows a line there are at most, in the function around it.
-
-        Args:
-            span: the line.
-        """
-        around = self._around(span.file, span.line)
-        if not around:
-            return 1
-        code, module = around[-1]
-        count = 1
-        for file, line in self.split:
-            if file == code.co_filename and has_line(code, line, module):
-                count *= 2
-        for (file, line, _), values in self.decided.items():
-            if file == code.co_filename and has_line(code, line, module):
-                count *= len(values)
-        return count
-
-    def decide_at(self, file: str, line: int, choices: Mapping[str, frozenset[int]]) -> bool:
-        """Let a line, and what follows it, be one for each value of a variable that it reads.
-
-        Args:
-            file, line: the line.
-            choices: variables, and the integers that each may be.
-
-        Returns:
-            Whether that is something new.
-        """
-        for name, values in choices.items():
-            key = (file, line, name)
-            few = 1 < len(values) <= _MOST_VALUES
-            few = few and len(values) * self.copies(Span(file, line, 0, line, 0)) <= MOST_COPIES
-            if key not in self.decided and few:
-                self.decided[key] = tuple(sorted(values))
-                for code, module in self._around(file, line):
-                    self._rewrite(code, module)
-                return True
-        return False
-
-    def names_read(self, file: str, line: int) -> set[str]:
-        """The variables that the statement of a line of a rewritten function reads."""
-        around = self._around(file, line)
-        return names_read(*around[-1], line) if around else set()
-
-    def _around(self, file: str, line: int) -> list[tuple[CodeType, dict[str, Any]]]:
-        """The rewritten functions that a line is of, with their globals."""
-        of_file = [(c, m) for c, m in self.modules.values() if c.co_filename == file]
-        return [(c, m) for c, m in of_file if has_line(c, line, m)]
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -205,11 +112,12 @@ class Rewritten:
             store = current()
             if store is None:
                 store = stack.enter_context(calls_converted(Store(writes_buffers=True)))
-            before, store.code_for = store.code_for, self.code_for
+            before = store.code_for, store.on_write
+            store.code_for, store.on_write = self.code_for, refuse_write
             try:
                 yield
             finally:
-                store.code_for = before
+                store.code_for, store.on_write = before
 
 
 # Code -> it, and its code with decisions rewritten in their first form.

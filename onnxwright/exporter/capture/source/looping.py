@@ -29,10 +29,8 @@ from onnxwright.exporter.capture.source.carries import (
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import (
-    check_chosen,
     chosen_so_far,
-    forget_chosen,
-    renew_chosen,
+    take_chosen,
 )
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.errors import (
@@ -127,7 +125,7 @@ class Loop:
         try:
             return self._run()
         except Exception:  # noqa: BLE001 - an iteration may need a number that does not change
-            forget_chosen(self.chosen)
+            take_chosen(self.chosen)
             session.choices = choices
             self.state.write(self.original)
         trips = self.lists.trips
@@ -203,6 +201,7 @@ class Loop:
         self.known = known_symbols()
         try:
             with Region() as region, side_of(*functions) as written:
+                self.outside = region.knows_before
                 values = self._start(region)
                 self.state.write(values)
                 before, given = self._varying(self.before), self._varying(values)
@@ -210,13 +209,13 @@ class Loop:
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 lists = self._own_lists(values)
                 again = self.body(self._count)
-                check_chosen()
                 after = rows_kept(values, self.state.read())
                 for n, items in lists.items():
                     if not is_same_items(values[n], items):
                         is_left = after[n] is values[n]
                         values[n], after[n] = items, items_of(after[n]) if is_left else after[n]
-                objects.note_iteration(self._carried_after(values, after))
+                owners = [entry.place.owner for entry in written.log.values()]
+                objects.note_iteration(self._carried_after(values, after), owners)
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
@@ -225,13 +224,13 @@ class Loop:
                 changed = bool(late) or self._widen(values, after)
                 if changed:
                     region.discard()
-                    forget_chosen(count)
+                    take_chosen(count)
                 else:
                     objects.check()
                     self.objects = objects
                     self.iteration = self._closed(region, after, again)
         except (UnevenItemError, DisagreementError) as error:
-            forget_chosen(count)
+            take_chosen(count)
             self.state.write(self.before)
             if isinstance(error, UnevenItemError):
                 self.lists.differ(error)
@@ -267,7 +266,7 @@ class Loop:
     def _add_places(self, places: list[Place]) -> None:
         """Know of more places, which functions that an iteration calls write to."""
         held = self.state.add(places)
-        self.slots[:] = self.state.open()
+        self.slots[:] = self.state.slots()
         self.before += held
         self.original += held
 
@@ -304,13 +303,14 @@ class Loop:
 
     def _carry_read(self, error: ListUseError) -> None:
         """Begin anew with a list carried, if an error says that an iteration reads it."""
-        forget_chosen(self.chosen)
+        take_chosen(self.chosen)
         self.state.write(self.before)
         self.lists.carry_read(error)
 
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot in the form that it has before and after; whether that is another one."""
-        start = widen(self.before[n], after[n])
+        items = self.state.owner(n) is not None
+        start = widen(self.before[n], after[n], self.outside, items=items)
         changed = start is not self.before[n]
         session = current()
         if changed and session is not None and session.fixed_forms:
@@ -322,18 +322,19 @@ class Loop:
             raise LoopChangeError(self.slots[n].name, words(self.original[n]), words(left))
         if changed:
             self.before[n] = start
-            values[n] = widen(values[n], after[n])
+            values[n] = widen(values[n], after[n], self.outside, items=items)
             leaves = {path for path, _ in leaf_paths(start, self.slots[n].name)}
             # A leaf that is one of several values now is carried by its tag and its candidates.
             kept = [c for c in self.varying.get(n, ()) if c.path in leaves or c.start is UNSET]
             if n in self.varying:
                 self.varying[n] = kept
-        after[n] = widen(after[n], start)
+        after[n] = widen(after[n], start, self.outside, items=items)
         return changed
 
     def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
-        merger = Merger((self.state.contents(values), self.state.contents(after)), in_loop=True)
+        contents = self.state.contents(values), self.state.contents(after)
+        merger = Merger(contents, in_loop=True, outside=self.outside)
         try:
             return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
@@ -349,7 +350,7 @@ class Loop:
             # A decision of the iteration lost it, for one of its sides has a constant of Python.
             raise LoopChangeError(name, words(before), "lost by a decision")
         try:
-            merger.merge(before, after, name)
+            merger.merge(before, after, name, items=self.state.owner(n) is not None)
         except DisagreementError as error:
             raise LoopChangeError(error.path, error.left, error.right) from None
         known = {c.path: c for c in self.varying.get(n, ())}
@@ -430,7 +431,6 @@ class Loop:
                     appended = [one for one in items if one is not None]
                     self.tensors.note_appended(tracer(), column, appended, tensors)
         self.state.write(final)
-        renew_chosen(self.chosen)
         self.objects.note_results(self._varying(final))
         return count
 

@@ -47,7 +47,8 @@ from onnxwright.exporter.capture.source.sides import (
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
-from onnxwright.exporter.capture.values.one_of import only, settled
+from onnxwright.exporter.capture.values.going_through import Places, gone_through
+from onnxwright.exporter.capture.values.one_of import settled
 
 
 def while_(
@@ -101,7 +102,10 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
-    items = only(items)
+    items = gone_through(items)
+    if isinstance(items, Places):
+        _for_places(items, take, body, broken, state)
+        return
     refuse_left(items)
     iterator = items
     items = taken(items, whole=broken is None)

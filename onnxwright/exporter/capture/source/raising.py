@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
+import dis
 import functools
+import itertools
 import linecache
 import sys
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Iterator
+from types import FrameType, FunctionType
 from typing import Any
 
 from onnxwright.exporter.capture.source.errors import CaughtError
@@ -68,35 +71,72 @@ def refuse_handled(error: Exception) -> None:
 
 
 def _handler(frame: FrameType | None, error: BaseException | None) -> _Handler | None:
-    """The `except` of the model that takes an error, or any error, and the line of its `try`."""
+    """What takes an error of the model, or any error, and the line in its block that runs."""
     while frame is not None and frame.f_code.co_filename != CAPTURE:
         file, line = frame.f_code.co_filename, frame.f_lineno
         if is_of_user(file):
-            for handler in _handlers(file, line):
+            for handler in _handlers(file, line, frame):
                 if error is None or _takes(handler, error, frame):
                     return handler, (file, line)
         frame = frame.f_back
     return None
 
 
-def _handlers(file: str, line: int) -> list[ast.ExceptHandler]:
+def _handlers(file: str, line: int, frame: FrameType) -> list[ast.ExceptHandler]:
     """What may take an error of a line, innermost first; not what raises again at its end."""
     around = [
         node
-        for node in _tries("".join(linecache.getlines(file)))
+        for node in _blocks("".join(linecache.getlines(file)))
         if node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
     ]
     around.sort(key=lambda node: node.lineno, reverse=True)
-    return [h for node in around for h in node.handlers if not isinstance(h.body[-1], ast.Raise)]
+    found: list[ast.ExceptHandler] = []
+    for node in around:
+        found += node.handlers if isinstance(node, ast.Try) else _of_with(node, frame)
+    return [h for h in found if not isinstance(h.body[-1], ast.Raise)]
 
 
 @functools.lru_cache(maxsize=16)
-def _tries(text: str) -> list[ast.Try]:
-    """The `try` statements of a file."""
+def _blocks(text: str) -> list[ast.Try | ast.With]:
+    """The `try` and `with` statements of a file."""
     try:
-        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Try)]
+        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.Try, ast.With))]
     except SyntaxError:
         return []
+
+
+def _of_with(node: ast.With, frame: FrameType) -> Iterator[ast.ExceptHandler]:
+    """The managers of a `with` that may take errors, as what an `except` is."""
+    for item in node.items:
+        made = item.context_expr
+        kinds: ast.expr | None = None
+        manager = _value_of(made.func if isinstance(made, ast.Call) else made, frame)
+        if manager is contextlib.suppress and isinstance(made, ast.Call):
+            kinds = ast.Tuple(made.args, ast.Load())
+        elif not _takes_errors(manager):
+            continue
+        handler = ast.ExceptHandler(kinds, None, [ast.Pass()])
+        yield ast.copy_location(handler, node)
+
+
+def _takes_errors(manager: Any) -> bool:
+    """Whether a context manager of the user, or what makes one, may take an error."""
+    made_by = getattr(manager, "__wrapped__", None)
+    if isinstance(made_by, FunctionType):  # `@contextmanager`
+        lines = [line for *_, line in made_by.__code__.co_lines() if line is not None]
+        text = "".join(linecache.getlines(made_by.__code__.co_filename))
+        return any(isinstance(node, ast.Try) and node.handlers and node.lineno in lines
+                   for node in _blocks(text))  # fmt: skip
+    leave = getattr(manager, "__exit__", None)
+    code = getattr(leave, "__code__", None)
+    if code is None or not is_of_user(code.co_filename):
+        return False
+    steps = list(dis.get_instructions(code))
+    return any(
+        (i.opname == "RETURN_VALUE" and (before.opname != "LOAD_CONST" or bool(before.argval)))
+        or (i.opname == "RETURN_CONST" and bool(i.argval))
+        for before, i in itertools.pairwise(steps)
+    )
 
 
 def _takes(handler: ast.ExceptHandler, error: BaseException, frame: FrameType) -> bool:
@@ -106,14 +146,18 @@ def _takes(handler: ast.ExceptHandler, error: BaseException, frame: FrameType) -
 
 def _is_of(kind: ast.expr | None, error: BaseException, frame: FrameType) -> bool:
     """Whether an error is of a kind; also if the kind is not known."""
-    if kind is None:
-        return True
-    found: Any = None
-    path = ast.unparse(kind).split(".")
-    for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
-        if path[0] in scope:
-            found = scope[path[0]]
-            break
-    for name in path[1:]:
-        found = getattr(found, name, None)
+    found = None if kind is None else _value_of(kind, frame)
     return not isinstance(found, type) or isinstance(error, found)
+
+
+def _value_of(path: ast.expr, frame: FrameType) -> Any:
+    """What a name, or attributes of one, is where a function runs; None if that is not known."""
+    found: Any = None
+    names = ast.unparse(path).split(".")
+    for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
+        if names[0] in scope:
+            found = scope[names[0]]
+            break
+    for name in names[1:]:
+        found = getattr(found, name, None)
+    return found

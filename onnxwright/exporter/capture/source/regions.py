@@ -229,6 +229,10 @@ class Region:
             self.tensors.append((value, kind(fx.Proxy(node, self.tracer), None)))
         return set(first.values())
 
+    def knows_before(self, value: torch.Tensor) -> bool:
+        """Whether a tensor was traced before the region."""
+        return any(value is one for one, _ in self.tensors)
+
     def discard(self) -> None:
         """Take the nodes out of the graph, for nothing."""
         self.close(())
@@ -315,6 +319,11 @@ def node_for(tracer: Any, value: Any) -> fx.Node:
             found = tracer.unwrap_proxy(value.clone())
     node: fx.Node = found.node
     return node
+
+
+def is_traced(value: torch.Tensor) -> bool:
+    """Whether the graph that is traced now, without parts that were taken out, has a tensor."""
+    return tracer().tensor_tracker.get(value) is not None
 
 
 def live_values(t: Any) -> dict[fx.Node, Any]:

@@ -10,7 +10,6 @@ import ast
 import inspect
 import linecache
 import tokenize
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Union, cast
@@ -22,7 +21,6 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
-from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
@@ -30,9 +28,9 @@ from onnxwright.exporter.capture.source.expressions import (
     call,
 )
 from onnxwright.exporter.capture.source.generating import Generator
-from onnxwright.exporter.capture.source.lines import covers, place_of
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
+from onnxwright.exporter.capture.source.ternaries import as_statement
 from onnxwright.exporter.capture.source.yields import (
     is_context_manager,
     is_generator,
@@ -52,19 +50,12 @@ class _Place:
     owner: str | None
 
 
-def rewritten(
-    code: CodeType,
-    module: dict[str, Any] | None = None,
-    split: frozenset[int] = frozenset(),
-    decided: Sequence[tuple[int, str, tuple[int, ...]]] = (),
-) -> CodeType:
+def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
     Args:
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
-        split: lines of `if` statements after which each side has a copy of its own of what follows.
-        decided: lines, each with a variable and the values that the line knows it by.
 
     Returns:
         Code for the same function object.
@@ -84,10 +75,6 @@ def rewritten(
     place = _find(code, module)
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
-    if split:
-        splitting.split(place.node, split)
-    for line, name, values in decided:
-        splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
     made = _function(place.node, code.co_filename, place.owner, first, module or {})
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
@@ -104,53 +91,6 @@ def rewritten(
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
     return found.replace(**changes)
-
-
-def decisions_around(code: CodeType, module: dict[str, Any] | None, line: int) -> list[int]:
-    """The lines of the `if` statements that a line stands in, innermost first.
-
-    Args:
-        code: of the function.
-        module: its globals.
-        line: a line of a decision, counted as one it stands in.
-
-    Returns:
-        The lines, up to the innermost loop or function around it.
-    """
-    return splitting.around(_find(code, module).node, line)
-
-
-def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) -> bool:
-    """Whether a statement of a function stands on a line.
-
-    Args:
-        code: of the function.
-        line: of its file.
-        module: its globals.
-
-    Returns:
-        Whether; not if the source cannot be read.
-    """
-    try:
-        return covers(_find(code, module).node, line)
-    except CannotRewriteError:
-        return False
-
-
-def names_read(code: CodeType, module: dict[str, Any] | None, line: int) -> set[str]:
-    """The variables that the statement of a line reads.
-
-    Args:
-        code: of the function.
-        module: its globals.
-        line: of its file.
-    """
-    place = place_of(_find(code, module).node, line)
-    if place is None:
-        return set()
-    block, n = place
-    names = [node for node in ast.walk(block[n]) if isinstance(node, ast.Name)]
-    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
 def _function(
@@ -248,7 +188,7 @@ class _Plain(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         if isinstance(node.target, (ast.Subscript, ast.Attribute)):
             if isinstance(node.target.value, ast.IfExp):
-                return self.generic_visit(splitting.as_statement(node))
+                return self.generic_visit(as_statement(node))
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -264,7 +204,7 @@ class _Plain(ast.NodeTransformer):
             case ast.Call(ast.Name("delattr"), [owner, ast.Constant(str(name))], []):
                 made = ast.Delete([ast.Attribute(owner, name, ast.Del())])
             case ast.Call(ast.Attribute(ast.IfExp())):
-                return self.generic_visit(splitting.as_statement(node))
+                return self.generic_visit(as_statement(node))
             case _:
                 return node
         if not name.isidentifier() or name.startswith("__"):  # those have the name of their class

@@ -97,6 +97,8 @@ class Session:
         two_types: the lines of decisions whose sides give tensors of two types -> these, and that
             of the model.
         forms: the candidates that values of which there are several may be, with their numbers.
+        by_reference: the numbers of those that are objects, and not their parts.
+        references: the lines of decisions that choose containers by reference.
         computed: the texts among them that the program computes.
         has_choices: whether there is such a value.
         fixed_forms: how many loops around the line carry no variable as one of several values.
@@ -126,6 +128,8 @@ class Session:
     left_out: dict[tuple[str, int], str] = field(default_factory=dict)
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     forms: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    by_reference: set[int] = field(default_factory=set)
+    references: frozenset[tuple[str, int]] = frozenset()
     computed: set[str] = field(default_factory=set)
     has_choices: bool = False
     fixed_forms: int = 0

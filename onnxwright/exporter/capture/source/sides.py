@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayCh
 from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.iterators import kind_of
 from onnxwright.exporter.capture.source.state import Globals, Place, State, value_at
+from onnxwright.exporter.capture.values.logic import scope
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def side_of(*functions: Any) -> Iterator[Side]:
     with opened(Store() if store is None else store) as used:
         assert used is not None
         try:
-            with used.side(*functions) as one:
+            with scope(), used.side(*functions) as one:
                 yield one
         except OpaqueCallError as error:
             raise MayChangeError(error.name, error.kind) from error

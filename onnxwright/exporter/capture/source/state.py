@@ -84,7 +84,6 @@ class State:
         Returns:
             All slots: variables, then attributes and containers.
         """
-        slots = [Slot(name, name in self.live) for name in self.names]
         self._found = []
         for place in self.places:
             try:
@@ -93,9 +92,14 @@ class State:
                 continue
             if name is None and not is_container(owner):
                 continue
-            if any(o is owner and n == name for o, n in self._found):
-                continue
-            self._found.append((owner, name))
+            if not self.has(owner, name):
+                self._found.append((owner, name))
+        return self.slots()
+
+    def slots(self) -> list[Slot]:
+        """All slots, with the places that were found."""
+        slots = [Slot(n, n in self.live) for n in self.names]
+        for owner, name in self._found:
             label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
             slots.append(Slot(label, True))
         return slots
@@ -109,11 +113,11 @@ class State:
         Returns:
             What they hold.
         """
-        count = len(self._found)
+        new = [place for place in places if not self.has(*place)]
         self.places = (*self.places, *(functools.partial(_itself, place) for place in places))
         self._called += places
-        self.open()
-        return [value_at(owner, name) for owner, name in self._found[count:]]
+        self._found += new
+        return [value_at(owner, name) for owner, name in new]
 
     def is_taken(self, n: int) -> bool:
         """Whether an iteration may use what a slot had after the iteration before."""
@@ -178,7 +182,7 @@ class State:
         self.setter(values)
         for (owner, name), value in zip(self._found, values[len(self.names) :]):
             if store is not None:
-                store.note(store_place(owner, name))
+                store.log(store_place(owner, name))
             if name is None:
                 Items(owner).put(value)
             elif value is UNSET:

@@ -1,27 +1,22 @@
 """A capture by source: each function runs with its decisions rewritten.
 
-A decision whose sides cannot be one value is rewritten in another form, and the capture is run
-again.
+A tensor or a container that a decision chose is made of both.  Where the program writes to it, or
+to one of both, the capture is run again, and the decision gives one of both by reference.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.source.chosen_objects import check_chosen
+from onnxwright.exporter.capture.source.chosen_tensors import ChosenTensorError
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
-    DisagreementError,
+    ChosenChangedError,
     ItemsReadError,
-    LoopChangeError,
-    RefusedError,
-    TooManyCopiesError,
 )
-from onnxwright.exporter.capture.source.functions import MOST_COPIES, Rewritten
+from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.list_results import register_lists
@@ -33,11 +28,8 @@ from onnxwright.exporter.capture.torch_errors import (
     lines_passed,
     reads_value,
 )
-from onnxwright.exporter.capture.values.one_of import Candidates
+from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.places import line_of
-
-# How often the form of a decision is changed at most.
-_LIMIT = 64
 
 
 @dataclass(frozen=True)
@@ -79,9 +71,10 @@ def by_source(
     """
     register_lists()
     changed = Rewritten() if changed is None else changed
-    disagreements: dict[Span, RefusedError] = {}
-    for _ in range(_LIMIT):
-        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional)
+    references: set[tuple[str, int]] = set()
+    while True:  # each time for another line
+        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional,
+                        references=frozenset(references))  # fmt: skip
         if with_sizes:
             found.sizes = SizeDecisions()
         try:
@@ -90,59 +83,18 @@ def by_source(
                 sizes_decided(found.sizes), Candidates(),
             ):  # fmt: skip
                 made = Found(run(), found, changed)
-                check_chosen()
             changed.check_plain(has_choices=found.has_choices)
             return made
         except Exception as raised:
-            if _changes_form(raised, changed, disagreements, found):
+            is_write = isinstance(raised, (ChosenChangedError, ChosenTensorError))
+            line = raised.decision if is_write else None
+            if line is not None and line not in references:
+                references.add(line)
                 continue
             changed.check_plain(has_choices=found.has_choices)
             if found.unrolled and is_about_fixed_size(raised):
                 raise next(iter(found.unrolled.values())) from raised
             raise _with_reason(raised, changed) from raised.__cause__
-    raise next(iter(disagreements.values()))
-
-
-def _changes_form(
-    raised: Exception, changed: Rewritten, disagreements: dict[Span, RefusedError], found: Session
-) -> bool:
-    """Change the form of a decision whose sides cannot be one value; whether there is another.
-
-    Args:
-        raised: what the capture raised.
-        changed: how functions are rewritten.
-        disagreements: the first of each decision; that of this one is added.
-        found: what the capture recorded.
-
-    Raises:
-        RefusedError: there is no other form.
-    """
-    if isinstance(raised, (DisagreementError, LoopChangeError)) and raised.span is not None:
-        before = disagreements.setdefault(raised.span, raised)
-        if isinstance(raised, DisagreementError) and changed.split_at(raised.span):
-            return True
-        copies = changed.copies(raised.span)
-        if isinstance(before, DisagreementError) and 2 * copies > MOST_COPIES:
-            raise TooManyCopiesError(before, copies) from raised
-        raise before
-    return _decide(reads_value(raised) or raised, changed, found)
-
-
-def _decide(cause: BaseException, changed: Rewritten, before: Session) -> bool:
-    """Let the line that needs a number know it, if the number is one of a few; whether it is."""
-    for frame, line in lines_passed(cause):
-        numbers = {n: v for n, v in frame.f_locals.items() if before.numbers.origin(v) is not None}
-        file = frame.f_code.co_filename
-        read = {n: v for n, v in numbers.items() if n in changed.names_read(file, line)}
-        origins = Counter(before.numbers.origin(number) for number in read.values())
-        for origin, count in origins.items():
-            # Numbers of one decision belong together.
-            if origin is not None and count > 1 and changed.split_at(line_of(*origin)):
-                return True
-        choices = {name: before.numbers.choices(value) for name, value in read.items()}
-        if choices and changed.decide_at(file, line, choices):
-            return True
-    return False
 
 
 def _with_reason(raised: Exception, changed: Rewritten) -> Exception:

@@ -15,7 +15,7 @@ from typing import Any
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.match_statements import UnsupportedPatternError, as_ifs
 from onnxwright.converter.frontend.unpacking import unpacking_target
-from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, set_flag, thread
+from onnxwright.converter.normalize.exits import FlagNames, contains, set_flag, thread
 from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.names import names_of
@@ -151,7 +151,6 @@ class Structure:
                 out.append(hir.Assign(exit_.span, (hir.NameTarget(exit_.span, value),), result))
             return (*out, set_flag(flag, True, exit_.span))
 
-        passes = may_pass(body, _EXITS)
         made = thread(body, _EXITS, leave, self.flags)
         before: list[hir.Statement] = [set_flag(flag, False, span) for flag in used.values()]
         after: list[hir.Statement] = []
@@ -161,10 +160,8 @@ class Structure:
                 exit_ = hir.Return(span, hir.Name(span, value))
             else:
                 exit_ = hir.Break(span) if kind is hir.Break else hir.Continue(span)
-            if not passes and len(used) == 1:
-                after.append(exit_)
-            else:
-                after.append(hir.If(span, hir.Name(span, flag), (exit_,), ()))
+            # An `except`, or a context manager that takes errors, may go on where none is left.
+            after.append(hir.If(span, hir.Name(span, flag), (exit_,), ()))
         return made, before, after
 
     def piece(self, node: ast.AST) -> hir.Verbatim:

@@ -14,7 +14,8 @@ from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import truth_tensor
 from onnxwright.exporter.capture.values.logic import compared
-from onnxwright.exporter.capture.values.one_of import OneOf, possible, where
+from onnxwright.exporter.capture.values.one_of import OneOf, possible
+from onnxwright.exporter.capture.values.picking import where
 
 
 def decided(test: Any) -> bool | None:

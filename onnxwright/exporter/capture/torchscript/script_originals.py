@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.held_state import held_state_kept
+from onnxwright.exporter.capture.control.keeping import held_state_kept
 from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
 from onnxwright.exporter.torch_internals import pytree
 

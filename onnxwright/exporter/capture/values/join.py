@@ -23,13 +23,22 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.building_rows import BuildingRows
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
-from onnxwright.exporter.capture.source.holding import is_container
-from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.holding import PLAIN, is_container
+from onnxwright.exporter.capture.source.regions import SYMBOLS, is_traced
 from onnxwright.exporter.capture.source.rows import Parts, Rows
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.state import UNSET
-from onnxwright.exporter.capture.values.candidates import form_key, is_same, number_of
-from onnxwright.exporter.capture.values.one_of import WHICH, OneOf, is_choosable, part_name
+from onnxwright.exporter.capture.values.candidates import (
+    form_key,
+    is_choosable,
+    is_mutable,
+    is_of_before,
+    is_reference,
+    is_same,
+    number_of,
+    renew_reference,
+)
+from onnxwright.exporter.capture.values.one_of import WHICH, OneOf, part_name
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
 
 Build = Callable[[Sequence[Any]], Any]
@@ -54,21 +63,24 @@ class Merger:
             the items of a container.  They hold something else by now.
         in_loop: whether the values are those around an iteration: a tensor without axes may be
             carried as one with axes.
+        outside: whether a tensor is known outside of the two sides.
         pairs: the leaves, in order.
         made: containers of both sides, and the one that stands for them; once they are built.
     """
 
     contents: tuple[Contents, Contents] = ({}, {})
     in_loop: bool = False
+    outside: Callable[[torch.Tensor], bool] = is_traced
     pairs: list[Pair] = dataclasses.field(default_factory=list)
     made: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)
 
-    def merge(self, left: Any, right: Any, path: str) -> Build:
+    def merge(self, left: Any, right: Any, path: str, *, items: bool = False) -> Build:
         """Two values as one.
 
         Args:
             left, right: the values.
             path: what the user calls them.
+            items: whether they are the items of one container.
 
         Returns:
             A function from the results of all leaves to the value.
@@ -90,7 +102,10 @@ class Merger:
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
         one, two = self._parts(left, 0), self._parts(right, 1)
-        if _are_alternatives(left, right, one, two, self.in_loop):
+        if not items and (
+            _are_alternatives(left, right, one, two, self.in_loop)
+            or _are_references(left, right, one, two, self.outside)
+        ):
             return self._alternatives(left, right, path)
         if is_leaf(left) and is_leaf(right):
             if _is_same_number(left, right):
@@ -116,16 +131,28 @@ class Merger:
 
     def _alternatives(self, left: Any, right: Any, path: str) -> Build:
         """One of several values: a tag, and the candidates of both sides."""
-        (tag, items), (other_tag, others) = _candidates(left, right), _candidates(right, left)
+        tag, items = _candidates(left, right, self.outside)
+        other_tag, others = _candidates(right, left, self.outside)
         which = self.merge(tag, other_tag, path + WHICH)
-        numbers = sorted({*items, *others})
         builds = {
-            n: self.merge(items.get(n, UNSET), others.get(n, UNSET), path + part_name(n))
-            for n in numbers
+            n: self._candidate(n, items.get(n, UNSET), others.get(n, UNSET), path + part_name(n))
+            for n in sorted({*items, *others})
         }
         return lambda results: OneOf.of(
             which(results), {n: build(results) for n, build in builds.items()}, path
         )
+
+    def _candidate(self, number: int, left: Any, right: Any, path: str) -> Build:
+        """A candidate of one side, or of both; an object that a side made is made anew outside."""
+        value = right if left is UNSET else left
+        if not is_reference(number):
+            return self.merge(left, right, path, items=True)
+        if is_of_before(value, self.outside):
+            return lambda _: value
+        if left is not UNSET and right is not UNSET:  # nothing says which of them it is
+            raise DisagreementError(path, words(left), words(right))
+        build = self._one_sided(left, right, path)
+        return lambda results: renew_reference(number, build(results))
 
     def leaf(self, left: Any, right: Any, path: str) -> Build:
         """A leaf that differs."""
@@ -155,7 +182,9 @@ class Merger:
             return lambda _: value  # a list of before, which has a place of its own
         parts = self._parts(value, int(left is UNSET))
         if parts is None:
-            return lambda _: value
+            if is_of_before(value, self.outside):
+                return lambda _: value
+            raise DisagreementError(path, words(left), words(right))
         keys, values, make = parts
         made = [
             self._one_sided(v if left is not UNSET else UNSET, v if right is not UNSET else UNSET,
@@ -181,6 +210,42 @@ def _are_alternatives(
     return _is_candidate(left) and _is_candidate(right)
 
 
+def _are_references(
+    left: Any, right: Any, one: Parts | None, two: Parts | None,
+    outside: Callable[[torch.Tensor], bool],
+) -> bool:  # fmt: skip
+    """Whether two values are objects of which a variable has one by reference."""
+    if isinstance(left, Rows) or isinstance(right, Rows):
+        return False
+    alike = one is not None and two is not None and type(left) is type(right) and one[0] == two[0]
+    if alike or (is_leaf(left) and is_leaf(right)):
+        may_be = all(map(_is_by_reference, (left, right)))
+        return may_be and (is_of_before(left, outside) or is_of_before(right, outside))
+    if type(left) is type(right) and not isinstance(left, OneOf):
+        if one is None and _is_equal(left, right):
+            return False
+    every: list[Any] = []
+    for value in (left, right):
+        every += value._ow_items.values() if isinstance(value, OneOf) else [value]
+    return all(_is_candidate(v) or (_is_object(v) and is_of_before(v, outside)) for v in every)
+
+
+def _is_by_reference(value: Any) -> bool:
+    """Whether a tensor or a container is one of several by reference at the line that runs."""
+    session = current()
+    if session is None or asking_line() not in session.references:
+        return False
+    return is_mutable(value) or (isinstance(value, torch.Tensor) and value not in session.numbers)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value has an identity that programs see, and changes where the log sees it."""
+    if isinstance(value, (torch.Tensor, Rows, tuple, OneOf)) or is_leaf(value):
+        return False
+    is_plain = type(value) in PLAIN or hasattr(type(value), "__next__")
+    return not is_plain and not is_choosable(value)
+
+
 def _is_candidate(value: Any) -> bool:
     if isinstance(value, OneOf):
         return all(map(_is_candidate, value._ow_items.values()))
@@ -188,10 +253,13 @@ def _is_candidate(value: Any) -> bool:
     return whole or parts_of(value) is not None
 
 
-def _candidates(value: Any, other: Any) -> tuple[Any, dict[int, Any]]:
+def _candidates(
+    value: Any, other: Any, outside: Callable[[torch.Tensor], bool]
+) -> tuple[Any, dict[int, Any]]:
     """The tag and the candidates of a value that is joined with another one.
 
-    A number of Python is the same candidate as the only tensor of the other value.
+    A number of Python is the same candidate as the only tensor of the other value.  Containers of
+    before the decision are candidates by reference.
     """
     if isinstance(value, OneOf):
         return value._ow_tag, value._ow_items
@@ -199,18 +267,24 @@ def _candidates(value: Any, other: Any) -> tuple[Any, dict[int, Any]]:
         leaves = [n for n, item in other._ow_items.items() if is_leaf(item)]
         if len(leaves) == 1 and form_key(value) == ("number",):
             return leaves[0], {leaves[0]: value}
-    return number_of(value), {number_of(value): value}
+    may_be = _is_object(value) or _is_by_reference(value)
+    number = number_of(value, by_reference=may_be and is_of_before(value, outside))
+    return number, {number: value}
 
 
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def widen(value: Any, other: Any) -> Any:
+def widen(
+    value: Any, other: Any, outside: Callable[[torch.Tensor], bool], *, items: bool = False
+) -> Any:
     """A value in the form in which a loop carries it.
 
     Args:
         value: the value at one time.
         other: what the same variable is at another time.
+        outside: whether a tensor is known before the loop.
+        items: whether they are the items of one container.
 
     Returns:
         The value as one of the candidates of both; the value where it has that form already.
@@ -218,18 +292,29 @@ def widen(value: Any, other: Any) -> Any:
     if value is UNSET or other is UNSET or is_same(value, other):
         return value
     one, two = parts_of(value), parts_of(other)
-    if _are_alternatives(value, other, one, two, in_loop=True):
-        (tag, items), (_, others) = _candidates(value, other), _candidates(other, value)
-        both = {n: widen(items[n], others.get(n, UNSET)) if n in items else _template(others[n])
-                for n in sorted({*items, *others})}  # fmt: skip
-        same = isinstance(value, OneOf) and list(both) == sorted(items)
-        if same and all(both[n] is items[n] for n in items):
+    if not items and (_are_alternatives(value, other, one, two, in_loop=True)
+                      or _are_references(value, other, one, two, outside)):  # fmt: skip
+        tag, mine = _candidates(value, other, outside)
+        others = _candidates(other, value, outside)[1]
+        both: dict[int, Any] = {}
+        for n in sorted({*mine, *others}):
+            one_of_them = mine[n] if n in mine else others[n]
+            if is_reference(n):
+                if not is_of_before(one_of_them, outside):
+                    raise LoopChangeError("an object", words(value), words(other))
+                both[n] = one_of_them
+            elif n in mine:
+                both[n] = widen(mine[n], others.get(n, UNSET), outside, items=True)
+            else:
+                both[n] = _template(others[n])
+        same = isinstance(value, OneOf) and list(both) == sorted(mine)
+        if same and all(both[n] is mine[n] for n in mine):
             return value
         _refuse_growing(both)
         return OneOf(tag, both)
     if one is None or two is None or kind_of(value) is not kind_of(other) or one[0] != two[0]:
         return value
-    made = [widen(a, b) for a, b in zip(one[1], two[1])]
+    made = [widen(a, b, outside) for a, b in zip(one[1], two[1])]
     return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
 
 
@@ -270,7 +355,8 @@ def _template(value: Any) -> Any:
     if is_leaf(value) or value is UNSET:
         return UNSET
     if isinstance(value, OneOf):
-        items = {n: _template(item) for n, item in value._ow_items.items()}
+        items = {n: item if is_reference(n) else _template(item)
+                 for n, item in value._ow_items.items()}  # fmt: skip
         return OneOf(next(iter(items)), items)
     parts = parts_of(value)
     return value if parts is None else parts[2]([_template(v) for v in parts[1]])
@@ -293,7 +379,10 @@ def form_of(value: Any) -> Any:
         (True, False)
     """
     if isinstance(value, OneOf):
-        return frozenset((_form_of_object(v), form_of(v)) for v in value._ow_items.values())
+        return frozenset(
+            n if is_reference(n) else (_form_of_object(v), form_of(v))
+            for n, v in value._ow_items.items()
+        )
     parts = None if is_leaf(value) else parts_of(value)
     if parts is not None:
         return kind_of(value), tuple(parts[0]), tuple(map(form_of, parts[1]))

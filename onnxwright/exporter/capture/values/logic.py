@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -143,9 +143,22 @@ def comparisons() -> dict[int, Any]:
     return {} if session is None else session.truths.comparisons()
 
 
-def supposing(test: Any, answer: bool) -> AbstractContextManager[None]:
+@contextmanager
+def supposing(test: Any, answer: bool) -> Iterator[None]:
     """In this context, a condition is true or false."""
+    with scope():
+        suppose(test, answer)
+        yield
+
+
+def scope() -> AbstractContextManager[None]:
+    """In this context, facts hold for the context alone: a part that may not run."""
     session = current()
-    if session is None or not _is_known(test):
-        return nullcontext()
-    return session.truths.supposing(test, answer)
+    return nullcontext() if session is None else session.truths.scope()
+
+
+def suppose(test: Any, answer: bool) -> None:
+    """Know a condition from now on, up to the end of the part that runs."""
+    session = current()
+    if session is not None and _is_known(test):
+        session.truths.suppose(test, answer)

@@ -13,18 +13,15 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FunctionType
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.control.runtime import items_of, owner
+from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
 from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.raising import refuse_handled
@@ -34,18 +31,18 @@ from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
 from onnxwright.exporter.capture.values.candidates import (
-    contents_of,
     form_key,
     holds_tensors,
     is_constant,
-    is_of_a_part,
+    is_mutable,
+    is_reference,
     is_same,
     is_truth_value,
     number_of,
 )
-from onnxwright.exporter.capture.values.logic import combined, is_number
+from onnxwright.exporter.capture.values.logic import is_number, scope
 from onnxwright.exporter.capture.values.parts import parts_of
-from onnxwright.exporter.capture.values.places import checked_place, tensor_of
+from onnxwright.exporter.capture.values.picking import looked_up, picked_number, where
 from onnxwright.exporter.places import line_of
 
 WHICH = " as one of several values"
@@ -80,19 +77,23 @@ class OneOf:
         return cls(tag, items, name) if len(items) > 1 else next(iter(items.values()))
 
     def _ow_parts(self) -> Parts:
-        """The tag and the candidates, as the parts of a container."""
-        numbers = sorted(self._ow_items)
-        values = [self._ow_tag, *(self._ow_items[n] for n in numbers)]
+        """The tag and the candidates that are not objects by reference, as those of a container."""
+        items, name = self._ow_items, self._ow_name
+        numbers = sorted(n for n in items if not is_reference(n))
+        kept = {n: item for n, item in items.items() if is_reference(n)}
+        values = [self._ow_tag, *(items[n] for n in numbers)]
         names = [WHICH, *map(part_name, numbers)]
-        return names, values, lambda v: OneOf(v[0], dict(zip(numbers, v[1:])))
+        return names, values, lambda v: OneOf(v[0], {**kept, **dict(zip(numbers, v[1:]))}, name)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        return called(func, args, kwargs or {})
+    def __torch_function__(cls, *_: Any) -> Any:
+        """Torch takes it as an argument: `calls.Candidates` calls the function."""
+        return NotImplemented
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_ow_"):
+        # Python and torch look for names of their own, as `__dict__`: none of a candidate is meant.
+        is_special = name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__")
+        if is_special or name.startswith("_ow_"):
             raise AttributeError(name)
         return over(self, lambda item: getattr(item, name), _Method(self, name))
 
@@ -112,29 +113,35 @@ class OneOf:
         """Call the one that it is."""
         return among(self, lambda item: bound(item)(*args, **kwargs), callable)
 
+    def __enter__(self) -> Any:
+        return among(self, lambda item: bound(type(item).__enter__)(item))
+
+    def __exit__(self, *error: object) -> Any:
+        return among(self, lambda item: bound(type(item).__exit__)(item, *error))
+
     def __len__(self) -> int:
         found = over(self, len)
         if not isinstance(found, int):
-            raise _refused("`len`")
+            raise refused("`len`")
         return found
 
     def __iter__(self) -> Iterator[Any]:
         lengths = {len(item) for item in possible(self).values() if hasattr(item, "__len__")}
         if len(lengths) != 1:
-            raise _refused("a loop")
+            raise refused("a loop")
         return iter([over(self, operator.itemgetter(n)) for n in range(lengths.pop())])
 
     def __contains__(self, value: Any) -> bool:
         found = over(self, lambda item: value in item)
         if not isinstance(found, bool):
-            raise _refused("`in`")
+            raise refused("`in`")
         return found
 
     def __bool__(self) -> bool:
         raise CaptureStoppedError("which of several values a variable has is data-dependent")
 
     def __hash__(self) -> int:
-        raise _refused("a key")
+        raise refused("a key")
 
     def __repr__(self) -> str:
         return " or ".join(map(words, self._ow_items.values()))
@@ -172,8 +179,21 @@ def _operation(name: str, swapped: bool = False) -> Callable[..., Any]:
     return method
 
 
+def _in_place(name: str) -> Callable[..., Any]:
+    function: Any = getattr(operator, f"__i{name}__")
+
+    def method(self: OneOf, other: Any) -> Any:
+        if not all(isinstance(v, torch.Tensor) or is_mutable(v) for v in possible(self).values()):
+            return each(function, self, other)
+        among(self, lambda item: function(noted(item), other))
+        return self
+
+    return method
+
+
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
+    setattr(OneOf, f"__i{_name}__", _in_place(_name))
     setattr(OneOf, f"__{_name}__", _operation(_name))
     setattr(OneOf, f"__r{_name}__", _operation(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "getitem", "float", "round"):
@@ -221,23 +241,6 @@ def settled(value: Any) -> Any:
     return value if len(items) == len(value._ow_items) else OneOf.of(value._ow_tag, items)
 
 
-def only(value: Any) -> Any:
-    """The one candidate that is not None, for what fails for None; other values as they are.
-
-    Raises:
-        CannotRewriteError: there are more.
-    """
-    if not isinstance(value, OneOf):
-        return value
-    every = possible(value)
-    items = [item for item in every.values() if item is not None]
-    if len(items) != 1:
-        raise _refused("a loop")
-    if len(every) > 1:
-        _note_left_out(TypeError())
-    return items[0]
-
-
 def each(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function without side effects gives, of one of several values as of each of them."""
 
@@ -265,34 +268,32 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     if len(items) > 1 and sum(map(holds_tensors, items.values())) > 1 and method is None:
         return among(one, function)
     results: dict[int, Any] = {}
-    first: Exception | None = None
+    errors: dict[int, Exception] = {}
     for n, item in items.items():
         try:
-            results[n] = function(item)
+            with scope():
+                results[n] = function(item)
+        except (CaptureStoppedError, GuardOnDataDependentSymNode):
+            raise
         except Exception as error:  # noqa: BLE001 - whatever Python raises
-            first = _left_out(error, first)
-    if first is not None:
+            refuse_handled(error)
+            errors[n] = error
+    if errors:
         if not results:
-            raise first
-        _note_left_out(first)
+            raise next(iter(errors.values()))
+        leave_out(one, errors)
     if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
         return method
     return joined(one, results)
 
 
-def _left_out(error: Exception, first: Exception | None) -> Exception:
-    """The first error of candidates that are left out; the one that stops a capture is raised."""
-    if isinstance(error, (CaptureStoppedError, GuardOnDataDependentSymNode)):
-        raise error
-    refuse_handled(error)
-    return first or error
-
-
-def _note_left_out(error: Exception) -> None:
-    """Remember that Python raises an error at this line for some candidates."""
+def leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
+    """Go on without the candidates for which Python raises an error at this line (OW900)."""
     session = current()
-    if session is not None:
-        session.left_out.setdefault(model_line() or asking_line(), type(error).__name__)
+    if session is not None and errors:
+        line = model_line() or asking_line()
+        session.left_out.setdefault(line, type(next(iter(errors.values()))).__name__)
+        session.truths.exclude(one._ow_tag, errors, one._ow_items)
 
 
 def _is_method(value: Any) -> bool:
@@ -310,15 +311,27 @@ def joined(one: OneOf, results: Mapping[int, Any]) -> Any:
         isinstance(value, (int, float)) and not isinstance(value, enum.Enum) for value in values
     ):
         return picked_number(one._ow_tag, results)
-    parts = {n: parts_of(value) for n, value in results.items() if not isinstance(value, OneOf)}
-    if not any(parts.values()) and not any(isinstance(v, torch.Tensor) for v in values):
+    if not any(map(_is_joined, values)):
         return chosen(one._ow_tag, results)
-    if len({form_key(value) for value in values}) == 1 and all(parts.values()):
-        columns = zip(*(part[1] for part in parts.values() if part))
-        made = [joined(one, dict(zip(results, column))) for column in columns]
-        first = parts[next(iter(results))]
-        return first[2](made) if first else None
-    return among(one, lambda _: None, results=results)
+    if all(isinstance(value, tuple) for value in values):
+        return by_parts(one, results)
+    return given(one, results)
+
+
+def _is_joined(value: Any) -> bool:
+    """Whether a result is not a candidate by itself: a tensor, or what has parts and no name."""
+    if isinstance(value, OneOf) or is_mutable(value):
+        return False
+    return isinstance(value, torch.Tensor) or parts_of(value) is not None
+
+
+def by_parts(one: OneOf, results: Mapping[int, Any]) -> Any:
+    """One of several containers as a container of values, which is new where they are several."""
+    if len({form_key(value) for value in results.values()}) > 1:
+        return given(one, results)
+    parts = [part for part in map(parts_of, results.values()) if part is not None]
+    columns = zip(*(part[1] for part in parts))
+    return parts[0][2]([joined(one, dict(zip(results, column))) for column in columns])
 
 
 def chosen(tag: Any, values: Mapping[int, Any]) -> Any:
@@ -327,117 +340,77 @@ def chosen(tag: Any, values: Mapping[int, Any]) -> Any:
     assert session is not None
     texts = {v for v in values.values() if type(v) is str}
     session.computed |= {v for v in texts if form_key(v) not in session.forms}
-    numbers = {
-        n: value._ow_tag if isinstance(value, OneOf) else number_of(value)
-        for n, value in values.items()
-    }
+    numbers: dict[int, Any] = {}
     items: dict[int, Any] = {}
-    for value in values.values():
-        items |= value._ow_items if isinstance(value, OneOf) else {number_of(value): value}
-    return OneOf.of(_looked_up(tag, numbers), items)
-
-
-def _looked_up(tag: Any, numbers: Mapping[int, Any]) -> Any:
-    """One of several numbers, by a tag; without constants, which a side of a decision has not."""
-    if all(isinstance(number, int) and number == n for n, number in numbers.items()):
-        return tag
-    values = list(numbers.values())
-    found: Any = tensor_of(values[-1])
-    for n, number in list(numbers.items())[-2::-1]:
-        found = torch.where(tag == n, number, found)
-    return found
-
-
-def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
-    """One of several numbers of Python, by a tag."""
-    session = current()
-    assert session is not None
-    floats = any(isinstance(number, float) for number in numbers.values())
-    found = _looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
-    whole = frozenset(v for v in numbers.values() if isinstance(v, int))
-    session.numbers.add(found, frozenset() if floats else whole)
-    session.numbers.pick(found, tag, dict(numbers))
-    return found
-
-
-def where(tag: Any, answers: Mapping[int, Any]) -> Any:
-    """A truth value, by the candidate: a bool, or a tensor.
-
-    Args:
-        tag: which candidate it is.
-        answers: bools and tensors of a truth value, by the numbers of the candidates.
-    """
-    known: dict[bool, list[int]] = {True: [], False: []}
-    tests: list[Any] = []
-    for n, answer in answers.items():
-        if isinstance(answer, bool):
-            known[answer].append(n)
+    for n, value in values.items():
+        if isinstance(value, OneOf):
+            numbers[n] = value._ow_tag
+            items |= value._ow_items
         else:
-            tests.append(combined("and", is_number(tag, [n], answers), answer))
-    if known[True] and not known[False] and not tests:
-        return True
-    if known[True]:
-        tests.insert(0, is_number(tag, known[True], answers))
-    if not tests:
-        return False
-    return tests[0] if len(tests) == 1 else combined("or", *tests)
+            numbers[n] = number_of(value, by_reference=is_mutable(value))
+            items[numbers[n]] = value
+    return OneOf.of(looked_up(tag, numbers), items)
 
 
 def among(
-    one: OneOf, function: Callable[[Any], Any], takes: Callable[[Any], bool] | None = None,
-    results: Mapping[int, Any] | None = None,
-) -> Any:  # fmt: skip
+    one: OneOf, function: Callable[[Any], Any], takes: Callable[[Any], bool] | None = None
+) -> Any:
     """What a function gives, as a chain of decisions between calls of it with each candidate.
 
     Args:
         one: the value.
         function: takes a candidate.
         takes: whether Python calls the function with a candidate without an error.
-        results: what it gives, where that is known.
     """
     items = possible(one)
-    parts: dict[int, Callable[[], Any]]
-    if results is not None:
-        parts = {n: functools.partial(_itself, result) for n, result in results.items()}
-    else:
-        parts = {n: functools.partial(function, item) for n, item in items.items()
-                 if takes is None or takes(item)}  # fmt: skip
-    if len(parts) > 1 and takes is None and results is None:
-        parts = _working(parts)
-    elif takes is not None and 0 < len(parts) < len(items):
-        _note_left_out(TypeError())
+    parts = {n: functools.partial(function, item) for n, item in items.items()
+             if takes is None or takes(item)}  # fmt: skip
+    if takes is not None and parts:
+        leave_out(one, {n: TypeError() for n in items if n not in parts})
+    elif len(parts) > 1:
+        tried = {n: _tried(part) for n, part in parts.items()}
+        errors = {n: e for n, e in tried.items() if isinstance(e, Exception)}
+        if len(errors) < len(parts):
+            leave_out(one, errors)
+            parts = {n: part for n, part in parts.items() if n not in errors}
+        results = {n: tried[n] for n in parts}
+        if all(isinstance(result, (int, float, str)) for result in results.values()):
+            return joined(one, results)
     return _between(one, parts or {n: functools.partial(function, i) for n, i in items.items()})
+
+
+def given(one: OneOf, results: Mapping[int, Any]) -> Any:
+    """One of several results, by a chain of decisions."""
+    return _between(one, {n: functools.partial(_itself, v) for n, v in results.items()})
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _working(parts: dict[int, Callable[[], Any]]) -> dict[int, Callable[[], Any]]:
-    """Those for which Python does not raise an error; all if it does for each."""
-    errors = {n: error_of(part) for n, part in parts.items()}
-    working = {n: part for n, part in parts.items() if errors[n] is None}
-    for error in errors.values():
-        if error is not None and working:
-            _note_left_out(error)
-    return working or parts
+_COMPUTED: Any = object()
 
 
-def error_of(call: Callable[[], Any]) -> Exception | None:
-    """The error that Python raises for a call; None where it raises none."""
+def _tried(call: Callable[[], Any]) -> Any:
+    """What a call gives that computes and changes nothing, or the error that Python raises.
+
+    Returns:
+        The result, or the error as it is; `_COMPUTED` for other calls.
+    """
     try:
-        with Region() as region, side_of(call):
-            call()
+        with Region() as region, side_of(call) as side:
+            result = call()
+            is_plain = not holds_tensors(result) and not region.nodes() and not side.end()
             region.discard()
     except (CaptureStoppedError, GuardOnDataDependentSymNode):
-        return None  # which the call says again
+        return _COMPUTED  # the call says it again
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         refuse_handled(error)
         return error
-    return None
+    return result if is_plain else _COMPUTED
 
 
-def _between(one: OneOf, parts: dict[int, Callable[[], Any]]) -> Any:
+def _between(one: OneOf, parts: Mapping[int, Callable[[], Any]]) -> Any:
     """The result of one of several parts: each half of them is a side of a decision."""
     if len(parts) == 1:
         return next(iter(parts.values()))()
@@ -454,140 +427,7 @@ def _between(one: OneOf, parts: dict[int, Callable[[], Any]]) -> Any:
     return result_of(either, lambda: _between(one, first), lambda: _between(one, last))
 
 
-# -- functions of torch ----------------------------------------------------------------------------
-
-
-def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The result of a function of torch of which an argument, or a part of one, is one of several.
-
-    A decision between the calls: None may have a meaning, as for a mask.
-    """
-    one = first_of((args, kwargs))
-    if one is None:
-        found = _compared(function, args)
-        return function(*args, **kwargs) if found is None else found
-
-    def with_(value: Any) -> Any:
-        given = _replaced((args, kwargs), one, value)
-        return called(function, *given)
-
-    return among(one, with_)
-
-
-# The function of torch -> what Python compares with, of both ways to write it.
-_COMPARISONS = {
-    getattr(torch.Tensor, form.format(name)): getattr(operator, name)
-    for name in ("eq", "ne", "lt", "le", "gt", "ge") for form in ("{}", "__{}__")
-}  # fmt: skip
-
-
-def _compared(function: Callable[..., Any], args: Any) -> Any:
-    """A comparison of a number that a tag picks with one of Python: by the tag; None for others.
-
-    So a decision by `x.ndim`, or by the length of a tuple, knows the candidate on its sides.
-    """
-    session, compare = current(), _COMPARISONS.get(function)
-    if session is None or compare is None or len(args) != 2:
-        return None
-    picked = session.numbers.picked(args[0])
-    if picked is None or not isinstance(args[1], (int, float)):
-        return None
-    tag, numbers = picked
-    return where(tag, {n: compare(v, args[1]) for n, v in numbers.items()})
-
-
-class Candidates(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, functions of torch take arguments that are one of several values."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        return called(func, args, kwargs or {})
-
-
-def first_of(values: Any) -> OneOf | None:
-    """The first value that is one of several, in tuples, lists and dicts; None without one."""
-    if isinstance(values, OneOf):
-        return values
-    if isinstance(values, dict):
-        values = list(values.values())
-    if kind_of(values) in (tuple, list):
-        for value in values:
-            found = first_of(value)
-            if found is not None:
-                return found
-    return None
-
-
-def _replaced(values: Any, old: Any, new: Any) -> Any:
-    """Tuples, lists and dicts with another value in the place of one."""
-    if values is old:
-        return new
-    if isinstance(values, dict):
-        return {key: _replaced(value, old, new) for key, value in values.items()}
-    if kind_of(values) in (tuple, list):
-        return type(values)(_replaced(value, old, new) for value in values)
-    return values
-
-
-# -- candidates ------------------------------------------------------------------------------------
-
-
-def is_choosable(value: Any) -> bool:
-    """Whether a value is a candidate as it is: it holds no tensor of the part it was made in.
-
-    Args:
-        value: anything.
-
-    Returns:
-        Whether it is None, a text, a function, a module, a member of an enumeration, a class, or
-        one of several such values.
-
-    Example:
-        >>> is_choosable(torch.relu), is_choosable(torch.nn.ReLU()), is_choosable(3)
-        (True, True, False)
-        >>> is_choosable(functools.partial(torch.add, torch.zeros(2)))
-        False
-    """
-    if isinstance(value, OneOf):
-        return all(map(is_choosable, value._ow_items.values()))
-    if is_constant(value) or isinstance(value, (torch.nn.Module, type)):
-        return True
-    if isinstance(value, torch.Tensor) or not callable(value):
-        return False
-    if isinstance(value, functools.partial):
-        held = [*value.args, *value.keywords.values()]
-        return is_choosable(value.func) and not any(map(is_of_a_part, held))
-    if isinstance(value, FunctionType):
-        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        held += map(contents_of, value.__closure__ or ())
-        return not any(map(is_of_a_part, held))
-    return not is_of_a_part(getattr(value, "__self__", None))
-
-
-def _refused(use: str) -> CannotRewriteError:
+def refused(use: str) -> CannotRewriteError:
+    """The error for what is done with one of several values and needs to know which."""
     reason = f"{use} of one of several values, which is known at run time only,"
     return CannotRewriteError(reason, line_of(*asking_line()))
-
-
-# -- items by a place ------------------------------------------------------------------------------
-
-
-def picked(place: Any, items: Sequence[Any]) -> Any:
-    """The item at a place that is known when the model runs.
-
-    Args:
-        place: the place, from 0; the model raises an error for others.
-        items: anything.
-
-    Returns:
-        The item; what a decision gives of tensors, numbers and containers.
-    """
-    if all(item is items[0] for item in items):
-        return items[0]
-    place = checked_place(tensor_of(place), len(items))
-    values = dict(enumerate(items))
-    if all(map(is_choosable, items)):
-        return chosen(place, values)
-    return _between(
-        OneOf(place, values), {n: functools.partial(_itself, v) for n, v in values.items()}
-    )

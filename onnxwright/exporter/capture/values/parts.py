@@ -75,8 +75,12 @@ def parts_of(value: Any) -> Parts | None:
 
 
 def leaves_of(value: Any) -> list[Any]:
-    """The tensors and symbolic numbers in a value."""
+    """The tensors and symbolic numbers in a value, with those of candidates by reference."""
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         return [value]
-    parts = parts_of(value)
-    return [] if parts is None else [leaf for part in parts[1] for leaf in leaves_of(part)]
+    if hasattr(type(value), "_ow_parts"):
+        inner = [value._ow_tag, *value._ow_items.values()]
+    else:
+        parts = parts_of(value)
+        inner = [] if parts is None else parts[1]
+    return [leaf for part in inner for leaf in leaves_of(part)]

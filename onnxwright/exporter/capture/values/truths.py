@@ -24,8 +24,9 @@ class Truths:
         >>> both, neither = object(), object()
         >>> truths = Truths()
         >>> truths.define(both, "and", a, b)
-        >>> with truths.supposing(a, True), truths.supposing(both, False):
-        ...     truths.answer(b), truths.answer(neither)
+        >>> truths.suppose(a, True)
+        >>> truths.suppose(both, False)
+        >>> truths.answer(b), truths.answer(neither)
         (False, None)
     """
 
@@ -92,13 +93,39 @@ class Truths:
         return id(value) in self._formulas
 
     @contextmanager
-    def supposing(self, value: Any, answer: bool) -> Iterator[None]:
-        """In this context, a truth value is known."""
-        self._supposed.append((value, answer))
+    def scope(self) -> Iterator[None]:
+        """In this context, what is supposed holds for the context alone: a part that may not run.
+
+        Example:
+            >>> ok, truths = object(), Truths()
+            >>> with truths.scope():
+            ...     truths.suppose(ok, False)
+            ...     truths.answer(ok)
+            False
+            >>> truths.answer(ok) is None
+            True
+        """
+        count = len(self._supposed)
         try:
             yield
         finally:
-            self._supposed.pop()
+            del self._supposed[count:]
+
+    def suppose(self, value: Any, answer: bool) -> None:
+        """Know a truth value from now on, as after a check that raises an error otherwise."""
+        self._supposed.append((value, answer))
+
+    def exclude(self, tag: Any, numbers: Collection[int], every: Collection[int]) -> None:
+        """Know from now on that a tag is none of some numbers.
+
+        Args:
+            tag: the tag.
+            numbers: the numbers that it is not.
+            every: all that it may be.
+        """
+        fact = object()
+        self.define(fact, "is", tag, frozenset(numbers), frozenset(every))
+        self.suppose(fact, False)
 
     def answer(self, value: Any) -> bool | None:
         """A truth value, if it follows from what is supposed, or is the same in all cases."""

@@ -1,0 +1,58 @@
+"""Numbers and truth values that the tag of a value picks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.values.logic import combined, is_number
+from onnxwright.exporter.capture.values.places import tensor_of
+
+
+def looked_up(tag: Any, numbers: Mapping[int, Any]) -> Any:
+    """One of several numbers, by a tag; without constants, which a side of a decision has not."""
+    if all(isinstance(number, int) and number == n for n, number in numbers.items()):
+        return tag
+    values = list(numbers.values())
+    found: Any = tensor_of(values[-1])
+    for n, number in list(numbers.items())[-2::-1]:
+        found = torch.where(tag == n, number, found)
+    return found
+
+
+def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
+    """One of several numbers of Python, by a tag."""
+    session = current()
+    assert session is not None
+    floats = any(isinstance(number, float) for number in numbers.values())
+    found = looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
+    whole = frozenset(v for v in numbers.values() if isinstance(v, int))
+    session.numbers.add(found, frozenset() if floats else whole)
+    session.numbers.pick(found, tag, dict(numbers))
+    return found
+
+
+def where(tag: Any, answers: Mapping[int, Any]) -> Any:
+    """A truth value, by the candidate: a bool, or a tensor.
+
+    Args:
+        tag: which candidate it is.
+        answers: bools and tensors of a truth value, by the numbers of the candidates.
+    """
+    known: dict[bool, list[int]] = {True: [], False: []}
+    tests: list[Any] = []
+    for n, answer in answers.items():
+        if isinstance(answer, bool):
+            known[answer].append(n)
+        else:
+            tests.append(combined("and", is_number(tag, [n], answers), answer))
+    if known[True] and not known[False] and not tests:
+        return True
+    if known[True]:
+        tests.insert(0, is_number(tag, known[True], answers))
+    if not tests:
+        return False
+    return tests[0] if len(tests) == 1 else combined("or", *tests)
