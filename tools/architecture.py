@@ -69,6 +69,12 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.opset.op", "onnxwright.eager"): (
         "the first eager call of the process loads numpy and ONNX Runtime, and sets the dispatcher"
     ),
+    ("onnxwright.viz.showing", "onnxwright.viz.page"): (
+        "pages know what a run of eager mode gives; a listing loads none of it"
+    ),
+    ("onnxwright.viz.showing", "onnxwright.eager.debugging.debugger"): (
+        "values of a debugged run are rare; a listing loads no eager mode"
+    ),
     ("onnxwright.dsl.function", "onnxwright.converter.*"): (
         "decorating only registers; the first compile loads the converter"
     ),

@@ -43,11 +43,11 @@ _SYMBOLS = [
 ]
 _NODES = frozenset((*_STATEMENTS, *_EXPRESSIONS, ast.Load, ast.Store, *_SYMBOLS))
 # These are allowed, and hold nothing that could be refused.
-_LEAVES = frozenset((type(None), ast.Constant, ast.Load, ast.Store, *_SYMBOLS))
+_LEAVES = frozenset((ast.Constant, ast.Load, ast.Store, *_SYMBOLS))
 # Fields that hold only leaves, texts and numbers.
 _PLAIN_FIELDS = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "name", "asname", "module",
                            "level", "type_comment", "type_ignores"))  # fmt: skip
-_FIELDS = {
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     kind: tuple(name for name in kind._fields if name not in _PLAIN_FIELDS)
     for kind in (*_STATEMENTS, *_EXPRESSIONS)
 }
@@ -137,7 +137,7 @@ def contents_of(tree: ast.Module) -> Contents:
     while stack:
         node = stack.pop()
         kind = type(node)
-        if kind in _LEAVES:
+        if node is None or kind in _LEAVES:
             continue
         if kind not in _NODES:
             raise UnsafeTextError(f"line {getattr(node, 'lineno', 0)}: {kind.__name__}")

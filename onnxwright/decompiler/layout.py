@@ -153,8 +153,9 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
         return flatten(expr)
     inner = indent + 4
     space = " " * inner
-    if expr.head.endswith("[") and all(_is_number(item) for item in expr.items):
-        lines = _filled(expr.items, width - inner)  # type: ignore[arg-type]
+    numbers = [i for i in expr.items if type(i) is str and i[:1] in _NUMBER_STARTS]
+    if expr.head.endswith("[") and len(numbers) == len(expr.items):
+        lines = _filled(numbers, width - inner)
     else:
         lines = [render(item, inner, inner, width - 1) for item in expr.items]
     body = "".join(f"{space}{line},\n" for line in lines)
@@ -176,8 +177,7 @@ def marked(statement: str) -> str:
 _FILLED = re.compile(r"^ +-?[0-9][^ \"'(){}=]*, -?[0-9][^\"'(){}=]*,$", re.MULTILINE)
 
 
-def _is_number(expr: Expr) -> bool:
-    return isinstance(expr, str) and expr[:1] in "-0123456789" and expr != ""
+_NUMBER_STARTS = frozenset("-0123456789")
 
 
 def flatten(expr: Expr) -> str:

@@ -327,7 +327,7 @@ def _value(values: Any, value: ir.Value) -> None:
         return
     dims = None
     if shape is not None:
-        dims = tuple([dim if type(dim) is int else dim.value for dim in shape])
+        dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
     proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
     denotation = getattr(shape, "get_denotation", None)
     if denotation is not None:

@@ -395,7 +395,7 @@ class GraphBackend:
         """The types of the outputs; None for an operator without a schema."""
         if call is None:
             return None
-        graphs = attrs and [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
+        graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
         if graphs:
             types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
             return subgraph_types(op, len(inputs), call.count, types, attrs, self.span)

@@ -99,7 +99,7 @@ def _tensor_in(kind: OnnxType | None) -> TensorType | None:
     return kind if isinstance(kind, TensorType) else None
 
 
-def _value(kind: OnnxType, sizes: Sizes, limits: Limits, rng: np.random.Generator) -> Any:
+def _value(kind: OnnxType | None, sizes: Sizes, limits: Limits, rng: np.random.Generator) -> Any:
     if isinstance(kind, OptionalType):
         return _value(kind.elem, sizes, limits, rng)
     if isinstance(kind, SequenceType):

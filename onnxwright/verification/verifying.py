@@ -266,8 +266,10 @@ def _outputs(model: Any, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any] |
 
 def _words(a: Any, b: Any, exact: bool) -> str | None:
     if isinstance(a, (list, dict)) and type(a) is type(b):
-        if len(a) != len(b) or (isinstance(a, dict) and a.keys() != b.keys()):
-            return f"{len(b)} items instead of {len(a)}" if len(a) != len(b) else "other keys"
+        if len(a) != len(b):
+            return f"{len(b)} items instead of {len(a)}"
+        if isinstance(a, dict) and isinstance(b, dict) and a.keys() != b.keys():
+            return "other keys"
         places = a if isinstance(a, dict) else range(len(a))
         for place, pair in zip(places, _items(a, b), strict=True):
             words = _words(*pair, exact)

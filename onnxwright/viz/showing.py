@@ -124,7 +124,7 @@ class Shown:
         return fragment(self)
 
 
-def _by_name(values: Mapping[str, Any] | Debug | None) -> dict[str, Any]:
+def _by_name(values: Any) -> dict[str, Any]:
     """What a run gave, by the names of values."""
     if values is None or isinstance(values, Mapping):
         return dict(values or {})
