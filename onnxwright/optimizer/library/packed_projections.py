@@ -63,7 +63,7 @@ def _split(count: int) -> Rule:
         parts = op.Transpose(op.Reshape(x, s), perm=perm)
         return tuple(op.Gather(parts, n, axis=0) for n in range(count))
 
-    def computed(op: Op, x: Value, s: Value, perm: Attr) -> Any:
+    def computed(op: Op, x: Value, s: Any, perm: Attr) -> Any:
         return pattern(op, x, s, perm)
 
     pattern.__doc__ = f"The {count} parts of an axis cut out of the last one: a Split of the last."
