@@ -131,7 +131,7 @@ class _Rewriter:
         stored = self._stored_half(value)
         return self._cast(stored, False, graph)
 
-    def _narrow(self, tensor: Any) -> ir.Tensor:
+    def _narrow(self, tensor: Any) -> Any:
         """A tensor of FLOAT in half precision."""
         with np.errstate(over="ignore"):
             array = tensor.numpy().astype(self._plan.kind.numpy())

@@ -220,9 +220,8 @@ def _reason(node: ir.Node, source: Source) -> str:
     """Why a weight stays what it is; empty where nothing speaks against it."""
     if source.value.is_graph_input():
         return "it is an input of the model as well: see `inputs_to_initializers`"
-    kinds = [kind for kind in (source.tensor.dtype, source.dtype) if kind not in FLOATS]
-    if kinds:
-        return f"its elements are {kinds[0].name}; FLOAT, FLOAT16 and BFLOAT16 are quantized"
+    if ir.DataType.DOUBLE in (source.tensor.dtype, source.dtype):
+        return "its elements are DOUBLE; FLOAT, FLOAT16 and BFLOAT16 are quantized"
     if len(source.shape) < 2:
         return "it is not a matrix"
     if len(source.shape) != 2:

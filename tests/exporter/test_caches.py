@@ -9,6 +9,8 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportValueError
+from onnxwright.exporter.capture.inputs.caches import know_kind, register_caches
+from onnxwright.exporter.torch_internals import pytree
 
 hub = pytest.importorskip("transformers", reason="the caches are of transformers")
 
@@ -132,3 +134,51 @@ def test_the_cache_of_a_model_with_windows_keeps_all_tokens() -> None:
     assert [tuple(layer.keys.shape) for layer in cache.layers] == [(3, 2, 6, 16)] * 2
     with pytest.raises(ExportValueError, match="`past`: 0 is not a size"):
         ow.cache_of(model, past=0)
+
+
+def test_a_cache_is_put_together_without_a_computation() -> None:
+    """Of the very tensors; where a layer has a window, as transformers does it."""
+    register_caches()
+    cache = cache_of_two_layers(5)
+    flat, spec = pytree.tree_flatten(cache)
+    again = pytree.tree_unflatten(flat, spec)
+    assert all(a is b for a, b in zip(pytree.tree_leaves(again), flat, strict=True))
+    grown, _ = again.update(torch.ones(2, 2, 1, 4), torch.ones(2, 2, 1, 4), 1)
+    assert again.get_seq_length() == 5
+    assert grown.shape == (2, 2, 6, 4)
+    windowed = hub.DynamicCache([(torch.ones(1, 1, 3, 2), torch.ones(1, 1, 3, 2), torch.tensor(4))])
+    flat, spec = pytree.tree_flatten(windowed)
+    again = pytree.tree_unflatten(flat, spec)
+    assert again.layers[0].sliding_window == 4
+
+
+class Derived(hub.DynamicCache):
+    """A cache with states beside its layers, as models of transformers have one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums: list[Any] = []
+
+
+class Adds(torch.nn.Module):
+    """Keys and values in the first layer, a sum in the place of the second one."""
+
+    def forward(self, cache: Any, x: Any) -> Any:
+        cache.update(x, x, 0)
+        cache.sums[1] = cache.sums[1] + x.sum(2)
+        return cache
+
+
+def test_a_cache_that_is_derived_of_one_of_transformers() -> None:
+    know_kind(Derived)
+    cache = Derived()
+    cache.update(torch.randn(2, 2, 5, 4), torch.randn(2, 2, 5, 4), 0)
+    cache.sums = [[], torch.randn(2, 2, 4)]
+    layer, state = {0: "batch", 2: "past"}, {0: "batch"}
+    shapes = {"cache": [{"keys": layer, "values": layer}, {"sums": state}], "x": {0: "batch"}}
+    kwargs = {"cache": cache, "x": torch.randn(2, 2, 1, 4)}
+    program = ow.export(Adds(), kwargs=kwargs, dynamic_shapes=shapes, verify=True)
+    names = [str(v.name) for v in program.model.graph.inputs]
+    parts = ["0.key", "0.value", "1.sums"]
+    assert names == [*(f"past_key_values.{part}" for part in parts), "x"]
+    assert [str(v.name) for v in program.model.graph.outputs] == [f"present.{p}" for p in parts]

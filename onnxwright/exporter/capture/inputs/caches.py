@@ -201,7 +201,7 @@ def know_kind(kind: type) -> None:
 
 
 def _flatten_derived(cache: Any) -> _Flat:
-    parts = [_apart(layer) for layer in cache.layers]
+    parts: list[tuple[dict[str, Any], Any]] = [_apart(layer) for layer in cache.layers]
     rest: dict[str, Any] = {}
     for name, value in vars(cache).items():
         if name == "layers":
