@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import torch
@@ -788,3 +789,58 @@ def two_lists_that_change_places(x):
         a.append(row)
         a, b = b, a
     return torch.stack(a), torch.stack(b)
+
+
+@program
+def what_a_list_is(x):
+    a, n = [x, x + 1], 0
+    n += type(a) is list
+    n += 10 * isinstance(a, list) + 100 * (a.__class__ is list)
+    match a:
+        case [_, _]:
+            n += 1000
+    if x.sum() > 0:
+        a.append(x * 2)
+        a.pop(0)
+    return a[0] * n + a[1]
+
+
+@dataclasses.dataclass
+class _Found:
+    rows: list[Any]
+    count: int = 0
+
+
+@program
+def a_list_in_a_dataclass(x):
+    found = _Found([x[0]])
+    for row in x[x[:, 0] > 0]:
+        found.rows.append(row)
+        found.count += 1
+    return torch.stack(found.rows), found.count
+
+
+@program
+def a_side_of_an_iteration_under_two_names(x):
+    a, c = [], [x[0]]
+    b = a
+    for n in range(int((x > 0).sum())):
+        if x.sum() > n:
+            if x.max() > 1:
+                a.append(x[0] * n)
+            b.append(x[1] + n)
+        else:
+            c.append(x[1])
+    return torch.stack([x[0], *a]), torch.stack(c)
+
+
+@program
+def a_queue_under_two_names(x):
+    waiting = [int((x > 0).sum())]
+    queue, out = waiting, []
+    while len(waiting) > 0:
+        k = queue.pop()
+        out.append(x[0] * k)
+        if k > 1:
+            waiting.append(k - 1)
+    return torch.stack(out)

@@ -10,7 +10,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 from onnxwright.errors import ExportError  # noqa: E402
+from onnxwright.exporter.capture.control.lists import List  # noqa: E402
+from onnxwright.exporter.capture.control.places import Items  # noqa: E402
+from onnxwright.exporter.capture.control.store import Store, opened  # noqa: E402
 from onnxwright.exporter.capture.source.columns import Column, ItemForm, columns_of  # noqa: E402
+from onnxwright.exporter.capture.source.errors import CannotRewriteError  # noqa: E402
+from onnxwright.exporter.capture.source.list_writes import written  # noqa: E402
 from onnxwright.exporter.capture.source.rows import Rows  # noqa: E402
 from tests.exporter.source.tables import Table, adding_to  # noqa: E402
 from tests.exporter.source.test_appended_lists import compare, exported  # noqa: E402
@@ -79,6 +84,36 @@ def test_the_form_of_an_item(item: Any) -> None:
     again = form.build(iter(leaves))
     assert again == item
     assert type(again) is type(item)
+
+
+def test_a_list_has_rows_and_items_of_python_under_all_its_names() -> None:
+    """The store reads what it holds, compares it, and puts it back."""
+    items: Any = List([1, 2])
+    other, place = items, Items(items)
+    with opened(Store()) as store:
+        assert store is not None
+        with store.side(lambda: items) as side:
+            written(items, Rows.of_tensor(torch.arange(3)))
+            assert type(other) is Rows
+            assert other.length == 3
+            rows = place.read()
+            items.append(7)
+            assert not place.is_same(rows, place.read())
+            side.end()
+        assert (type(other), other) == (List, [1, 2])
+        (write,) = side.writes
+        assert write.after.whole("the test").tolist() == [0, 1, 2, 7]
+        write.place.put(rows)
+        assert other.whole("the test").tolist() == [0, 1, 2]
+        place.put([3])
+        assert other == [3]
+
+
+def test_a_list_of_others_gets_no_rows() -> None:
+    items = [1]
+    with pytest.raises(CannotRewriteError, match=r"a list from outside of `forward`"):
+        written(items, Rows.of_tensor(torch.arange(3)))
+    assert items == [1]
 
 
 def test_changes_of_a_list_of_tuples() -> None:

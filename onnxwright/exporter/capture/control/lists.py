@@ -19,6 +19,11 @@ class List(list):  # type: ignore[type-arg]
     def __init_subclass__(cls) -> None:
         cls.__name__ = "list"  # to the program, and in messages
 
+    @property  # type: ignore[misc] # what Python has for each object
+    def __class__(self) -> type:
+        """What the program asks for: `items.__class__ is list`."""
+        return list
+
     def copy(self) -> Any:
         """Another list of the same items."""
         return List(self)
@@ -41,8 +46,7 @@ class List(list):  # type: ignore[type-arg]
         Args:
             items: what `held` gave, or another list.
         """
-        kind: Any = type(items) if is_rows(items) else List
-        self.__class__ = kind
+        _CLASS.__set__(self, type(items) if is_rows(items) else List)
         vars(self).clear()
         vars(self).update(getattr(items, "__dict__", {}))
         list.__setitem__(self, slice(None), list(list.__iter__(items)))
@@ -55,6 +59,7 @@ class List(list):  # type: ignore[type-arg]
 
 
 List.__name__ = "list"
+_CLASS: Any = vars(object)["__class__"]
 
 
 def is_rows(value: Any) -> bool:

@@ -10,8 +10,15 @@ from typing import Any
 
 import torch
 
-KINDS: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
-"""The classes of PyTorch that stand for numbers of Python."""
+from onnxwright.exporter.capture.control.lists import List
+
+KINDS: dict[type, type] = {
+    torch.SymInt: int,
+    torch.SymFloat: float,
+    torch.SymBool: bool,
+    List: list,
+}
+"""Classes of objects in a capture -> what these are to the program."""
 
 
 def is_kind(value: Any, kinds: Any) -> bool:

@@ -1,6 +1,6 @@
 """Lists that a loop adds to: scan outputs, or tensors of rows that it carries.
 
-A list that iterations only append to is a scan output (`appended_lists`).  One that they read, or
+A list that iterations only append to is a scan output (`building_rows`).  One that they read, or
 change otherwise, is a tensor of its items that gets longer or shorter.
 """
 

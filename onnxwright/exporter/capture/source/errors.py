@@ -146,7 +146,7 @@ class ListUseError(RefusedError):
         use: the method or function.
     """
 
-    # The list, where a loop would have to carry it (`appended_lists.Appending`).
+    # The list, where a loop would have to carry it (`building_rows.LoopList`).
     loop_list: Any = None
 
     def __init__(self, use: str) -> None:

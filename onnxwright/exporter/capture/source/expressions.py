@@ -172,8 +172,9 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in METHODS:
-            _mark_bare(*(arg for arg in node.args if isinstance(arg, ast.List) and arg.elts))
+        if isinstance(node.func, ast.Attribute) and node.func.attr not in METHODS:
+            if not isinstance(node.func.value, ast.Name) or node.func.value.id != self.first:
+                _mark_bare(*(arg for arg in node.args if getattr(arg, "elts", None)))
         self.generic_visit(node)
         if is_format(node):
             assert isinstance(node.func, ast.Attribute)

@@ -90,17 +90,9 @@ class Merger:
         """
         if is_same(left, right):
             return lambda _: left
-        lists = [self._items(left, 0), self._items(right, 1)]
-        appended = [one for one in lists if isinstance(one, BuildingRows)]
-        if len(appended) == 2:
-            left, right = (
-                lists[0].merged_with(lists[1], UNSET),
-                lists[1].merged_with(lists[0], UNSET),
-            )
-        elif appended:
-            raise appended[0].misuse("=")  # another variable has the list, too
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
+        left, right = self._appended(left, right)
         one, two = self._parts(left, 0), self._parts(right, 1)
         if not items and (
             _are_alternatives(left, right, one, two, self.in_loop)
@@ -111,12 +103,8 @@ class Merger:
             if _is_same_number(left, right):
                 return lambda _: left
             return self.leaf(left, right, path)
-        if (
-            one is not None
-            and two is not None
-            and kind_of(left) is kind_of(right)
-            and one[0] == two[0]
-        ):
+        same = kind_of(left) is kind_of(right)
+        if one is not None and two is not None and same and one[0] == two[0]:
             made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(one[0], one[1], two[1])]
             return functools.partial(self._built, left, right, one[2], made)
         if type(left) is type(right) and one is None and _is_equal(left, right):
@@ -159,6 +147,16 @@ class Merger:
         n = len(self.pairs)
         self.pairs.append(Pair(path, left, right))
         return lambda results: results[n]
+
+    def _appended(self, left: Any, right: Any) -> tuple[Any, Any]:
+        """Lists that a loop appends to, with a place for each item of both; others as they are."""
+        one, two = self._items(left, 0), self._items(right, 1)
+        if isinstance(one, BuildingRows) and isinstance(two, BuildingRows):
+            return one.merged_with(two, UNSET), two.merged_with(one, UNSET)
+        for items in (one, two):
+            if isinstance(items, BuildingRows):
+                raise items.misuse("=")  # the loop has to carry it
+        return left, right
 
     def _items(self, value: Any, side: int) -> Any:
         """A container as it was at the end of a side; another value as it is."""
