@@ -67,12 +67,11 @@ def test_a_bad_program_gets_exactly_this_text(case: golden.Case) -> None:
     """`python -m tests.harness.golden --accept` writes what is found."""
     _need(case)
     assert comparable(golden.message(case.text)) == comparable(case.golden)
+    _points_at_the_program(case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
-def test_a_message_points_at_the_program(case: golden.Case) -> None:
+def _points_at_the_program(case: golden.Case) -> None:
     """The code is the file's, the place exists, and no file of ours is named."""
-    _need(case)
     found, _ = golden.outcome(case.text)
     if case.code in OTHER_FILES:
         found = golden.run_text(case.text)  # their lines are known until the next program runs

@@ -1,18 +1,6 @@
 # warns: OW710 OW710
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 from onnxscript import BOOL, FLOAT, graph, script
 from onnxscript import opset17 as op
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 @script(default_opset=op)

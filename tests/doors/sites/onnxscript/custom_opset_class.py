@@ -1,18 +1,6 @@
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 from onnxscript import FLOAT, script
 from onnxscript import opset17 as op
 from onnxscript.values import Opset
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 contrib = Opset(domain="com.microsoft", version=1)

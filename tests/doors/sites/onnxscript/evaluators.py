@@ -1,19 +1,7 @@
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 import onnxscript
 from onnxscript import evaluator, script, FLOAT
 from onnxscript import opset18 as op
 from onnxscript.evaluator import ORTEvaluator, OnnxReferenceRuntimeEvaluator, default, default_as, set_default
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 @script()

@@ -1,19 +1,7 @@
 # warns: OW710 OW710
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 import math
 from onnxscript import script, FLOAT
 from onnxscript import opset15 as op
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 M_SQRT1_2 = math.sqrt(0.5)

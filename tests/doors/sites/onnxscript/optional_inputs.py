@@ -1,18 +1,6 @@
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 from typing import Optional
 from onnxscript import FLOAT, script
 from onnxscript import opset18 as op
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 @script()

@@ -1,17 +1,5 @@
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 from onnxscript import FLOAT, UINT8, script
 from onnxscript import opset18 as op
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 @script()

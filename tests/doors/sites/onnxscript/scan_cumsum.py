@@ -1,18 +1,6 @@
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 from onnxscript import graph, script
 from onnxscript import opset15 as op
 from onnxscript.onnx_types import FLOAT
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 @script(default_opset=op)

@@ -1,20 +1,8 @@
 # warns: OW710
-import numpy as np
-import onnx
-import onnxruntime as ort
-
 import onnxscript
 from onnxscript import BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, STRING, script
 from onnxscript import opset18 as op
 from onnxscript.onnx_types import TensorType
-
-
-def run(model, **inputs):
-    model.ir_version = min(model.ir_version, 10)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
 
 
 assert FLOAT.dtype == 1 and INT64.dtype == 7 and BOOL.dtype == 9
