@@ -33,6 +33,7 @@ from onnxwright.exporter.capture.inputs.captured_sizes import (
     fixed_axes,
     written_names,
 )
+from onnxwright.exporter.capture.inputs.equal_sizes import equal_sizes_checked
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
@@ -235,7 +236,8 @@ def _captured(found: Attempt, module: Any, ends: bool) -> tuple[Any, Exception |
         )
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
         kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
-        with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), recorded, kept:
+        equal = equal_sizes_checked(module, given) if way.relaxed else nullcontext()
+        with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), equal, recorded, kept:
             # What is kept is reported with its line (OW839), or nobody reads it.
             warnings.filterwarnings(
                 "ignore", r"The tensor attributes? .* assigned during export", UserWarning
