@@ -321,7 +321,7 @@ class CaughtError(Diagnostic):
     """An error is raised for some values of a tensor, and the model catches it."""
 
     code = "OW862"
-    title = "a tensor decides whether `{kind}` is raised, and `except` in line {line} catches it"
+    title = "a tensor decides whether `{kind}` is raised, and line {line} of the model catches it"
     label = "decided by a value"
     help = (
         "compute what `except` does on a side of an `if`; a check whose error leaves the model is "

@@ -223,14 +223,14 @@ def a_text_of_any_number_is_measured(x):
     return x + len(f"{int(x.sum())}")
 
 
-@refused
+@program
 def a_layer_is_changed(x):
     f = nn.ReLU() if x.sum() > 0 else nn.Tanh()
     f.scale = 2
     return f(x) * f.scale
 
 
-@program
+@refused
 def a_chosen_tensor_is_written_to(x):
     y, z = x + 1, x * 2
     b = y if x.sum() > 0 else z
@@ -238,7 +238,7 @@ def a_chosen_tensor_is_written_to(x):
     return y, z, b
 
 
-@program
+@refused
 def another_name_of_a_tensor(x):
     y = x.clone()
     b = y
@@ -248,7 +248,7 @@ def another_name_of_a_tensor(x):
     return y, b
 
 
-@program
+@refused
 def a_chosen_row_is_written_to(x):
     y = x + 1
     b = y[0] if x.sum() > 0 else y[1]

@@ -85,14 +85,14 @@ def other_containers(x):
     counts, order = collections.Counter(a=1), collections.OrderedDict(a=1)
     sums, recent = collections.defaultdict(int), collections.deque([1, 2], maxlen=2)
     kept, spaced = Slotted(), types.SimpleNamespace(value=0)
-    kept.value = 0
+    kept.value = sums["a"] = 0
     if x.sum() > 0:
         counts["a"] += 1
         order["a"] = 3
-        sums["b"] += 1
+        sums["a"] += 1
         recent.append(5)
         fill(kept, spaced)
-    return x, counts["a"], order["a"], sums["b"], recent[0], recent[1], kept.value, spaced.value
+    return x, counts["a"], order["a"], sums["a"], recent[0], recent[1], kept.value, spaced.value
 
 
 @refused
@@ -103,7 +103,7 @@ def chosen_list(x):
     return x, len(a)
 
 
-@refused
+@program
 def chosen_dict(x):
     a, b = {"v": x}, {"v": x * 2}
     c = a if x.sum() > 0 else b
@@ -111,7 +111,7 @@ def chosen_dict(x):
     return a["v"]
 
 
-@refused
+@program
 def changed_where_chosen_from(x):
     now, best = [x[0], x[1]], [x[0], x[0]]
     if x.sum() > 0:

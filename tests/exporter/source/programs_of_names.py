@@ -84,7 +84,7 @@ class BufferInALoop(Holding):
         return now
 
 
-@program
+@refused
 def written_on_a_side(x):
     """What a side writes under another name is read after it."""
     a, b = x[0] * 1, x[1] * 1
@@ -94,7 +94,7 @@ def written_on_a_side(x):
     return a, b
 
 
-@program
+@refused
 def source_written_on_a_side(x):
     a, b, y = x[0] * 1, x[1] * 1, x[0]
     now = a if x.max() > 1 else b
@@ -104,7 +104,7 @@ def source_written_on_a_side(x):
     return y
 
 
-@program
+@refused
 def view_chosen_in_a_side(x):
     a, now = x * 1, x[0] * 3
     if x.sum() > 0:
@@ -209,7 +209,7 @@ def tensor_written_after_a_loop(x):
     return y, before
 
 
-@refused
+@program
 def list_chosen_by_an_iteration(x):
     a, b, n = [0], [0], x.abs().max()
     now = a
@@ -221,7 +221,7 @@ def list_chosen_by_an_iteration(x):
     return a, b, x
 
 
-@refused
+@program
 def dict_chosen_by_an_iteration(x):
     a, b = {"n": 0, "v": x[0]}, {"n": 0, "v": x[1]}
     now, n = a, x.abs().max()

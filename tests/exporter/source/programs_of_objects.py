@@ -782,7 +782,7 @@ def rows_of_two_kinds(x):
     return torch.cdist(positive[:, None], negative[:, None]).min(1).values.mean()
 
 
-@program
+@refused
 def attributes_by_name(x):
     class Settings:
         pass

@@ -8,7 +8,7 @@ one of them after a write to another is refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from onnxwright.exporter.capture.source.chosen_tensors import (
     node_of,
     stale_after,
 )
+from onnxwright.exporter.capture.source.errors import words
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
 from onnxwright.exporter.capture.source.returned import is_returned, returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current
@@ -69,6 +70,37 @@ class AppendedTensor:
     path: str
     words: str
     node: fx.Node
+
+
+def tensors_carried(
+    tracer: Any, carries: Iterable[Any], leaves: Iterable[Any], given: Iterable[fx.Node]
+) -> list[Carried]:
+    """The tensors of what a loop carries.
+
+    Args:
+        tracer: what traces the program.
+        carries: what is carried, as `carries.Carry`.
+        leaves: what each is after an iteration.
+        given: the node that stands for each in an iteration.
+    """
+    return [
+        Carried(c.path, words(leaf), node, node_of(tracer, c.start), node_of(tracer, leaf))
+        for c, leaf, node in zip(carries, leaves, given) if not c.is_number
+    ]  # fmt: skip
+
+
+def tensors_appended(tracer: Any, name: str, results: Iterable[Any]) -> list[AppendedTensor | None]:
+    """The tensors that an iteration appends to a list; None for other results of it.
+
+    Args:
+        tracer: what traces the program.
+        name: what the user calls the list.
+        results: what the iteration appends.
+    """
+    nodes = [(leaf, node_of(tracer, leaf)) for leaf in results]
+    path = f"an item of {name}"
+    return [None if node is None else AppendedTensor(path, words(leaf), node)
+            for leaf, node in nodes]  # fmt: skip
 
 
 class CarriedTensors:

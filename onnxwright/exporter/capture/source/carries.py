@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
-from onnxwright.exporter.capture.source.resizing import OwnSize
+from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
-from onnxwright.exporter.capture.values.join import Pair, dtype_of
+from onnxwright.exporter.capture.values.join import Pair, common_dtype, dtype_of
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
 
 
@@ -85,6 +85,35 @@ def _is_number(value: Any) -> bool:
     session = current()
     known = session is not None and value in session.numbers
     return known or not isinstance(value, torch.Tensor)
+
+
+def carried(
+    pairs: Iterable[Pair], known: Sequence[Carry], start: Mapping[str, Any], symbols: set[Any]
+) -> tuple[list[Carry], bool, bool]:
+    """What a loop carries of a variable, after an iteration was seen.
+
+    Args:
+        pairs: the leaves that the iteration changes.
+        known: what the loop carried of it before.
+        start: the leaves before the loop, by their paths.
+        symbols: the sizes known at run time that exist outside of an iteration.
+
+    Returns:
+        What it carries; whether there is more; whether something has another type or shape.
+    """
+    by_path = {carry.path: carry for carry in known}
+    found, is_other = list(known), False
+    for pair in pairs:
+        wanted = common_dtype(pair.left, pair.right)
+        carry = by_path.get(pair.path)
+        last = None if carry is None else carry.shape
+        shape = carried_shape(pair.path, pair.left, pair.right, last, symbols)
+        if carry is None:
+            first = start.get(pair.path, UNSET)
+            found.append(Carry(pair.path, first, wanted, shape, stands_for_number(first, pair)))
+        elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
+            carry.dtype, carry.shape, is_other = wanted, shape, True
+    return found, len(found) > len(known), is_other
 
 
 def start_of(carry: Carry) -> Any:

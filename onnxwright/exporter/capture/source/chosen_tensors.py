@@ -1,8 +1,8 @@
 """Tensors that a decision chose, and writes to them in place.
 
 `b = a if test else c` of two tensors makes a third one for `b`.  Where Python wrote to `b`, `a` or
-`c` would change, too, and the other way round: where a program reads one of them after a write to
-another, `b` is one of both by reference.
+`c` would change, too, and the other way round: a program that reads one of them after a write to
+another is refused.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class ChosenTensor:
         error = ChosenTensorError(self.path, *self.words)
         error.span, error.in_loop = line_of(*self.place), self.in_loop
         error.is_item = self.is_item
-        error.decision = None if self.is_item else self.place
         return error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from types import FrameType
 from typing import Any
 
 import torch
@@ -171,7 +172,8 @@ def _conditional(
         results = choose(condition, parts, merger.pairs)
     _note_results(condition, parts, merger.pairs, results)
     note_written(tracer(), [part.left for part in parts])
-    values, frames = [], []
+    values: list[Any] = []
+    frames: list[FrameType | None] = []
     for slot, build in zip(slots, builds):
         values.append(build(results))
         frames += [returning_frame(slot.name)] * (len(merger.made) - len(frames))

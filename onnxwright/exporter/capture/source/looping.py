@@ -13,26 +13,25 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
 from onnxwright.exporter.capture.source.carried_tensors import (
-    AppendedTensor,
-    Carried,
     CarriedTensors,
+    tensors_appended,
+    tensors_carried,
 )
 from onnxwright.exporter.capture.source.carries import (
     Carry,
     begun_with,
+    carried,
     constants_of,
     input_of,
     is_guessed,
     leaf_paths,
     mark_numbers,
-    stands_for_number,
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import (
     chosen_so_far,
     take_chosen,
 )
-from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
@@ -49,7 +48,7 @@ from onnxwright.exporter.capture.source.regions import (
     known_symbols,
     tracer,
 )
-from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
+from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
@@ -58,7 +57,6 @@ from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
 from onnxwright.exporter.capture.values.join import (
     Merger,
-    common_dtype,
     form_of,
     grows_again,
     widen,
@@ -353,25 +351,10 @@ class Loop:
             merger.merge(before, after, name, items=self.state.owner(n) is not None)
         except DisagreementError as error:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        known = {c.path: c for c in self.varying.get(n, ())}
-        changed, taken = False, self.state.is_taken(n)
-        carries = list(known.values())
         start = dict(leaf_paths(self.before[n], name))
-        for pair in merger.pairs:
-            wanted = common_dtype(pair.left, pair.right)
-            carry = known.get(pair.path)
-            last = None if carry is None else carry.shape
-            shape = carried_shape(pair.path, pair.left, pair.right, last, self.known)
-            if carry is None:
-                first = start.get(pair.path, UNSET)
-                carries.append(
-                    Carry(pair.path, first, wanted, shape, stands_for_number(first, pair))
-                )
-                changed |= taken
-            elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
-                carry.dtype, carry.shape, changed = wanted, shape, True
-        self.varying[n] = carries
-        return changed
+        known = self.varying.get(n, [])
+        self.varying[n], is_new, is_other = carried(merger.pairs, known, start, self.known)
+        return is_other or (is_new and self.state.is_taken(n))
 
     # -- inputs ------------------------------------------------------------------------------------
 
@@ -462,27 +445,17 @@ class Loop:
         self, region: Region, leaves: list[Any], after: list[Any]
     ) -> CarriedTensors:
         """What is carried as tensors that the program may write to, and has other names for."""
-        carried = [
-            Carried(c.path, words(leaf), given, node_of(region.tracer, c.start),
-                    node_of(region.tracer, leaf))
-            for c, leaf, given in zip(self._carries(), leaves, region.given) if not c.is_number
-        ]  # fmt: skip
-        self.items = {n: self._items(region, n, after[n]) for n in self.lists.appended}
+        tensors = tensors_carried(region.tracer, self._carries(), leaves, region.given)
+        self.items = {
+            n: tensors_appended(region.tracer, self.slots[n].name, after[n].results())
+            for n in self.lists.appended
+        }
         appended = [one for items in self.items.values() for one in items if one is not None]
         counter = region.given[0] if self.numbers else None
-        return CarriedTensors(carried, region.nodes(), self._runs(), appended, counter)
+        return CarriedTensors(tensors, region.nodes(), self._runs(), appended, counter)
 
     def _runs(self) -> bool:
         """Whether the loop has at least one iteration for certain."""
         trips = self.lists.trips
         most = None if trips is None or not trips.certain else trips.most
         return isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
-
-    def _items(self, region: Region, n: int, items: Any) -> list[AppendedTensor | None]:
-        """The tensors that an iteration appends to a list; None for other results of it."""
-        found: list[AppendedTensor | None] = []
-        for leaf in items.results():
-            node = node_of(region.tracer, leaf)
-            path = f"an item of {self.slots[n].name}"
-            found.append(None if node is None else AppendedTensor(path, words(leaf), node))
-        return found

@@ -1,6 +1,6 @@
 """A capture by source: each function runs with its decisions rewritten.
 
-A tensor or a container that a decision chose is made of both.  Where the program writes to it, or
+A container that a decision chose is made of the parts of both.  Where the program writes to it, or
 to one of both, the capture is run again, and the decision gives one of both by reference.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.exporter.capture.source.chosen_tensors import ChosenTensorError
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     ChosenChangedError,
@@ -72,6 +71,7 @@ def by_source(
     register_lists()
     changed = Rewritten() if changed is None else changed
     references: set[tuple[str, int]] = set()
+    refused: ChosenChangedError | None = None
     while True:  # each time for another line
         found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional,
                         references=frozenset(references))  # fmt: skip
@@ -85,12 +85,14 @@ def by_source(
                 made = Found(run(), found, changed)
             changed.check_plain(has_choices=found.has_choices)
             return made
+        except ChosenChangedError as raised:
+            refused = refused or raised
+            if raised.decision is None or raised.decision in references:
+                raise refused from raised.__cause__
+            references.add(raised.decision)
         except Exception as raised:
-            is_write = isinstance(raised, (ChosenChangedError, ChosenTensorError))
-            line = raised.decision if is_write else None
-            if line is not None and line not in references:
-                references.add(line)
-                continue
+            if refused is not None:
+                raise refused from raised
             changed.check_plain(has_choices=found.has_choices)
             if found.unrolled and is_about_fixed_size(raised):
                 raise next(iter(found.unrolled.values())) from raised

@@ -229,11 +229,10 @@ def _are_references(
 
 
 def _is_by_reference(value: Any) -> bool:
-    """Whether a tensor or a container is one of several by reference at the line that runs."""
+    """Whether a container is one of several by reference at the line that runs."""
     session = current()
-    if session is None or asking_line() not in session.references:
-        return False
-    return is_mutable(value) or (isinstance(value, torch.Tensor) and value not in session.numbers)
+    is_line = session is not None and asking_line() in session.references
+    return is_line and is_mutable(value)
 
 
 def _is_object(value: Any) -> bool:

@@ -16,7 +16,7 @@ from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
 from onnxwright.exporter.capture.values.logic import is_number
-from onnxwright.exporter.capture.values.one_of import OneOf, by_parts, joined, possible
+from onnxwright.exporter.capture.values.one_of import OneOf, by_parts, possible
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_internals import pytree
 
@@ -73,8 +73,6 @@ def checked(results: Any) -> Any:
         if 1 < len(there) == len(items) and len({form_key(item) for item in there.values()}) == 1:
             if all(map(is_mutable, there.values())):
                 return checked(by_parts(value, there))
-            if all(isinstance(item, torch.Tensor) for item in there.values()):
-                return joined(value, there)
         if len(there) != 1:
             first, other = (*map(words, there.values()), "`None`", "`None`")[:2]
             error = DisagreementError(value._ow_name, first, other)
