@@ -90,9 +90,9 @@ def held_state_kept(
             changes.append(Change(name, before, after if after != before else "its next items"))
         _add_changes(changes, written, codes, names, read)
         _add_changes(changes, unseen, None, names)
-        for setting, *values in settings.restore():
+        for setting, old_value, new_value in settings.restore():
             if setting.decides:
-                changes.append(Change(setting.name, *map(str, values)))
+                changes.append(Change(setting.name, str(old_value), str(new_value)))
         tensors.restore()
 
 
