@@ -114,10 +114,9 @@ class Conversion:
     def _refuse_unknown(self, unit: Holder, version: int) -> None:
         """Refuse operators that the imported version does not have: what they mean is not known."""
         for node in self._own_nodes(unit):
-            if (
-                registry.signature(self.domain, node.op_type, version) is None
-                and not self._is_of_runtime(node, version)
-            ):
+            if registry.signature(
+                self.domain, node.op_type, version
+            ) is None and not self._is_of_runtime(node, version):
                 reason = f"version {version} of its opset has no such operator"
                 self._refuse(node, Refused(reason, _INVALID))
 
