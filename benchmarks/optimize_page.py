@@ -10,10 +10,7 @@ from typing import Any
 PEERS = ("onnxslim", "onnxsim", "onnxoptimizer", "onnxscript", "ort basic")
 DIALECTS = ("coreml", "keras", "ort_transformers", "paddle", "sklearn", "tensorflow", "torchscript")
 # Why another one leaves fewer nodes of a model, by the beginning of its name.
-REASONS: dict[str, str] = {
-    "multihead_attention.dynamo": "FusedMatMul takes in a Transpose that moves the batch; three "
-    "Gathers of one value are a Split and three Squeezes",
-}
+REASONS: dict[str, str] = {}
 OF_RUNTIME = ("ort extended", "ort transformers")
 HEAD = """\
 # Beside other optimizers

@@ -1,4 +1,4 @@
-"""The optimizer: models replayed through the builder, with rules at the roots."""
+"""The optimizer: models in a normal form, rewritten in place where rules match."""
 
 from __future__ import annotations
 

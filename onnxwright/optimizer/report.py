@@ -31,7 +31,7 @@ class OptimizeReport(ShownText):
             `assume=["constant_initializers"]` says that nobody does.
         shared_weights: initializers that are gone because another one holds the same: name -> name
             of that one.
-        rounds: how many rounds of replay there were.
+        rounds: the normal form, and each wave over the nodes that changed something.
         steps: what each rule and pass did, in order.
         largest_differences: with `verify`, for each output the largest absolute difference; None
             where it is not numbers.
