@@ -787,7 +787,7 @@ def object_chosen_by_a_value() -> Made:
     return Module(f), lambda: (list(one), list(other))
 
 
-@program("reported")
+@program("OW840")
 def attribute_that_one_side_sets() -> Made:
     class Kept(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:

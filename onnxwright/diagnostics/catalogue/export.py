@@ -351,7 +351,10 @@ class ListOfRunTimeLength(Diagnostic):
     code = "OW844"
     title = "a list that grows in a loop with a run-time number of iterations is used by `{use}`"
     label = "the items of the list are known at run time only"
-    help = "use the list by `append`, `pop`, `[n]`, `torch.stack`, `torch.cat`, `len` or a loop over it"
+    help = (
+        "use the list by `append`, `pop`, `[n]`, `torch.stack`, `torch.cat`, `len` "
+        "or a loop over it"
+    )
     error = ExportError
     use: str
 
