@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from types import CellType
 from typing import Any, ClassVar, Union
 
-from onnxwright.exporter.capture.control.places import Cell, Items, Variable, attribute
+from onnxwright.exporter.capture.control.functions import setter_of
+from onnxwright.exporter.capture.control.places import (
+    MISSING,
+    Attribute,
+    Cell,
+    Items,
+    Variable,
+    attribute,
+)
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.source.holding import is_container, items_of
@@ -92,6 +100,8 @@ class State:
                 continue
             if name is None and not is_container(owner):
                 continue
+            if hasattr(type(owner), "_ow_parts") or (name and setter_of(owner, name) is not None):
+                continue  # what a candidate, or the user's function, writes to is seen there
             if not self.has(owner, name):
                 self._found.append((owner, name))
         return self.slots()
@@ -181,10 +191,13 @@ class State:
         store = current()
         self.setter(values)
         for (owner, name), value in zip(self._found, values[len(self.names) :]):
+            place = store_place(owner, name)
             if store is not None:
-                store.log(store_place(owner, name))
+                store.log(place)
             if name is None:
-                Items(owner).put(value)
+                place.put(value)
+            elif isinstance(place, Attribute):
+                place.put(MISSING if value is UNSET else value)  # not by the user's `__setattr__`
             elif value is UNSET:
                 if hasattr(owner, name):
                     delattr(owner, name)
