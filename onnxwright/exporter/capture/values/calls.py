@@ -27,6 +27,8 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if one is not None:
         return among(one, lambda item: called(function, *_replaced((args, kwargs), one, item)))
     found = _compared(function, args)
+    if found is None:
+        found = _computed(function, args)
     if found is not None:
         return found
     number = _chosen_number((args, kwargs))
@@ -41,7 +43,8 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         session = current()
     # Each number that it may be is a candidate.
     assert session is not None
-    every = OneOf(tensor_of(number), {n: n for n in session.numbers.choices(number)})
+    tag, numbers = session.numbers.picked(number) or _own_tag(number)
+    every = OneOf(tensor_of(tag), dict(numbers))
     return among(every, lambda n: called(function, *_replaced((args, kwargs), number, n)))
 
 
@@ -84,6 +87,46 @@ def _compared(function: Callable[..., Any], args: Any) -> Any:
     session.numbers.add(found, frozenset([False, True]))
     session.truths.define(found, "is", number, {n for n in choices if compare(n, other)}, choices)
     return found
+
+
+# The function of torch -> what Python computes with.
+_ARITHMETIC = {
+    getattr(torch.Tensor, name): getattr(operator, python)
+    for python, names in {
+        "add": ("add", "__add__", "__radd__"), "sub": ("sub", "__sub__"),
+        "mul": ("mul", "__mul__", "__rmul__"),
+        "floordiv": ("floor_divide", "__floordiv__"), "mod": ("remainder", "__mod__"),
+    }.items() for name in names
+}  # fmt: skip
+
+
+def _computed(function: Callable[..., Any], args: Any) -> Any:
+    """What a number that a tag picks, or a decision chose, gives with one of Python.
+
+    It is computed as any number is; remembered is which number of Python it is for each candidate.
+    """
+    session, compute = current(), _ARITHMETIC.get(function)
+    if session is None or compute is None or len(args) != 2 or type(args[1]) is not int:
+        return None
+    number, other = args
+    if len(session.numbers.choices(number)) < 2:
+        return None
+    tag, numbers = session.numbers.picked(number) or _own_tag(number)
+    try:
+        results = {n: compute(v, other) for n, v in numbers.items()}
+    except ArithmeticError:
+        return None
+    found = function(number, other)
+    session.numbers.add(found, frozenset(results.values()))
+    session.numbers.pick(found, tag, results)
+    return found
+
+
+def _own_tag(number: Any) -> tuple[Any, dict[int, Any]]:
+    """A number that a decision chose is its own tag."""
+    session = current()
+    assert session is not None
+    return number, {n: n for n in session.numbers.choices(number)}
 
 
 class Candidates(TorchFunctionMode):  # type: ignore[misc]
