@@ -27,7 +27,7 @@ class Holding(torch.nn.Module):
         self.plain, self.rows = torch.zeros(4), [torch.zeros(4), torch.ones(4)]
 
 
-@state
+@refused
 class BufferThatWasChosen(Holding):
     """Nothing reads the buffer after the write."""
 
@@ -37,7 +37,7 @@ class BufferThatWasChosen(Holding):
         return x * 2
 
 
-@state
+@refused
 class AttributeThatWasChosen(Holding):
     def forward(self, x):
         if x.sum() > 0:
@@ -48,7 +48,7 @@ class AttributeThatWasChosen(Holding):
         return x * 2
 
 
-@state
+@refused
 class RowOfABuffer(Holding):
     def forward(self, x):
         now = self.first[:2] if x.sum() > 0 else self.first[2:]
