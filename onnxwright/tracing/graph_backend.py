@@ -243,14 +243,7 @@ class GraphBackend:
         attributes: Mapping[str, object],
         outputs: int,
     ) -> tuple[GraphValue, ...]:
-        """The outputs of an operator that is not its input.
-
-        Args:
-            op: the operator.
-            call: the call as `op_call` describes it.
-            inputs: its inputs.
-            attributes: its attributes.
-            outputs: how many outputs there are.
+        """The outputs of an operator that is not its input, for its call as `op_call` describes it.
 
         Returns:
             Those of an equal call, known values, or those of a new node.
@@ -303,14 +296,7 @@ class GraphBackend:
         attributes: Mapping[str, object],
         outputs: Sequence[GraphValue],
     ) -> None:
-        """Let equal calls be the node that gives these outputs.
-
-        Args:
-            op: its operator.
-            inputs: what it reads.
-            attributes: its attributes.
-            outputs: what it gives.
-        """
+        """Let equal calls be the node that gives these outputs."""
         self._share(self._sharing_key(op, inputs, attributes, len(outputs)), outputs)
 
     # -- nodes -------------------------------------------------------------------------------------
