@@ -73,10 +73,9 @@ class GraphBackend:
         self.replaced: dict[ir.Value, ir.Value] = {}
         # Whether calls become as few nodes as possible; else each call is the node that is written.
         self.folds = False
-        # Asked before a value of an equal call is used: whether it is computed here already.
+        # Whether the value of an equal call is computed here already.
         self.is_visible: Callable[[ir.Value], bool] | None = None
-        # Nodes that will be replaced: calls are not simplified by what they do.
-        self.replaced_nodes: Collection[ir.Node] = ()
+        self.replaced_nodes: Collection[ir.Node] = ()  # calls are not simplified by these
         self._origin: str | None = None
 
     # -- places ------------------------------------------------------------------------------------
