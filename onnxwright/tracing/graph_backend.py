@@ -73,10 +73,9 @@ class GraphBackend:
         self.replaced: dict[ir.Value, ir.Value] = {}
         # Whether calls become as few nodes as possible; else each call is the node that is written.
         self.folds = False
-        # Asked before a value of an equal call is used: whether it is computed here already.
+        # Whether the value of an equal call is computed here already.
         self.is_visible: Callable[[ir.Value], bool] | None = None
-        # Nodes that will be replaced: calls are not simplified by what they do.
-        self.replaced_nodes: Collection[ir.Node] = ()
+        self.replaced_nodes: Collection[ir.Node] = ()  # calls are not simplified by these
         self._origin: str | None = None
 
     # -- places ------------------------------------------------------------------------------------
@@ -243,14 +242,7 @@ class GraphBackend:
         attributes: Mapping[str, object],
         outputs: int,
     ) -> tuple[GraphValue, ...]:
-        """The outputs of an operator that is not its input.
-
-        Args:
-            op: the operator.
-            call: the call as `op_call` describes it.
-            inputs: its inputs.
-            attributes: its attributes.
-            outputs: how many outputs there are.
+        """The outputs of an operator that is not its input, for its call as `op_call` describes it.
 
         Returns:
             Those of an equal call, known values, or those of a new node.
@@ -303,14 +295,7 @@ class GraphBackend:
         attributes: Mapping[str, object],
         outputs: Sequence[GraphValue],
     ) -> None:
-        """Let equal calls be the node that gives these outputs.
-
-        Args:
-            op: its operator.
-            inputs: what it reads.
-            attributes: its attributes.
-            outputs: what it gives.
-        """
+        """Let equal calls be the node that gives these outputs."""
         self._share(self._sharing_key(op, inputs, attributes, len(outputs)), outputs)
 
     # -- nodes -------------------------------------------------------------------------------------
