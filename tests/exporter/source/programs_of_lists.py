@@ -782,7 +782,7 @@ def emptied_in_a_loop(x):
     return torch.stack([x[0], *sums]), torch.stack([x[1], *a])
 
 
-@refused
+@program
 def two_lists_that_change_places(x):
     a, b = [x[0]], [x[1]]
     for row in x[x[:, 0] > 0]:
