@@ -797,3 +797,39 @@ def attribute_that_one_side_sets() -> Made:
 
     made = Kept()
     return made, lambda: {k: v for k, v in vars(made).items() if k == "scale"}
+
+
+@program("right")
+def variable_of_the_call() -> Made:
+    def f(x: Any) -> Any:
+        held, count = {"x": x}, 0
+
+        def grow() -> None:
+            nonlocal count
+            held["x"] = held["x"] * 2
+            count += 1
+
+        while held["x"].sum() < 20 and count < 9:
+            grow()
+        return held["x"] + count
+
+    return Module(f), lambda: None
+
+
+@program("reported")
+def variable_of_an_earlier_call() -> Made:
+    """The function that makes the counter runs once before, and in each call."""
+    kept: list[Any] = []
+
+    def make() -> Any:
+        n = 0
+
+        def count() -> int:
+            nonlocal n
+            n += 1
+            return n
+
+        return count
+
+    kept.append(make())
+    return Module(lambda x: x * kept[0]() + make()()), lambda: None

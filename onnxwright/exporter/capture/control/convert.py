@@ -17,6 +17,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Union
 
 from onnxwright.exporter.capture.control.call_trees import BY_SOURCE, NAME, Calls
+from onnxwright.exporter.capture.control.store import FACTORY
 
 _Function = Union[ast.FunctionDef, ast.Lambda]
 _FUTURE = sum(getattr(__import__("__future__"), n).compiler_flag for n in ("annotations",))
@@ -210,13 +211,13 @@ def _compiled(node: _Function, code: CodeType) -> CodeType:
     place: Any = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
     free = [ast.arg(v, **place) for v in (*code.co_freevars, NAME)]
     arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
-    outer = ast.FunctionDef("_ow_factory", arguments, body, [], **place)
+    outer = ast.FunctionDef(FACTORY, arguments, body, [], **place)
     if sys.version_info >= (3, 12):
         outer.type_params = []
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FUTURE
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    made = _inner(_inner(compiled, "_ow_factory"), name)
+    made = _inner(_inner(compiled, FACTORY), name)
     changes: dict[str, Any] = {"co_name": code.co_name}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname

@@ -23,6 +23,9 @@ from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place, Variable
 from onnxwright.exporter.capture.control.reaching import reached
 
+FACTORY = "_ow_factory"
+"""The function that makes rewritten ones: names of functions that these make begin with it."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -144,8 +147,22 @@ class Store:
             return
         if function.__code__ not in self.functions:
             self.functions[function.__code__] = function
-            if self.on_function is not None:
+            if self.on_function is not None and not self._is_made(function):
                 self.on_function(function)
+
+    def _is_made(self, function: FunctionType) -> bool:
+        """Whether a function that ran makes it: what it alone has is of this capture.
+
+        One that an earlier call made is reached from where that call left it.
+        """
+        if function.__qualname__.startswith(FACTORY):
+            return True
+        parts, file = function.__qualname__.split(".<locals>."), function.__code__.co_filename
+        outer = {".<locals>.".join(parts[:n]) for n in range(1, len(parts))}
+        return any(
+            f.__qualname__ in outer and f.__code__.co_filename == file
+            for f in (self.functions.values() if outer else ())
+        )
 
     def note(self, place: Place) -> None:
         """Remember what a place holds that the program is about to write to."""
@@ -214,7 +231,7 @@ class Store:
         """
         for log in self._logs[:0:-1]:
             _put_back(log)
-        ran = self.functions.values()
+        ran = [f for f in self.functions.values() if not self._is_made(f)]
         found = _taken_back(self._logs[0], roots, ran, self._settled, old)
         self._logs, self._settled = [{}], []
         return found

@@ -21,6 +21,7 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
+from onnxwright.exporter.capture.control.store import FACTORY
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
@@ -83,7 +84,7 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     made.lineno = code.co_firstlineno
     factory = _factory(made, code.co_freevars)
     compiled = compile(factory, code.co_filename, "exec", dont_inherit=True)
-    found = _inner(_inner(compiled, "_ow_factory"), made.name)
+    found = _inner(_inner(compiled, FACTORY), made.name)
     if found.co_freevars != code.co_freevars:
         names = ", ".join(sorted(set(found.co_freevars) ^ set(code.co_freevars)))
         raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names})", None)
@@ -231,7 +232,7 @@ def _factory(function: ast.FunctionDef, free: tuple[str, ...]) -> ast.Module:
         ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in free
     ]
     arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    outer = ast.FunctionDef("_ow_factory", arguments, [*body, function], [])
+    outer = ast.FunctionDef(FACTORY, arguments, [*body, function], [])
     return ast.fix_missing_locations(ast.Module([outer], []))
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import functools
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -20,6 +20,8 @@ from onnxwright.exporter.capture.values.parts import NUMBERS, leaves_of, parts_o
 from onnxwright.exporter.torch_internals import FakeTensor
 
 _NO_VALUE: Any = object()
+# They hold nothing of one part of a program.
+_STOPS = (type, torch.nn.Module, ModuleType, CodeType)
 
 
 def number_of(value: Any, *, by_reference: bool = False) -> int:
@@ -70,7 +72,7 @@ def is_of_before(value: Any, outside: Callable[[torch.Tensor], bool]) -> bool:
     waiting, seen = [value], set[int]()
     while waiting:
         one = waiting.pop()
-        if id(one) in seen or type(one) in PLAIN or isinstance(one, (type, torch.nn.Module)):
+        if id(one) in seen or type(one) in PLAIN or isinstance(one, _STOPS):
             continue
         seen.add(id(one))
         if isinstance(one, torch.Tensor):
