@@ -32,6 +32,10 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("atenlib/helpers/sizes.py", "_ON_INTS"): "Python's arithmetic on sizes that are numbers",
     ("atenlib/ops/diff_gradient.py", "_COMPLEX"): "what complex numbers are computed by",
     ("eager/contrib.py", "KERNELS"): "functions of com.microsoft, whose names are also standard",
+    (
+        "versions/rules/families.py",
+        "_DROPPED",
+    ): "operators whose attribute said nothing, by version",
     ("quantize/half_masks.py", "_PASSED"): "what a mask passes on its way to scores",
     ("verification/input_uses.py", "_MOVES"): "inputs whose limits are those of the result",
     ("verification/input_uses.py", "_indexed"): "how many elements an index chooses from",

@@ -182,9 +182,9 @@ def test_tokens_of_a_model_with_states(tmp_path: Path) -> None:
     check_one_by_one(model, tmp_path / "out")
     config = json.loads((tmp_path / "out" / "decoder_config.json").read_text())["model"]
     assert (config["type"], config["vocab_size"]) == ("mamba", 100)
-    assert config["decoder"]["num_hidden_layers"] == 2
-    assert config["decoder"]["cache"]["past_key_values.1.recurrent_states.0"] == (
-        "present.1.recurrent_states.0"
+    assert config["decoder"]["num_hidden_layers"] == 1
+    assert config["decoder"]["cache"]["past_key_values.0.recurrent_states.0"] == (
+        "present.0.recurrent_states.0"
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -28,6 +29,7 @@ from onnxwright.exporter.capture.assumptions.demands import (
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.guard_text import by_names, guard_text, holds_within
+from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value, is_taken_as_one
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
@@ -396,7 +398,18 @@ def _is_certain(expression: Any, names: Mapping[str, str], ranges: Mapping[str, 
         before = by_name.get(names.get(symbol, symbol), (0, None))
         highs = [h for h in (before[1], high) if h is not None]
         by_name[names.get(symbol, symbol)] = max(low, before[0]), min(highs, default=None)
-    return holds_within(by_names(expression, names), by_name)
+    return holds_within(by_names(expression, names), by_name) or _is_proven(expression, ranges)
+
+
+def _is_proven(expression: Any, ranges: Mapping[str, Range]) -> bool:
+    """Whether a condition is proven for all sizes of the declared ranges, none of which is 0."""
+    bounds: list[Any] = []
+    for symbol in expression.free_symbols:
+        low, high = ranges.get(str(symbol), (0, None))
+        if low < 1:
+            return False
+        bounds += [symbol >= low] if high is None else [symbol >= low, symbol <= high]
+    return Prover().holds_where(expression, sympy.And(*bounds))
 
 
 def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.values.truths import Truths
 from onnxwright.exporter.places import line_of
@@ -311,6 +311,13 @@ def refused_here() -> Iterator[None]:
         raise
 
 
+# Files of torch through which a call of a function of torch passes to what a mode makes of it.
+_DISPATCHING = ("_export/", "fx/", "overrides.py")
+
+
 def _is_between(file: str) -> bool:
-    """Whether a file is of this package or of Python itself."""
+    """Whether a file is of this package or of Python itself, or dispatches calls in torch."""
+    inner = path_in_torch(file)
+    if inner is not None:
+        return inner.startswith(_DISPATCHING)
     return owner_of(file) in (Owner.ONNXWRIGHT, Owner.PYTHON)
