@@ -31,7 +31,8 @@ from onnxwright.exporter.shown import shown
 from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
 from onnxwright.exporter.translate.errors import raise_missing
 from onnxwright.exporter.translate.lowerings import Lowerings
-from onnxwright.exporter.translate.translator import Translator, as_array
+from onnxwright.exporter.translate.results import as_array
+from onnxwright.exporter.translate.translator import Translator
 from onnxwright.ir.writing import write_file
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 

@@ -12,10 +12,7 @@ from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.quantized.modules import (
-    raise_quantized,
-    readable,
-)
+from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import changed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +33,7 @@ from onnxwright.exporter.torch_types import has_no_numbers, is_sparse
 from onnxwright.exporter.translate import metadata, mutation
 from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
+from onnxwright.exporter.translate.functional_trees import functional_tree
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.exporter.translate.outlining import (
     Stack,
@@ -41,7 +41,8 @@ from onnxwright.exporter.translate.outlining import (
     outline_operators,
     stack_of,
 )
-from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
+from onnxwright.exporter.translate.results import MISSING, as_array
+from onnxwright.exporter.translate.translator import Translator
 from onnxwright.exporter.weights.wrappers import all_inner_tensors, is_wrapper
 from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
 from onnxwright.semantics.graph_value import GraphValue
@@ -139,7 +140,7 @@ def build(
     begun = time.perf_counter()
     program = mutation.functional(with_buffers_joined(program))
     if tree is not None:
-        tree = _functional(tree, program)
+        tree = functional_tree(tree, program)
     seconds["functionalize"] = time.perf_counter() - begun
     begun = time.perf_counter()
     builder = _Builder(program, settings, report=report, tree=tree)
@@ -430,22 +431,6 @@ class _Builder:
         if entry.kind is OutputKind.USER_INPUT_MUTATION:
             return f"{entry.target}_new"
         return getattr(source, "name", f"output_{n}")
-
-
-def _functional(tree: Tree, first: ExportedProgram) -> Tree:
-    """The programs of a tree without writes; the first leaf is given."""
-    if isinstance(tree, Fork):
-        holds = _functional(tree.holds, first)
-        return dataclasses.replace(tree, holds=holds, fails=_every_functional(tree.fails))
-    return dataclasses.replace(tree, program=first)
-
-
-def _every_functional(tree: Tree) -> Tree:
-    if isinstance(tree, Fork):
-        return dataclasses.replace(
-            tree, holds=_every_functional(tree.holds), fails=_every_functional(tree.fails)
-        )
-    return dataclasses.replace(tree, program=mutation.functional(with_buffers_joined(tree.program)))
 
 
 def _written(entry: ProgramInput) -> ProgramOutput:

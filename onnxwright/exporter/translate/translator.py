@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.fx import GraphModule, Node
 
@@ -34,6 +33,7 @@ from onnxwright.exporter.translate.lowerings import (
 )
 from onnxwright.exporter.translate.mutation import Writes, written_by
 from onnxwright.exporter.translate.node_facts import note_of
+from onnxwright.exporter.translate.results import MISSING, lacks, missing_like, sizes_fit
 from onnxwright.exporter.translate.unwrapping import takes_wrapped, unwrapped
 from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrapper
 from onnxwright.ir import adapters
@@ -244,10 +244,10 @@ class Translator:
             return args[0][args[1]]
         if name != _INNER and takes_wrapped(args, kwargs):
             return unwrapped(self, node, args, kwargs)
-        if self.missing and _lacks((args, kwargs)):
+        if self.missing and lacks((args, kwargs)):
             if self._found(name) is None and self._decomposition(node) is None:
                 self.missing.setdefault(name, []).append(node)
-            return _missing_like(node)
+            return missing_like(node)
         before = len(self.recorder.scope.nodes)
         found = self._found(name)
         try:
@@ -280,7 +280,7 @@ class Translator:
             Placeholders for the results of the node, so that all such operators are found.
         """
         self.missing.setdefault(name, []).append(node)
-        return _missing_like(node)
+        return missing_like(node)
 
     def _found(self, name: str) -> Found | None:
         """The function for an operator, and where it is from."""
@@ -414,7 +414,7 @@ class Translator:
         """
         got = value.kind
         fits = got.dtype in (wanted.dtype, None) or name in _STATISTICS
-        if fits and _sizes_fit(got.shape, wanted.shape):
+        if fits and sizes_fit(got.shape, wanted.shape):
             return
         own = found is not None and found.way in OWN
         if fits and not (self.strict or own):
@@ -423,40 +423,9 @@ class Translator:
         errors.raise_wrong_result(node, name, str(got), str(wanted), found, self.report)
 
 
-def _sizes_fit(got: Any, wanted: Any) -> bool:
-    """Whether no size that is known in both differs."""
-    return got is None or (
-        len(got) == len(wanted)
-        and all(
-            a == b or not (isinstance(a, int) and isinstance(b, int))
-            for a, b in zip(got, wanted, strict=True)
-        )
-    )
-
-
 def _first(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """The first argument: what an operator that only names a tensor gives."""
     return args[0]
-
-
-class _Missing:
-    """Stands for the result of an operator without a function, so that all of them are found."""
-
-    def __repr__(self) -> str:
-        return "<no ONNX>"
-
-
-MISSING: Any = _Missing()
-
-
-def _lacks(x: Any) -> bool:
-    """Whether nested arguments contain the placeholder of a missing result."""
-    return any(leaf is MISSING for leaf in pytree.tree_leaves(x))
-
-
-def _missing_like(node: Node) -> Any:
-    value = node.meta.get("val")
-    return [MISSING] * len(value) if isinstance(value, (list, tuple)) else MISSING
 
 
 def _is_whole(x: Any) -> bool:
@@ -473,10 +442,3 @@ def _last_uses(graph: torch.fx.Graph) -> dict[Node, list[Node]]:
     for used, by in last.items():
         freed.setdefault(by, []).append(used)
     return freed
-
-
-def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """A Python number as the array a model output holds."""
-    if isinstance(value, bool):
-        return np.array(value, np.bool_)
-    return np.array(value, np.int64 if isinstance(value, int) else np.float32)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -21,15 +20,11 @@ from torch.export.graph_signature import InputKind
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
-from onnxwright.exporter.capture.assumptions.demands import (
-    is_multiple,
-    refuses_others,
-    user_line,
-)
+from onnxwright.exporter.capture.assumptions.declared import is_certain
+from onnxwright.exporter.capture.assumptions.demands import is_multiple, refuses_others, user_line
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
-from onnxwright.exporter.capture.assumptions.guard_text import by_names, guard_text, holds_within
-from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.assumptions.guard_text import guard_text
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value, is_taken_as_one
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
@@ -364,7 +359,7 @@ def _guards(
             of_one.add(guard.expr)
         else:
             continue
-        if _is_certain(guard.expr, names, ranges):
+        if is_certain(guard.expr, names, ranges):
             continue
         text = guard_text(guard.expr, names)
         inner = guard.expr in of_one
@@ -378,7 +373,7 @@ def _guards(
         text = guard_text(expression, names)
         if not {str(s) for s in expression.free_symbols} <= known or text in found:
             continue
-        if _is_certain(expression, names, ranges):
+        if is_certain(expression, names, ranges):
             continue
         asked = span if decision.asked is None else line_of(*decision.asked)
         demand = decision.demand or refuses_others(asked)
@@ -389,27 +384,6 @@ def _guards(
         elif not decision.demand and excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
-
-
-def _is_certain(expression: Any, names: Mapping[str, str], ranges: Mapping[str, Range]) -> bool:
-    """Whether a condition holds at all sizes that calls may have, by names and declared ranges."""
-    by_name: dict[str, Range] = {}
-    for symbol, (low, high) in ranges.items():
-        before = by_name.get(names.get(symbol, symbol), (0, None))
-        highs = [h for h in (before[1], high) if h is not None]
-        by_name[names.get(symbol, symbol)] = max(low, before[0]), min(highs, default=None)
-    return holds_within(by_names(expression, names), by_name) or _is_proven(expression, ranges)
-
-
-def _is_proven(expression: Any, ranges: Mapping[str, Range]) -> bool:
-    """Whether a condition is proven for all sizes of the declared ranges, none of which is 0."""
-    bounds: list[Any] = []
-    for symbol in expression.free_symbols:
-        low, high = ranges.get(str(symbol), (0, None))
-        if low < 1:
-            return False
-        bounds += [symbol >= low] if high is None else [symbol >= low, symbol <= high]
-    return Prover().holds_where(expression, sympy.And(*bounds))
 
 
 def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:

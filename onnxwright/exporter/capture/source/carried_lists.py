@@ -20,12 +20,7 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     UnevenItemError,
 )
-from onnxwright.exporter.capture.source.list_forms import (
-    form_of_item,
-    is_ragged,
-    item_of,
-    widened,
-)
+from onnxwright.exporter.capture.source.list_forms import form_of_item, is_ragged, item_of, widened
 from onnxwright.exporter.capture.source.list_writes import check_own
 from onnxwright.exporter.capture.source.regions import known_symbols
 from onnxwright.exporter.capture.source.rows import Rows

@@ -13,12 +13,7 @@ from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expression_kinds import is_static
-from onnxwright.exporter.capture.source.expressions import (
-    Expressions,
-    as_test,
-    call,
-    thunk,
-)
+from onnxwright.exporter.capture.source.expressions import Expressions, as_test, call, thunk
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
 
 _Node = TypeVar("_Node", bound=ast.AST)

@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import LEAF
+from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.iterators import taken
 from onnxwright.exporter.capture.source.list_calls import (
     bit_length,
@@ -33,7 +34,6 @@ from onnxwright.exporter.capture.source.list_calls import (
     length_of,
     made_set,
 )
-from onnxwright.exporter.capture.source.loops import extend, generated, listed
 from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.ordering import add, append, extreme, remove, sort, sorted_

@@ -28,10 +28,7 @@ from onnxwright.exporter.capture.source.carries import (
     mark_numbers,
     with_leaves,
 )
-from onnxwright.exporter.capture.source.chosen_objects import (
-    chosen_so_far,
-    take_chosen,
-)
+from onnxwright.exporter.capture.source.chosen_objects import chosen_so_far, take_chosen
 from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
@@ -41,13 +38,7 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.holding import is_same_items, items_of
 from onnxwright.exporter.capture.source.list_forms import rows_kept
-from onnxwright.exporter.capture.source.regions import (
-    SYMBOLS,
-    Part,
-    Region,
-    known_symbols,
-    tracer,
-)
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region, known_symbols, tracer
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current
@@ -55,12 +46,7 @@ from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
-from onnxwright.exporter.capture.values.join import (
-    Merger,
-    form_of,
-    grows_again,
-    widen,
-)
+from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.capture.values.parts import leaves_of
 

@@ -12,6 +12,7 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import Column, ItemForm
+from onnxwright.exporter.capture.source.comprehensions import listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.items import item
@@ -23,14 +24,10 @@ from onnxwright.exporter.capture.source.list_calls import (
     stacked,
 )
 from onnxwright.exporter.capture.source.list_writes import written
-from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.unknown_numbers import (
-    has_one_element,
-    is_unknown,
-)
+from onnxwright.exporter.capture.source.unknown_numbers import has_one_element, is_unknown
 from onnxwright.exporter.capture.values.one_of import settled
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)

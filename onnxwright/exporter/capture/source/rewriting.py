@@ -23,11 +23,7 @@ from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
 from onnxwright.exporter.capture.control.store import FACTORY
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.expressions import (
-    RUNTIME,
-    Expressions,
-    call,
-)
+from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, call
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name

@@ -7,6 +7,7 @@ import functools
 
 from onnxwright.exporter.capture.control.lists import own_list
 from onnxwright.exporter.capture.source import items, math_calls
+from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.intrinsics import (
     bound,
@@ -17,7 +18,7 @@ from onnxwright.exporter.capture.source.intrinsics import (
     zip_items,
 )
 from onnxwright.exporter.capture.source.list_calls import bits, equal
-from onnxwright.exporter.capture.source.loops import extend, for_, generated, listed, while_
+from onnxwright.exporter.capture.source.loops import for_, while_
 from onnxwright.exporter.capture.source.operators import (
     and_,
     chain,

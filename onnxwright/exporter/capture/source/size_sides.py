@@ -24,11 +24,7 @@ from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.source.session import asking_line, current
-from onnxwright.exporter.capture.source.size_amounts import (
-    Amounts,
-    Arguments,
-    amounts_generalized,
-)
+from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments, amounts_generalized
 from onnxwright.exporter.places import is_of_user
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)

@@ -11,12 +11,7 @@ from onnxwright.exporter.capture.source.carries import Carry, start_of
 from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.conditional import Outputs
 from onnxwright.exporter.capture.source.emitting import emit
-from onnxwright.exporter.capture.source.regions import (
-    Part,
-    empty,
-    operand_values,
-    tracer,
-)
+from onnxwright.exporter.capture.source.regions import Part, empty, operand_values, tracer
 
 
 def emit_loop(

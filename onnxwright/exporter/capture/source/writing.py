@@ -9,11 +9,11 @@ import torch
 
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.source.comprehensions import extend
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item as item_of
 from onnxwright.exporter.capture.source.items import refuse_key
 from onnxwright.exporter.capture.source.list_calls import bits
-from onnxwright.exporter.capture.source.loops import extend
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import is_number
