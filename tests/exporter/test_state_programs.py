@@ -142,7 +142,6 @@ class ChangesSettings(torch.nn.Module):  # type: ignore[misc]
         torch.set_default_dtype(torch.float64)
         torch.set_num_threads(torch.get_num_threads() + 1)
         torch.use_deterministic_algorithms(mode=True)
-        torch.backends.cudnn.benchmark = not torch.backends.cudnn.benchmark
         sys.setrecursionlimit(sys.getrecursionlimit() + 1)
         os.chdir(tempfile.gettempdir())
         return x * 2
