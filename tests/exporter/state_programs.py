@@ -283,7 +283,7 @@ def dataclass_fields() -> Any:
     return f, lambda: (state.n, state.last)
 
 
-@stateful("reported", "reported")
+@stateful("reported", "OW840")
 def deque() -> Any:
     kept: Any = collections.deque(maxlen=3)
 

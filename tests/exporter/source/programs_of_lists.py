@@ -397,6 +397,31 @@ def sorted_by_tensors(x):
     return named[names[0]], best, rows, pairs, torch.stack(every), sums
 
 
+def _put(items, key, value):
+    items[key] = value
+
+
+@refused
+def keys_of_a_called_function(x):
+    d = {}
+    if x.sum() > 0:
+        _put(d, "a", x)
+    else:
+        _put(d, "b", x * 2)
+    y = x * 0
+    for key in d:
+        y = y + d[key] * (10 if key == "a" else 1)
+    return y
+
+
+@refused
+def key_that_a_called_function_adds(x):
+    d = {"z": x}
+    if x.sum() > 0:
+        _put(d, "a", x)
+    return d["z"] + (d["a"] if "a" in d else x * 5)
+
+
 @refused
 def compared_in_order(x):
     best = (x[0].sum(), 0)

@@ -247,12 +247,16 @@ def _note_one_sided(owner: Any, name: str | None) -> None:
 def _merged_effect(
     merger: Merger, lost: Any, left: Any, right: Any, path: str, items: bool
 ) -> Build:
-    """What a called function leaves behind; a tensor of one side only is `lost`."""
+    """What a called function leaves behind; an attribute of one side only is not set afterwards.
+
+    Only such an attribute may be lost, as a read of it fails.  A container, or an attribute that
+    its class has, too, would be read with what one side alone left there.
+    """
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path, items=items)
     except DisagreementError:
-        if not leaves_of(left) and not leaves_of(right):
+        if lost is not UNSET or not (leaves_of(left) or leaves_of(right)):
             raise
         merger.pairs[:] = pairs
         return _constant(lost)
