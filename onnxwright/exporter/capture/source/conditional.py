@@ -162,8 +162,10 @@ def _conditional(
             _note_one_sided(*state.place(n))
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.is_of_a_call(n):
-            lost = state.without_value(n, left if left is not old else right)
-            builds.append(_merged_effect(merger, lost, left, right, slot.name, owner is not None))
+            may_be_lost = state.fails_unset(n)
+            builds.append(
+                _merged_effect(merger, may_be_lost, left, right, slot.name, owner is not None)
+            )
         else:
             items = owner is not None
             merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
@@ -245,21 +247,17 @@ def _note_one_sided(owner: Any, name: str | None) -> None:
 
 
 def _merged_effect(
-    merger: Merger, lost: Any, left: Any, right: Any, path: str, items: bool
+    merger: Merger, may_be_lost: bool, left: Any, right: Any, path: str, items: bool
 ) -> Build:
-    """What a called function leaves behind; an attribute of one side only is not set afterwards.
-
-    Only such an attribute may be lost, as a read of it fails.  A container, or an attribute that
-    its class has, too, would be read with what one side alone left there.
-    """
+    """What a called function leaves behind: not set, where it is no one value and may be lost."""
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path, items=items)
     except DisagreementError:
-        if lost is not UNSET or not (leaves_of(left) or leaves_of(right)):
+        if not may_be_lost or not (leaves_of(left) or leaves_of(right)):
             raise
         merger.pairs[:] = pairs
-        return _constant(lost)
+        return _constant(UNSET)
 
 
 def _has_tensor(*values: Any) -> bool:

@@ -322,9 +322,10 @@ class Loop:
         try:
             return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
-            if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
+            may_be_lost = self.state.is_of_a_call(n) and self.state.fails_unset(n)
+            if not may_be_lost or not leaves_of(after[n]):
                 raise
-            self.left[n] = self.state.without_value(n, after[n])
+            self.left[n] = UNSET
             return False
 
     def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:

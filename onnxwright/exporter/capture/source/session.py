@@ -44,7 +44,6 @@ class Numbers:
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
         self._choices: dict[int, frozenset[int]] = {}
-        self._origins: dict[int, tuple[str, int]] = {}
         self._picked: dict[int, tuple[Any, dict[int, Any]]] = {}
 
     def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
@@ -52,7 +51,6 @@ class Numbers:
         self._kept[id(tensor)] = tensor
         if choices:
             self._choices[id(tensor)] = choices
-            self._origins[id(tensor)] = asking_line()
 
     def pick(self, tensor: Any, tag: Any, numbers: dict[int, Any]) -> None:
         """Remember which number of Python a tensor is for each value of a tag."""
@@ -61,10 +59,6 @@ class Numbers:
     def picked(self, number: Any) -> tuple[Any, dict[int, Any]] | None:
         """The tag that picks a number, and the numbers; None for one that no tag picks."""
         return self._picked.get(id(number))
-
-    def origin(self, number: Any) -> tuple[str, int] | None:
-        """The file and line of the decision that chose a number; None if that is not known."""
-        return self._origins.get(id(number))
 
     def choices(self, number: Any) -> frozenset[int]:
         """The integers of Python that a value may stand for; none where they are not known."""

@@ -142,21 +142,17 @@ class State:
         place = self._found[n - len(self.names)] if n >= len(self.names) else None
         return any(o is place[0] and m == place[1] for o, m in self._called) if place else False
 
-    def without_value(self, n: int, value: Any) -> Any:
-        """What a slot is given of which only one side is known: where it is read, that fails.
+    def fails_unset(self, n: int) -> bool:
+        """Whether a read of a slot fails where the slot is not set.
+
+        Only such a slot may be left unset where its values cannot be one.  What is read of a
+        container, or of an attribute that its class has, too, would be that of one side alone.
 
         Args:
-            n: the slot.
-            value: that of the side.
-
-        Returns:
-            `UNSET` for attributes that have no default; the value for others.
+            n: the slot, of an attribute, a variable of a closure or a container.
         """
         owner, name = self._found[n - len(self.names)]
-        is_cell = isinstance(owner, CellType)
-        if name is None or (hasattr(type(owner), name) and not is_cell):
-            return value
-        return UNSET
+        return isinstance(owner, CellType) or (name is not None and not hasattr(type(owner), name))
 
     def place(self, n: int) -> tuple[Any, str | None]:
         """The object and the attribute of a slot; None and nothing for variables."""
