@@ -415,6 +415,27 @@ def keys_of_a_called_function(x):
 
 
 @refused
+def key_that_a_called_function_adds_in_a_loop(x):
+    d = {}
+    for row in x[x[:, 0] > 0]:
+        _put(d, "a", row)
+    return d["a"] * 1 if "a" in d else x[0] * 5
+
+
+class _Empty:
+    pass
+
+
+@refused
+def attribute_that_iterations_alone_set(x):
+    held, y = _Empty(), x.sum()
+    while y < 3:
+        held.value = [y, y] if not hasattr(held, "value") else {"y": y}
+        y = y + 1
+    return x * 2 if hasattr(held, "value") else x * 7
+
+
+@refused
 def key_that_a_called_function_adds(x):
     d = {"z": x}
     if x.sum() > 0:

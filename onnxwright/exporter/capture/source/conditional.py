@@ -159,7 +159,7 @@ def _conditional(
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)
         if (left is UNSET) != (right is UNSET):
-            _note_one_sided(*state.place(n))
+            state.note_one_sided(n)
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.is_of_a_call(n):
             may_be_lost = state.fails_unset(n)
@@ -237,13 +237,6 @@ def _note_types(pair: Pair, result: torch.Tensor) -> None:
     types = tuple(x.dtype for x in sides)
     if types[0] != types[1] and not any(x in session.numbers for x in sides):
         session.two_types.setdefault(asking_line(), (*types, result.dtype))
-
-
-def _note_one_sided(owner: Any, name: str | None) -> None:
-    """Remember an attribute that only one side of the decision that is asked now sets."""
-    session = current()
-    if session is not None and owner is not None and name is not None:
-        session.one_sided[id(owner), name] = owner, asking_line()
 
 
 def _merged_effect(

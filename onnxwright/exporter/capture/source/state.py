@@ -21,6 +21,8 @@ from onnxwright.exporter.capture.control.places import (
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.source.holding import is_container, items_of
+from onnxwright.exporter.capture.source.session import asking_line
+from onnxwright.exporter.capture.source.session import current as active_session
 
 
 class _Unset:
@@ -141,6 +143,17 @@ class State:
         """Whether only a function that is called changes a slot."""
         place = self._found[n - len(self.names)] if n >= len(self.names) else None
         return any(o is place[0] and m == place[1] for o, m in self._called) if place else False
+
+    def note_one_sided(self, n: int) -> None:
+        """Remember an attribute that one side of a decision, or an iteration, alone sets.
+
+        Args:
+            n: the slot; nothing is done for variables and containers.
+        """
+        session = active_session()
+        owner, name = self.place(n)
+        if session is not None and owner is not None and name is not None:
+            session.one_sided[id(owner), name] = owner, asking_line()
 
     def fails_unset(self, n: int) -> bool:
         """Whether a read of a slot fails where the slot is not set.
