@@ -833,3 +833,102 @@ def variable_of_an_earlier_call() -> Made:
 
     kept.append(make())
     return Module(lambda x: x * kept[0]() + make()()), lambda: None
+
+
+@stateful("reported", "OW887")
+def view_of_an_array() -> Any:
+    kept = np.zeros((2, 3), np.float32)
+
+    def f(x: Any) -> Any:
+        row = kept[0]
+        row += 1
+        return x + torch.from_numpy(kept.copy())[0]
+
+    return f, lambda: kept.copy()
+
+
+@program("reported")
+def array_attribute_changed_in_place() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = np.zeros(3, np.float32)
+
+        def forward(self, x: Any) -> Any:
+            self.kept += 1
+            return x * float(self.kept.sum())
+
+    made = Kept()
+    return made, lambda: made.kept.copy()
+
+
+@stateful("reported", "OW840")
+def list_in_a_list_that_grows_by_its_operator() -> Any:
+    kept: Any = [[[]]]
+
+    def f(x: Any) -> Any:
+        kept[0][0] += [1]
+        return x * len(kept[0][0])
+
+    return f, lambda: copy.deepcopy(kept)
+
+
+@stateful("reported", "reported")
+def variable_of_the_file_by_globals() -> Any:
+    def f(x: Any) -> Any:
+        globals()["COUNT"] += 1
+        return x * COUNT
+
+    return f, of_globals
+
+
+@stateful("reported", "OW887")
+def class_of_an_object() -> Any:
+    class One:
+        n = 1
+
+    class Two(One):
+        n = 2
+
+    kept = One()
+
+    def f(x: Any) -> Any:
+        kept.__class__ = Two
+        return x * kept.n
+
+    return f, lambda: type(kept).__name__
+
+
+@stateful("reported", "OW887")
+def defaults_of_a_function() -> Any:
+    def scaled(x: Any, n: int = 1) -> Any:
+        return x * n
+
+    def f(x: Any) -> Any:
+        scaled.__defaults__ = (scaled.__defaults__[0] + 1,)  # type: ignore[index]
+        return scaled(x)
+
+    return f, lambda: scaled.__defaults__
+
+
+@program("OW840")
+def registered_by_a_decorator_on_a_side() -> Made:
+    kept: dict[str, Any] = {"a": lambda x: x + 1}
+
+    def register(name: str) -> Any:
+        def add(f: Any) -> Any:
+            kept[name] = f
+            return f
+
+        return add
+
+    def f(x: Any) -> Any:
+        if x.sum() > 0:
+
+            @register("b")
+            def triple(x: Any) -> Any:
+                return x * 3
+
+        return kept.get("b", kept["a"])(x)
+
+    return Module(f), lambda: list(kept)

@@ -152,6 +152,14 @@ class Calls(ast.NodeTransformer):
         node.annotation = ast.copy_location(ast.Constant(0), node.annotation)
         return self.generic_visit(node)
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """`owner.name += value`, `items[n] += value`: what is there may be changed in place."""
+        target = node.target
+        self.generic_visit(node)
+        if isinstance(target, (ast.Attribute, ast.Subscript)):
+            target.value = _call("changing", target.value)
+        return node
+
     def visit_For(self, node: ast.For) -> ast.AST:
         """`for x in items`."""
         self.generic_visit(node)
@@ -178,14 +186,12 @@ class Calls(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """A function defined inside: its decorators and defaults; a branch, as a block."""
-        if self.branches:
-            if not hasattr(node, "has_store"):
-                node.body = self.block(node.body)
-            return node
         node.decorator_list = [_call("bound", self.visit(d)) for d in node.decorator_list]
         defaults = node.args
         defaults.defaults = [self.visit(d) for d in defaults.defaults]
         defaults.kw_defaults = [d and self.visit(d) for d in defaults.kw_defaults]
+        if self.branches and not hasattr(node, "has_store"):
+            node.body = self.block(node.body)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:

@@ -19,12 +19,14 @@ from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     PLAIN,
+    Attribute,
     Cell,
     Elements,
     Items,
     ModuleAttribute,
     Place,
     Variable,
+    is_array,
     is_same,
 )
 from onnxwright.exporter.capture.control.settings import Settings
@@ -194,7 +196,8 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
         name = names.get(id(place.owner), place.text)
         if isinstance(before, dict) and len(before) == len(after):
             keys = [k for k in before if k in after and not is_same(before[k], after[k])]
-            return [(f"{name}[{k!r}]", before[k], after[k]) for k in keys]
+            # The names of a file, by `globals()`, are its variables.
+            return [(f"{name}[{k!r}]" if name else str(k), before[k], after[k]) for k in keys]
         if isinstance(before, list) and len(before) == len(after):
             pairs = enumerate(zip(before, after))
             return [(f"{name}[{n}]", a, b) for n, (a, b) in pairs if not is_same(a, b)]
@@ -208,8 +211,10 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
 
 
 def _is_read(place: Place, codes: Sequence[CodeType]) -> bool:
-    """Whether one of some functions reads a place; containers and variables count as read."""
+    """Whether one of some functions reads a place; items, and what Python reads, count as read."""
     if isinstance(place, (Items, Elements)) or place.name is None:
+        return True
+    if isinstance(place, Attribute) and place.is_of_python:
         return True
     loaded = frozenset[str]().union(*map(names_loaded, codes))
     return place.name in loaded or not loaded.isdisjoint(("vars", "__dict__"))
@@ -246,6 +251,8 @@ def described(value: Any) -> str:
         return "a number of the inputs"
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {[n if isinstance(n, int) else str(n) for n in value.shape]}"
+    if is_array(value):
+        return f"an array of shape {list(value.shape)}"
     if isinstance(value, (list, tuple, dict, set)):
         if all(type(v) in PLAIN for v in (value.values() if isinstance(value, dict) else value)):
             text = repr(value)

@@ -9,7 +9,7 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from types import CellType, GeneratorType
+from types import CellType, GeneratorType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import torch
@@ -56,12 +56,16 @@ class Place:
     """A place.
 
     Fields:
-        owner: the object that has it.
+        owner: the object that has it; of a view of an array, the array.
         name: of an attribute or a variable; None for all items of a container.
     """
 
     owner: Any
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        while is_array(self.owner) and is_array(self.owner.base):  # a view
+            object.__setattr__(self, "owner", self.owner.base)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -96,18 +100,23 @@ class Attribute(Place):
         kind = owner.__name__ if hasattr(owner, "__name__") else type(owner).__name__
         return f"{kind}.{self.name}"
 
+    @property
+    def is_of_python(self) -> bool:
+        """Whether Python itself reads it, as `__class__` of an object and the code of a function."""
+        return isinstance(_stored_by(self.owner, str(self.name)), GetSetDescriptorType)
+
     def read(self) -> Any:
         """As of any place."""
         names = _attributes(self.owner)
         if self.name in names or not hasattr(type(self.owner), str(self.name)):
             return names.get(self.name, MISSING)
-        found = getattr(type(self.owner), str(self.name))
-        if hasattr(found, "__set__") and hasattr(found, "__objclass__"):  # of `__slots__`
-            try:
-                return found.__get__(self.owner)
-            except AttributeError:
-                return MISSING
-        return MISSING
+        found = _stored_by(self.owner, str(self.name))
+        if found is None:
+            return MISSING
+        try:
+            return found.__get__(self.owner, type(self.owner))
+        except AttributeError:
+            return MISSING
 
     def put(self, value: Any) -> None:
         """As of any place."""
@@ -119,11 +128,11 @@ class Attribute(Place):
                 type.__delattr__(owner, name)
             return
         names = getattr(owner, "__dict__", None)
-        is_slot = hasattr(getattr(type(owner), name, None), "__objclass__")
-        if isinstance(names, dict) and not is_slot:
+        if isinstance(names, dict) and _stored_by(owner, name) is None:
             _give(names, name, value)
         elif value is not MISSING:
-            object.__setattr__(owner, name, value)
+            if self.read() is not value:  # not all that C holds can be set
+                object.__setattr__(owner, name, value)
         elif hasattr(owner, name):
             object.__delattr__(owner, name)
 
@@ -132,6 +141,7 @@ class ModuleAttribute(Place):
     """An attribute of a `torch.nn.Module`, which may be a parameter, a buffer or a module."""
 
     text = Attribute.text
+    is_of_python = False
 
     def read(self) -> Any:
         """As of any place."""
@@ -323,7 +333,16 @@ def position(value: Any) -> Any:
 
 def attribute(owner: Any, name: str) -> Place:
     """The place of an attribute."""
-    return (ModuleAttribute if isinstance(owner, torch.nn.Module) else Attribute)(owner, name)
+    place = Attribute(owner, name)
+    if isinstance(owner, torch.nn.Module) and not place.is_of_python:
+        return ModuleAttribute(owner, name)
+    return place
+
+
+def _stored_by(owner: Any, name: str) -> Any:
+    """What stores an attribute outside of `__dict__`: of `__slots__`, `__class__`, `__defaults__`."""
+    held = next((vars(k)[name] for k in type(owner).__mro__ if name in vars(k)), None)
+    return held if isinstance(held, (GetSetDescriptorType, MemberDescriptorType)) else None
 
 
 def _attributes(owner: Any) -> Any:

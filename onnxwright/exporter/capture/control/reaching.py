@@ -47,6 +47,9 @@ def reached(
     for code, around in [*running, *((f.__code__, f.__globals__) for f in functions)]:
         read = names_of(code)
         names |= read
+        if id(around) in left:  # by `globals()`
+            left.discard(id(around))
+            found.add(id(around))
         waiting += [around[name] for name in read if name in around]
     waiting += functions
     waiting += roots

@@ -123,6 +123,12 @@ def augmented(value: Any) -> None:
         store.note(Items(value))
 
 
+def changing(owner: Any) -> Any:
+    """The owner of `owner.name += value` or `owner[n] += value`: what it holds is noted, too."""
+    plain = isinstance(owner, torch.Tensor) or hasattr(type(owner), "_ow_parts")
+    return owner if current() is None or plain else _Changing(owner)
+
+
 def noted(value: Any) -> Any:
     """A container that is about to be changed."""
     augmented(value)
@@ -282,6 +288,28 @@ class _Items:
         self._call("__delitem__", key)
 
 
+class _Changing:
+    """Stands for an object of which one attribute or item is read, changed and set."""
+
+    def __init__(self, owner: Any) -> None:
+        object.__setattr__(self, "_ow", owner)
+
+    def __getattribute__(self, name: str) -> Any:
+        return noted(getattr(object.__getattribute__(self, "_ow"), name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        owner = object.__getattribute__(self, "_ow")
+        # A buffer changed in place: PyTorch would note the node of this side as its new value.
+        if not isinstance(owner, torch.nn.Module) or owner._buffers.get(name) is not value:
+            setattr(owner, name, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        return noted(object.__getattribute__(self, "_ow")[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        object.__getattribute__(self, "_ow")[key] = value
+
+
 class _Context:
     """A context manager whose functions are converted."""
 
@@ -296,7 +324,7 @@ class _Context:
 
 
 __all__ = [
-    "Float", "Int", "Kind", "augmented", "bound", "callable_", "cell", "entered", "global_",
+    "Float", "Int", "Kind", "augmented", "bound", "callable_", "cell", "changing", "entered", "global_",
     "holder", "is_kind", "items_of", "iterated", "noted", "owner", "read", "refuse_caught", "truth",
 ]  # fmt: skip
 convert.set_runtime(sys.modules[__name__])

@@ -155,6 +155,7 @@ class Snapshot:
                 self._walk(held, f"{name}.{inner}", depth + 1, of_module=of_module)
 
     def _container(self, value: Any, name: str, depth: int, *, of_module: bool) -> None:
+        self.names.setdefault(id(value), name)
         if is_array(value) or not hasattr(value, "__len__"):
             return
         items = Items(value).read()  # not by methods of a subclass, which may make its items then

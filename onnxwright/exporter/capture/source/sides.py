@@ -96,7 +96,7 @@ def _place(place: StorePlace) -> Place:
 
 def _known_place(place: StorePlace) -> Place | None:
     if isinstance(place, (Attribute, ModuleAttribute)):
-        return place.owner, place.name
+        return (place.owner, place.name) if not place.is_of_python else None
     if isinstance(place, Variable):
         return Globals.of(place.owner), place.name
     if isinstance(place, Cell):

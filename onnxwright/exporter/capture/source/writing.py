@@ -76,7 +76,7 @@ def augment(name: str, value: Any, other: Any) -> Any:
         return result
     if name == "add" and kind_of(value) is list:
         return extend(value, other)
-    return getattr(operator, f"i{name.strip('_')}")(value, other)
+    return getattr(operator, f"i{name.strip('_')}")(noted(value), other)
 
 
 def _set_items(value: Any, container: Any, index: Any) -> None:
