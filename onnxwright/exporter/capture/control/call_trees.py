@@ -19,7 +19,7 @@ _Function = Union[ast.FunctionDef, ast.Lambda]
 _KINDS = {"isinstance": "is_kind", "type": "Kind"}
 # These look at the frame that calls them, or give nothing that could change anything.
 _DIRECT = frozenset(
-    ("super", "locals", "globals", "vars", "eval", "exec", "dir", "isinstance", "issubclass", "len",
+    ("super", "locals", "globals", "vars", "dir", "isinstance", "issubclass", "len",
      "range", "int", "float", "bool", "str", "repr", "abs", "type", "id", "tuple", "hash",
      "callable", "print", "format", "hasattr", "round", "divmod", "pow", "chr", "ord", "slice",
      "object", "ValueError", "TypeError", "RuntimeError",
@@ -217,8 +217,10 @@ class Calls(ast.NodeTransformer):
         if kind is not None and (name != "type" or len(node.args) == 1):
             node.func = ast.copy_location(_attribute(kind), node.func)
             return node
-        if name in _DIRECT and self.is_builtin(name):
-            return node
+        if self.is_builtin(name):
+            # `eval` and `exec` of a text alone see the variables of the frame.
+            if name in _DIRECT or (name in ("eval", "exec") and len(node.args) == 1):
+                return node
         node.func = _call("bound", node.func)
         return node
 

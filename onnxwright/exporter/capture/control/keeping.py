@@ -68,7 +68,7 @@ def held_state_kept(
     """
     store = Store(writes_buffers=writes_buffers)
     snapshot = Snapshot(module, writes_buffers=writes_buffers)
-    store.on_function = snapshot.add
+    store.on_function, store.snapshot = snapshot.add, snapshot
     settings = Settings()
     tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
     try:
@@ -111,7 +111,7 @@ class HeldStateRuns:
     def __init__(self, module: torch.nn.Module) -> None:
         self._store = Store()
         self._snapshot = Snapshot(module)
-        self._store.on_function = self._snapshot.add
+        self._store.on_function, self._store.snapshot = self._snapshot.add, self._snapshot
         self._settings = Settings()
         self._tensors = HeldTensors(module)
 

@@ -102,7 +102,7 @@ class Attribute(Place):
 
     @property
     def is_of_python(self) -> bool:
-        """Whether Python itself reads it, as `__class__` of an object and the code of a function."""
+        """Whether Python itself reads it, as `__class__` of an object."""
         return isinstance(_stored_by(self.owner, str(self.name)), GetSetDescriptorType)
 
     def read(self) -> Any:
@@ -304,6 +304,35 @@ class Position(Place):
         return bool(one == two)
 
 
+class InnerState(Place):
+    """What an object of C holds, as a text buffer or a generator of random numbers."""
+
+    def read(self) -> Any:
+        """As of any place."""
+        return self.owner.__getstate__()
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        if not self.is_same(self.read(), value):
+            self.owner.__setstate__(value)
+
+    def is_same(self, one: Any, two: Any) -> bool:
+        """As of any place."""
+        return repr(one) == repr(two)
+
+
+def has_state(value: Any) -> bool:
+    """Whether an object of Python's own, or of numpy's generators, gives its state and takes it."""
+    kind = type(value)
+    module = kind.__module__
+    is_theirs = module.partition(".")[0] in sys.stdlib_module_names or module.startswith(
+        "numpy.random"
+    )
+    own = getattr(kind, "__getstate__", None)
+    is_own = own is not None and own is not getattr(object, "__getstate__", None)
+    return is_theirs and is_own and hasattr(kind, "__setstate__")
+
+
 def position(value: Any) -> Any:
     """What differs after an iterator gave an item; None where that is not known.
 
@@ -340,7 +369,7 @@ def attribute(owner: Any, name: str) -> Place:
 
 
 def _stored_by(owner: Any, name: str) -> Any:
-    """What stores an attribute outside of `__dict__`: of `__slots__`, `__class__`, `__defaults__`."""
+    """What stores an attribute outside of `__dict__`, as one of `__slots__` and `__class__`."""
     held = next((vars(k)[name] for k in type(owner).__mro__ if name in vars(k)), None)
     return held if isinstance(held, (GetSetDescriptorType, MemberDescriptorType)) else None
 

@@ -324,7 +324,8 @@ class _Context:
 
 
 __all__ = [
-    "Float", "Int", "Kind", "augmented", "bound", "callable_", "cell", "changing", "entered", "global_",
-    "holder", "is_kind", "items_of", "iterated", "noted", "owner", "read", "refuse_caught", "truth",
+    "Float", "Int", "Kind", "augmented", "bound", "callable_", "cell", "changing", "entered",
+    "global_", "holder", "is_kind", "items_of", "iterated", "noted", "owner", "read",
+    "refuse_caught", "truth",
 ]  # fmt: skip
 convert.set_runtime(sys.modules[__name__])

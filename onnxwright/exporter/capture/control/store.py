@@ -64,11 +64,13 @@ class Side:
 
     Fields:
         writes: what it wrote to places of before, in order; complete when it has ended.
+        is_kept: whether places have what it wrote after it has ended.
     """
 
     def __init__(self, store: Store, roots: tuple[Any, ...]) -> None:
         self._store, self._roots = store, roots
         self._log: _Log | None = {}
+        self.is_kept = False
         self.writes: list[Write] = []
 
     @property
@@ -95,6 +97,7 @@ class Side:
         Returns:
             What the side wrote.
         """
+        self.is_kept = True
         if self._log is not None:
             log = self.log
             self.end()
@@ -113,6 +116,7 @@ class Store:
     Fields:
         functions: the functions that ran, by their code.
         on_function: is called with each before it runs for the first time.
+        snapshot: what the module and these functions reach; None outside a capture.
         read_names: the attributes that `getattr` was asked for.
         code_for: gives the code of functions that run with their decisions rewritten.
         on_write: is called with each object that the program is about to write to.
@@ -125,6 +129,7 @@ class Store:
     def __init__(self, *, writes_buffers: bool = False) -> None:
         self.writes_buffers = writes_buffers
         self.on_function: Callable[[FunctionType], None] | None = None
+        self.snapshot: Any = None
         self.code_for: Callable[[FunctionType], CodeType | None] | None = None
         self.on_write: Callable[[Any], None] | None = None
         self._logs: list[_Log] = [{}]
@@ -262,7 +267,7 @@ class Store:
     def forget(self) -> None:
         """Let go of all objects."""
         self.functions.clear()
-        self.on_function = None
+        self.on_function = self.snapshot = None
         for kept in (self.memo, self.copies, self.made, self.getters):
             kept.clear()
 

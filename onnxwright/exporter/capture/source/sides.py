@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.control.places import (
     Variable,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
+from onnxwright.exporter.capture.control.snapshot import Picture
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.holding import is_container
@@ -34,13 +35,20 @@ def side_of(*functions: Any) -> Iterator[Side]:
 
     Args:
         functions: those that run meanwhile.
+
+    Raises:
+        ChangedInPlaceError: what they reach is not as it was then, and nobody saw who changed it.
+        MayChangeError: a function that cannot be read is given an object that it may change.
     """
     store = current()
     with opened(Store() if store is None else store) as used:
         assert used is not None
         try:
+            picture = Picture(used.snapshot, functions)
             with scope(), used.side(*functions) as one:
                 yield one
+            if not one.is_kept:
+                picture.check()
         except OpaqueCallError as error:
             raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
