@@ -12,9 +12,11 @@ import copy
 import dataclasses
 import functools
 import heapq
+import io
 import itertools
 import operator
 import os
+import queue
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -932,3 +934,172 @@ def registered_by_a_decorator_on_a_side() -> Made:
         return kept.get("b", kept["a"])(x)
 
     return Module(f), lambda: list(kept)
+
+
+class Counting:
+    """An object whose operators and special methods count."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __new__(cls) -> Any:
+        Counting.made += 1
+        return super().__new__(cls)
+
+    def __add__(self, other: Any) -> Any:
+        self.n += 1
+        return self.n + other
+
+    def __iadd__(self, other: Any) -> Any:
+        self.n += 2
+        return self
+
+    def __len__(self) -> int:
+        self.n += 3
+        return 1
+
+    def __contains__(self, item: Any) -> bool:
+        self.n += 4
+        return True
+
+    def __str__(self) -> str:
+        self.n += 5
+        return "n"
+
+
+def _special(name: str, use: Callable[[Any], Any], sides: str = "OW887") -> None:
+    def make() -> Any:
+        kept = Counting()
+
+        def f(x: Any) -> Any:
+            use(kept)
+            return x * kept.n
+
+        return f, lambda: kept.n
+
+    make.__name__ = f"special_method_{name}"
+    stateful("reported", sides)(make)
+
+
+_special("add", lambda kept: kept + 1)
+_special("iadd", lambda kept: operator.iadd(kept, 1), "OW874")
+_special("len", len)
+_special("contains", lambda kept: 1 in kept)
+_special("str", lambda kept: f"{kept}")
+
+
+@stateful("reported", "OW887")
+def new_that_counts() -> Any:
+    def f(x: Any) -> Any:
+        Counting()
+        return x * Counting.made
+
+    Counting.made = 0
+    return f, lambda: Counting.made
+
+
+@stateful("reported", "OW887")
+def text_buffer() -> Any:
+    kept = io.StringIO()
+
+    def f(x: Any) -> Any:
+        kept.write("ab")
+        return x * len(kept.getvalue())
+
+    return f, kept.getvalue
+
+
+@stateful("reported", "OW887")
+def queue_of_python() -> Any:
+    kept: Any = queue.Queue()
+
+    def f(x: Any) -> Any:
+        kept.put(1)
+        return x * kept.qsize()
+
+    return f, kept.qsize
+
+
+@stateful("reported", "OW887")
+def text_that_is_run() -> Any:
+    kept = {"n": 0}
+
+    def f(x: Any) -> Any:
+        exec("n += 1", kept)  # noqa: S102 - a program may do so
+        return x * kept["n"]
+
+    return f, lambda: kept["n"]
+
+
+@program("reported")
+def function_that_a_library_calls() -> Made:
+    kept = [0]
+
+    def count(x: Any) -> Any:
+        kept[0] += 1
+        return x * 2
+
+    return Module(lambda x: torch.vmap(count)(x) * kept[0]), lambda: kept[0]
+
+
+@stateful("reported", "OW887")
+def array_that_a_function_of_numpy_fills() -> Any:
+    kept = np.zeros(3, np.float32)
+
+    def f(x: Any) -> Any:
+        np.add.at(kept, [0, 0, 1], 1)
+        return x + float(kept.sum())
+
+    return f, lambda: kept.copy()
+
+
+@program("OW887")
+def hook_that_a_side_registers() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Identity()
+
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                self.inner.register_forward_hook(lambda module, args, result: result * 2)
+            return self.inner(x)
+
+    made = Kept()
+    return made, lambda: len(made.inner._forward_hooks)
+
+
+@program("OW887")
+def layer_that_a_side_adds() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.Sequential(torch.nn.Identity())
+
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                self.layers.append(torch.nn.ReLU())
+            return self.layers(x) * len(self.layers)
+
+    made = Kept()
+    return made, lambda: len(made.layers)
+
+
+@program("OW887")
+def mode_of_a_layer_that_a_side_sets() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Identity()
+
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                self.layer.train()
+            else:
+                self.layer.eval()
+            return x * 2 if self.layer.training else x
+
+    made = Kept().eval()
+    return made, lambda: made.layer.training

@@ -83,16 +83,15 @@ class ChangedOnOneSide(Diagnostic):
     """A branch or a loop changes an object in place whose state cannot be one of the model."""
 
     code = "OW887"
-    title = (
-        "this line is decided by a value, and an object of type `{kind}` is changed in place there"
-    )
+    title = "this line is decided by a value, and {changed} is changed in place there"
     label = "decided by a value"
     help = (
-        "keep what changes in a tensor, a number, a list or a dict; of an iterator, count the "
-        "place and read the item at it"
+        "keep what changes in a tensor, a number, a list or a dict, and change it in functions "
+        "that are called by name: operators of a class, `__len__` and the like are not converted; "
+        "of an iterator, count the place and read the item at it"
     )
     error = ExportError
-    kind: str
+    changed: str
 
 
 class MayChange(Diagnostic):

@@ -20,11 +20,12 @@ class UnseenChangeError(CaptureStoppedError):
     Args:
         text: what it is.
         kind: the class of the object.
+        name: what the user calls it; empty where that is not known.
     """
 
-    def __init__(self, text: str, kind: str) -> None:
+    def __init__(self, text: str, kind: str, name: str = "") -> None:
         super().__init__(text)
-        self.kind = kind
+        self.kind, self.name = kind, name
 
 
 class IteratorTakenError(UnseenChangeError):
@@ -43,5 +44,4 @@ class OpaqueCallError(UnseenChangeError):
     """
 
     def __init__(self, name: str, kind: str) -> None:
-        super().__init__(f"`{name}` may change an object of type `{kind}`", kind)
-        self.name = name
+        super().__init__(f"`{name}` may change an object of type `{kind}`", kind, name)

@@ -205,8 +205,9 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
     known = names.get(id(place.owner))
     if known is None or isinstance(place, (Variable, Cell)):
         return [(place.text, before, after)]
-    if place.name is None or known == "" or place.name.startswith(f"{known}."):
-        return [(place.name or known, before, after)]
+    text = place.name or known
+    if known in ("", text) or text.startswith((f"{known}.", f"{known}[")):
+        return [(text, before, after)]
     return [(f"{known}.{place.name}", before, after)]
 
 

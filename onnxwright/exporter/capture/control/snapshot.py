@@ -151,10 +151,10 @@ class _Reached:
             return
         if isinstance(value, torch.nn.Module):  # that of the capture is kept; no others run
             return
-        if len(self.kept) > _MOST or not self.is_new(value):
-            return
         if isinstance(value, type):
             self._class(value)
+        elif len(self.kept) > _MOST or not self.is_new(value):
+            return
         elif isinstance(value, FunctionType):
             if is_of_user(value.__code__.co_filename):
                 self._function(value, of_module=of_module)
@@ -333,7 +333,7 @@ class Picture:
             if one.differs(before):
                 owner = one.items.owner if one.owner is None else one.owner
                 kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
-                raise UnseenChangeError(f"`{one.name or kind}` is changed", kind)
+                raise UnseenChangeError(f"`{one.name or kind}` is changed", kind, one.name)
         if not _holds_the_same(self._context, dict(copy_context().items())):
             raise UnseenChangeError("a context variable is set", "ContextVar")
 
@@ -363,9 +363,10 @@ def _give_back(kept: _Kept, name: Any, value: Any) -> None:
 def _is_put_back(kept: _Kept, one: Any, two: Any) -> bool:
     """Whether a change of a module is taken back.
 
-    Objects that it made at the first call stay, as the caches of a library do.
+    Attributes that it made at the first call stay, as the caches of a library do.
     """
-    return one is not MISSING or kept.name.endswith("_hooks") or _is_data(two)
+    is_attribute = kept.owner is not None and kept.items.owner is vars(kept.owner)
+    return one is not MISSING or not is_attribute or _is_data(two)
 
 
 def _holds_the_same(one: dict[Any, Any], two: dict[Any, Any]) -> bool:
@@ -380,7 +381,8 @@ def _holds_the_same(one: dict[Any, Any], two: dict[Any, Any]) -> bool:
 def _is_replacement(value: Any) -> bool:
     """Whether a value is what a capture puts in the place of a function, for its time."""
     inner = value.func if isinstance(value, functools.partial) else value
-    return str(getattr(inner, "__module__", None) or "").startswith("onnxwright.")
+    is_function = isinstance(inner, (FunctionType, type))
+    return is_function and str(inner.__module__).startswith("onnxwright.")
 
 
 def _is_pythons(name: Any) -> bool:

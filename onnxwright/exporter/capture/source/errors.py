@@ -202,15 +202,18 @@ class ChangedInPlaceError(RefusedError):
 
     Args:
         kind: the name of its class.
+        name: what the user calls it; empty where that is not known.
     """
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"an object of type `{kind}` is changed in place")
-        self.kind = kind
+    def __init__(self, kind: str, name: str = "") -> None:
+        self.changed = (
+            f"`{name}`, an object of type `{kind}`," if name else (f"an object of type `{kind}`")
+        )
+        super().__init__(f"{self.changed} is changed in place")
 
     def message(self) -> Diagnostic:
         """The message without a proposal."""
-        return export_changes.ChangedOnOneSide(kind=self.kind, span=self.span)
+        return export_changes.ChangedOnOneSide(changed=self.changed, span=self.span)
 
 
 class MayChangeError(RefusedError):

@@ -96,8 +96,10 @@ class Expressions(ast.NodeTransformer):
         if made is not node:
             _place_at(made, node)
         if isinstance(made, ast.Call) and not hasattr(made.func, "lineno"):
-            # One line only: Python counts a call of several as its last.
-            _place_at(made.func, node).end_lineno = node.lineno  # type: ignore[attr-defined]
+            func: Any = _place_at(made.func, node)
+            if func.end_lineno != func.lineno:
+                # One line only: Python counts a call of several as its last.
+                func.end_lineno, func.end_col_offset = func.lineno, func.col_offset
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:

@@ -52,7 +52,7 @@ def side_of(*functions: Any) -> Iterator[Side]:
         except OpaqueCallError as error:
             raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
-            raise ChangedInPlaceError(error.kind) from error
+            raise ChangedInPlaceError(error.kind, error.name) from error
 
 
 def places_of(side: Side) -> list[Place]:
