@@ -262,3 +262,14 @@ def broken_off_in_rows(x):
                 break
         out.append(row * count)
     return torch.stack(out)
+
+
+@program
+def triangle(x):
+    """A number of a loop that becomes a tensor in a loop inside of it, which may not run."""
+    s = 0
+    n = (x > 0).sum()
+    for i in range(n):
+        for j in range(i):
+            s = s + x[0] * j
+    return x[0] + s

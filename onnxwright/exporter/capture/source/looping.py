@@ -48,7 +48,7 @@ from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
 from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
-from onnxwright.exporter.capture.values.parts import leaves_of
+from onnxwright.exporter.capture.values.parts import is_leaf, leaves_of
 
 
 class Loop:
@@ -312,7 +312,8 @@ class Loop:
             kept = [c for c in self.varying.get(n, ()) if c.path in leaves or c.start is UNSET]
             if n in self.varying:
                 self.varying[n] = kept
-        after[n] = widen(after[n], start, self.outside, items=items)
+        if not is_leaf(start):  # a number that becomes a tensor has the shape of the tensor
+            after[n] = widen(after[n], start, self.outside, items=items)
         return changed
 
     def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
