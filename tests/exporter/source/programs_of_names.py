@@ -247,7 +247,7 @@ def list_changed_after_a_loop(x):
 def call_of_several_lines(x):
     """A call that ends in a column before the one it begins in."""
     found = {}
-    found["the scale by which all the rows of the input are multiplied"] = dict(n=x[0]).get(
+    found["the scale by which all the rows of the input are multiplied"] = {"n": x[0]}.get(
         "the scale that nobody has given", x[1] if x.sum() > 0 else x[0]
     )
     return x * found["the scale by which all the rows of the input are multiplied"]
