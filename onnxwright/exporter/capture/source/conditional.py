@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.source.aliases import Join, kept_equal, settle
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
@@ -18,7 +19,6 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     note_chosen,
     take_chosen,
 )
-from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
@@ -129,6 +129,7 @@ def _conditional(
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
+            settle()
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
@@ -170,10 +171,12 @@ def _conditional(
             items = owner is not None
             merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
             builds.append(_constant(old) if merged is None else merged)
+    join = Join(parts, merger.pairs)
+    pairs = [*merger.pairs, *join.tags]
     with nullcontext() if sizes is None else sizes.merging():
-        results = choose(condition, parts, merger.pairs)
-    _note_results(condition, parts, merger.pairs, results)
-    note_written(tracer(), [part.left for part in parts])
+        results = choose(condition, parts, pairs)
+    _note_results(condition, pairs, results)
+    join.note(results)
     values: list[Any] = []
     frames: list[FrameType | None] = []
     for slot, build in zip(slots, builds):
@@ -203,8 +206,8 @@ def _taken(
     return False
 
 
-def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results: list[Any]) -> None:
-    """Remember which results stand for numbers, and which are tensors of before the decision."""
+def _note_results(condition: Any, pairs: list[Pair], results: list[Any]) -> None:
+    """Remember which results stand for numbers."""
     session, fact = current(), fact_of(condition)
     for pair, result in zip(pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
@@ -222,7 +225,6 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
                 chosen(result, fact, pair.left, pair.right)
         else:
             _note_types(pair, result)
-            note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
 
 
 def _is_unset(pair: Pair) -> bool:
@@ -303,8 +305,9 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     ]
     args = (condition, *modules, tuple(given))
     results = emit(torch.ops.higher_order.cond, sides, args, like)
-    for target, value in zip(targets, results[len(pairs) :]):
-        target.copy_(value)
+    with kept_equal():
+        for target, value in zip(targets, results[len(pairs) :]):
+            target.copy_(value)
     return list(results[: len(pairs)])
 
 

@@ -242,6 +242,8 @@ class ChosenChangedError(RefusedError):
     def __init__(self, kind: str, *, in_loop: bool = False, is_item: bool = False) -> None:
         super().__init__(f"an object of type `{kind}` that a decision chose is changed in place")
         self.kind, self.in_loop, self.is_item = kind, in_loop, is_item
+        # The file and line of the decision, where the span is that of the change.
+        self.chosen_at: tuple[str, int] | None = None
 
     def message(self) -> Diagnostic:
         """The message without a proposal."""

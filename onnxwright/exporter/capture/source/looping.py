@@ -10,13 +10,9 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxwright.exporter.capture.source.aliases import settle
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
-from onnxwright.exporter.capture.source.carried_tensors import (
-    CarriedTensors,
-    tensors_appended,
-    tensors_carried,
-)
 from onnxwright.exporter.capture.source.carries import (
     Carry,
     begun_with,
@@ -30,6 +26,7 @@ from onnxwright.exporter.capture.source.carries import (
 )
 from onnxwright.exporter.capture.source.chosen_objects import chosen_so_far, take_chosen
 from onnxwright.exporter.capture.source.errors import (
+    ChangedInPlaceError,
     DisagreementError,
     ListUseError,
     LoopChangeError,
@@ -38,7 +35,8 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.holding import is_same_items, items_of
 from onnxwright.exporter.capture.source.list_forms import rows_kept
-from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region, known_symbols, tracer
+from onnxwright.exporter.capture.source.loop_aliases import LoopAliases
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region, known_symbols
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current
@@ -81,6 +79,7 @@ class Loop:
         self.variables = Variables(state, self.slots, self.before)
         self.varying = self.variables.varying
         self.lists = CarriedLists(self.variables, trips)
+        self.aliases = LoopAliases()
         # Slots that cannot be carried, with what an iteration leaves in them.
         self.left: dict[int, Any] = {}
         self.numbers: list[Carry] = []
@@ -154,7 +153,7 @@ class Loop:
             for n, carries in self.varying.items() for c in carries
         ]  # fmt: skip
         lists = tuple(self.lists.appended), tuple(self.lists.carried)
-        return frozenset(varying), lists, tuple(map(form_of, self.before))
+        return frozenset(varying), lists, tuple(map(form_of, self.before)), self.aliases.form()
 
     def _no_form(self) -> LoopChangeError:
         """The error for a loop whose iterations change what is carried each time."""
@@ -193,6 +192,7 @@ class Loop:
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 lists = self._own_lists(values)
                 again = self.body(self._count)
+                settle()
                 after = rows_kept(values, self.state.read())
                 for n, items in lists.items():
                     if not is_same_items(values[n], items):
@@ -206,13 +206,16 @@ class Loop:
                 if late:
                     self._add_places([place for place, _ in late])
                 changed = bool(late) or self._widen(values, after)
+                if not changed:
+                    leaves = self._leaves(after, again)
+                    tags, changed = self._leave(region, leaves)
                 if changed:
                     region.discard()
                     take_chosen(count)
                 else:
                     objects.check()
                     self.objects = objects
-                    self.iteration = self._closed(region, after, again)
+                    self.iteration = self._closed(region, after, [*leaves, *tags])
         except (UnevenItemError, DisagreementError) as error:
             take_chosen(count)
             self.state.write(self.before)
@@ -353,10 +356,14 @@ class Loop:
         self.inputs: dict[int, fx.Node] = {}
         for carry in self.numbers:
             self._count = self._input(region, carry)
-        values = list(self.before)
+        values, every = list(self.before), dict[str, Any]()
         for n, carries in self.varying.items():
             made = {c.path: self._input(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
+            every |= made
+        self._know()
+        tags = {path: self._input(region, tag) for path, tag in self.aliases.tags.items()}
+        self.aliases.note(every, tags)
         self.lists.begin_iteration(values)
         for n in self.lists.carried:
             if self.state.owner(n) is None:  # what changes it leaves the list of before as it is
@@ -368,8 +375,15 @@ class Loop:
         self.inputs[id(carry)] = region.given[-1]
         return made
 
+    def _know(self) -> None:
+        """Know the tensors that are carried."""
+        for carries in self.varying.values():
+            for carry in carries:
+                self.aliases.know(carry)
+
     def _carries(self) -> list[Carry]:
-        return [*self.numbers, *(c for carries in self.varying.values() for c in carries)]
+        varying = [c for carries in self.varying.values() for c in carries]
+        return [*self.numbers, *varying, *self.aliases.tags.values()]
 
     # -- the loop ----------------------------------------------------------------------------------
 
@@ -383,9 +397,13 @@ class Loop:
             written.end()
             self.state.write(self.before)
             test = region.close([going])
+        if test.written:  # the condition would be computed of what the iteration leaves
+            raise ChangedInPlaceError("Tensor")
         results = emit_loop(test, going, body, [*zip(carries, leaves)], self.lists.scans(after))
-        tensors = [x for c, x in zip(carries, results) if not c.is_number]
-        self.tensors.note(tracer(), tensors)
+        tensors = {c.path: x for c, x in zip(carries, results)}
+        tags = {path: tensors[c.path] for path, c in self.aliases.tags.items()}
+        mark_numbers((True for _ in tags), tags.values())
+        self.aliases.note(tensors, tags)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
@@ -395,53 +413,54 @@ class Loop:
             if self._runs():
                 made |= constants_of(after[n], self.slots[n].name)
             final[n] = with_leaves(after[n], self.slots[n].name, made)
+        for _ in tags:
+            next(taken)
         for n in self.lists.appended:
             rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
             if rows:
                 final[n] = after[n].after_loop(rows)
                 for column, items in after[n].appended(final[n], self.items[n]):
-                    appended = [one for one in items if one is not None]
-                    self.tensors.note_appended(tracer(), column, appended, tensors)
+                    self.aliases.note_items(column, items, tensors)
         self.state.write(final)
         self.objects.note_results(self._varying(final))
         return count
 
+    def _leaves(self, after: list[Any], again: Any) -> list[Any]:
+        """What is carried at the end of an iteration, without tags."""
+        leaves: list[Any] = [again] if self.numbers else []
+        for n, found in self.varying.items():
+            paths = dict(leaf_paths(after[n], self.slots[n].name))
+            leaves += [paths.get(c.path, UNSET) for c in found]
+        return leaves
+
+    def _leave(self, region: Region, leaves: list[Any]) -> tuple[list[Any], bool]:
+        """The tags at the end of an iteration; whether it has to be traced again."""
+        self._know()
+        for carry in self._carries():
+            if id(carry) not in self.inputs:  # no iteration reads it
+                self._input(region, carry)
+        carries = self._carries()
+        given = {c.path: self.inputs[id(c)] for c in carries if not c.is_number}
+        tags, changed = self.aliases.leave(region, [*zip(carries, leaves)], given)
+        return [tags[path] for path in self.aliases.tags], changed
+
     def _closed(
-        self, region: Region, after: list[Any], again: Any
+        self, region: Region, after: list[Any], leaves: list[Any]
     ) -> tuple[Part, list[Any], list[Any]]:
         """The graph of an iteration that changes what is carried and nothing else.
 
         Returns:
             It, the slots at its end, and what is carried then, in order.
         """
-        leaves: list[Any] = [again] if self.numbers else []
-        for n, found in self.varying.items():
-            paths = dict(leaf_paths(after[n], self.slots[n].name))
-            leaves += [paths.get(c.path, UNSET) for c in found]
-        for carry in self._carries():
-            if id(carry) not in self.inputs:  # no iteration reads it
-                self._input(region, carry)
         region.given = [self.inputs[id(carry)] for carry in self._carries()]
-        self.tensors = self._carried_tensors(region, leaves, after)
         traced = (torch.Tensor, *SYMBOLS)
-        given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
-        part = region.close([v for v in given if isinstance(v, traced)])
-        if part.left.written:  # the next iteration chooses from it again
-            raise part.left.written[0].error()
-        return part, after, leaves
-
-    def _carried_tensors(
-        self, region: Region, leaves: list[Any], after: list[Any]
-    ) -> CarriedTensors:
-        """What is carried as tensors that the program may write to, and has other names for."""
-        tensors = tensors_carried(region.tracer, self._carries(), leaves, region.given)
         self.items = {
-            n: tensors_appended(region.tracer, self.slots[n].name, after[n].results())
+            n: [self.aliases.appended(region, leaf) for leaf in after[n].results()]
             for n in self.lists.appended
         }
-        appended = [one for items in self.items.values() for one in items if one is not None]
-        counter = region.given[0] if self.numbers else None
-        return CarriedTensors(tensors, region.nodes(), self._runs(), appended, counter)
+        given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
+        part = region.close([v for v in given if isinstance(v, traced)])
+        return part, after, leaves
 
     def _runs(self) -> bool:
         """Whether the loop has at least one iteration for certain."""

@@ -15,6 +15,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
@@ -207,6 +208,8 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
+        if is_for_tags(error):
+            raise
         if isinstance(error, ListUseError) and any(
             loop.lists.has(error.loop_list) for loop in session.loops
         ):
