@@ -1,4 +1,4 @@
-"""Writes in place to tensors that a decision or a loop chose, and to those that they were chosen of.
+"""Writes in place to tensors that a decision or a loop chose, and to those that these may be.
 
 `c = a if test else b` makes a third tensor for `c`.  It is an alias: its tag says of which tensor.
 After each operator that writes, what has the memory that it wrote to gives its values to the tensor
@@ -112,8 +112,8 @@ def _give(memory: int, known: Aliases) -> None:
 
 def _copy(target: View, source: View, alias: Alias, number: int) -> None:
     """Give the values of a tensor to another one, where an alias says that it is the same."""
-    tag = alias.origin.tag
-    if tag is None:
+    tag, label = alias.origin.tag, aliases().label(number, alias.origin.views[number])
+    if tag is None or label is None:
         raise refusal(alias)
     to, values = _value(target), _value(source)
     same = statically_known_true(to.ndim == values.ndim) and all(
@@ -121,9 +121,10 @@ def _copy(target: View, source: View, alias: Alias, number: int) -> None:
     )
     if not same or to.dtype != values.dtype:
         raise refusal(alias)
-    if isinstance(tag, torch.Tensor):
-        to.copy_(torch.where(tag == number, values, to))
-    elif tag == number:
+    same = tag == label
+    if isinstance(same, torch.Tensor):
+        to.copy_(torch.where(same, values, to))
+    elif same:
         to.copy_(values)
 
 

@@ -6,7 +6,7 @@ tag that says which tensor it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from onnxwright.exporter.capture.source.memory import (
     Origin,
     View,
     aliases,
+    as_number,
     memory_of,
     new_number,
     node_of,
@@ -29,6 +30,23 @@ from onnxwright.exporter.capture.source.memory import (
 from onnxwright.exporter.capture.source.regions import Region, tracer
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current
+
+# A loop has as many numbers for the tensors that its iterations make, as a power of 2.
+_NUMBERS_OF_A_LOOP = 32
+# Where the next one of them is carried.
+_FRESH = ""
+
+
+def _tag(name: str, start: Any) -> Carry:
+    return Carry(name, start, torch.int64, (), is_number=True)
+
+
+def _all(truths: Iterable[Any]) -> Any:
+    """Whether all of some truth values hold: a bool, or a tensor."""
+    found: Any = True
+    for one in truths:
+        found = one if found is True else found if one is True else found & one
+    return found
 
 
 @dataclass(frozen=True)
@@ -57,39 +75,34 @@ class LoopAliases:
         self.tags: dict[str, Carry] = {}
         # For each tensor, the tensors from before the loop that it may be.
         self.views: dict[str, dict[int, View]] = {}
-        # The number that says that it is none of these.
+        # The number of it as one that others may be.
         self.own: dict[str, int] = {}
-        # Those that it shares memory with which an iteration made; its tag does not say so.
+        # Other tensors that are carried and that may be the same one.
         self.linked: dict[str, set[str]] = {}
+        # Those of which nobody knows which tensor they are.
+        self.unknown: set[str] = set()
 
     def form(self) -> Any:
         """What is known; it grows until the loop has its form."""
-        return frozenset(
-            (path, *views, -len(self.linked[path])) for path, views in self.views.items()
-        )
+        views = frozenset((path, frozenset(views)) for path, views in self.views.items())
+        linked = frozenset((path, frozenset(others)) for path, others in self.linked.items())
+        return views, linked, frozenset(self.unknown)
 
-    def know(self, carry: Carry) -> Carry | None:
-        """Know a tensor that is carried.
-
-        Args:
-            carry: it.
-
-        Returns:
-            The tag that is carried with it, if one is.
-        """
-        if carry.is_number:
-            return None
-        if carry.path not in self.views:
+    def know(self, carry: Carry) -> None:
+        """Know a tensor that is carried, and carry a tag with it."""
+        if not carry.is_number and carry.path not in self.views:
             start = node_of(tracer(), carry.start)
             origin = NOTHING if start is None else origin_of(start)
             self.views[carry.path] = dict(origin.views)
             self.own[carry.path], self.linked[carry.path] = new_number(), set()
             if origin.tag is None:
-                self.linked[carry.path].add(carry.path)
-            if has_tags() and origin.tag is not None:
-                name = f"{carry.path} as a tensor"
-                self.tags[carry.path] = Carry(name, origin.tag, torch.int64, (), is_number=True)
-        return self.tags.get(carry.path)
+                self.unknown.add(carry.path)
+            if has_tags():
+                first = new_number() << _NUMBERS_OF_A_LOOP
+                self.tags.setdefault(_FRESH, _tag("a new tensor", first))
+                self.tags[carry.path] = _tag(
+                    f"{carry.path} as a tensor", 0 if origin.tag is None else origin.tag
+                )
 
     def note(self, made: dict[str, Any], tags: dict[str, Any]) -> None:
         """Remember the tensors that stand for what is carried.
@@ -98,19 +111,19 @@ class LoopAliases:
             made: the tensors, by their paths.
             tags: their tags.
         """
-        self.first = len(aliases().writes)
+        self.first, self.given_tags = len(aliases().writes), tags
         nodes = {path: node_of(tracer(), value) for path, value in made.items()}
         for path, views in self.views.items():
             node = nodes.get(path)
-            linked = [nodes.get(other) for other in self.linked[path]]
-            if node is not None and (views or linked):
-                every = {**views, self.own[path]: View(node)}
-                every |= {new_number(): View(one) for one in linked if one is not None}
-                tag = None if linked else tags.get(path)
-                aliases().every.append(
-                    Alias(node, Origin(every, tag), self.place, in_loop=True,
-                          returned_by=returning_frame(path))
-                )  # fmt: skip
+            if node is None or not (views or self.linked[path] or tags):
+                continue
+            every = {**views, self.own[path]: View(node)}
+            for other in self.linked[path]:
+                if (linked := nodes.get(other)) is not None:
+                    every[self.own[other]] = View(linked)
+            origin = Origin(every, None if path in self.unknown else tags.get(path))
+            frame = returning_frame(path)
+            aliases().every.append(Alias(node, origin, self.place, True, returned_by=frame))
 
     def leave(
         self, region: Region, leaves: Iterable[tuple[Carry, Any]], given: dict[str, fx.Node]
@@ -136,22 +149,53 @@ class LoopAliases:
             for view in origin.views.values():
                 if self.is_inside(view):
                     self.holders.setdefault(memory_of(view.node), set()).add(path)
-        tags = {}
         for path, origin in origins.items():
-            numbers = {}
-            for number, view in origin.views.items():
-                if not self.is_inside(view):
-                    self.views[path][number] = view
-                    continue
-                numbers[number] = self.own[path]
-                others = self.holders[memory_of(view.node)]
-                self.linked[path] |= others if len(others) > 1 else set()
-            if origin.tag is None:
-                self.linked[path].add(path)
-            tag = origin.with_tag(numbers)
-            tags[path] = 0 if tag is None or self.linked[path] else tag
+            self._see(path, origin)
+        tags: dict[str, Any] = {}
+        if self.tags:
+            first = self.given_tags[_FRESH]
+            fresh = {memory: as_number(first + n) for n, memory in enumerate(self.holders)}
+            tags = {path: self._tag_after(origin, fresh) for path, origin in origins.items()}
+            tags[_FRESH] = as_number(first + len(self.holders))
         self.written = dict(aliases().writes[self.first :])
         return tags, self.form() != before and bool(self.written)
+
+    def _see(self, path: str, origin: Origin) -> None:
+        """Know what a tensor may be after an iteration."""
+        for number, view in origin.views.items():
+            if not self.is_inside(view):
+                self.views[path][number] = view
+                continue
+            others = self.holders[memory_of(view.node)]
+            self.linked[path] |= others - {path}
+            if view.views and len(others) > 1:  # parts of one tensor
+                self.unknown |= others
+        if origin.tag is None:
+            self.unknown.add(path)
+
+    def _tag_after(self, origin: Origin, fresh: Mapping[int, Any]) -> Any:
+        """The tag of what a tensor is after an iteration.
+
+        Args:
+            origin: what it may be.
+            fresh: numbers that no tensor had before, by the memory that the iteration made.
+        """
+        tag = found = 0 if origin.tag is None else origin.tag
+        given, old = set(self.given.values()), list[Any]()
+        new: list[tuple[int, int]] = []
+        labels = {n: aliases().label(n, view) for n, view in origin.views.items()}
+        for n, view in origin.views.items():
+            memory = memory_of(view.node)
+            if not self.is_inside(view) or (memory in given and not view.views):
+                old.append(labels[n])
+            else:
+                new.append((memory, n))
+        for memory, n in sorted(new):
+            is_new = _all([tag == labels[n], *(tag != label for label in old)])
+            if is_new is not False and labels[n] is not None:
+                number = fresh[memory]
+                found = number if is_new is True else torch.where(is_new, number, found)
+        return as_number(found)
 
     def _origin(self, region: Region, value: Any) -> Origin:
         session, node = current(), node_of(region.tracer, value)

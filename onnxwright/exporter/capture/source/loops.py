@@ -19,6 +19,7 @@ from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
+from onnxwright.exporter.capture.source.items import refuse_one_sided_names
 from onnxwright.exporter.capture.source.iterators import note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -89,6 +90,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
+    refuse_one_sided_names(items)
     items = gone_through(items)
     if isinstance(items, Places):
         _for_places(items, take, body, broken, state)

@@ -70,17 +70,6 @@ class Origin:
     views: Mapping[int, View]
     tag: Any
 
-    def with_tag(self, numbers: Mapping[int, int]) -> Any:
-        """The tag with other numbers in the place of some."""
-        if self.tag is None or isinstance(self.tag, int):
-            return numbers.get(self.tag, self.tag)
-        found, session = self.tag, current()
-        for old, new in numbers.items():
-            found = found if old == new else torch.where(self.tag == old, new, found)
-        if session is not None:
-            session.numbers.add(found)
-        return found
-
 
 @dataclass(frozen=True)
 class Alias:
@@ -143,6 +132,40 @@ class Aliases:
         memory = memory_of(node)
         return next((a for a in self.every if memory and a.memory == memory), None)
 
+    def label(self, number: int, view: View) -> Any:
+        """The tag of what is the same as a view, which may be an alias; None if nobody knows.
+
+        Args:
+            number: the number of the view.
+            view: it.
+        """
+        alias = None if view.views else self.of(view.node)
+        return number if alias is None else alias.origin.tag
+
+    def part_of(self, alias: Alias, numbers: Mapping[int, int]) -> Any:
+        """The tag of a view of an alias.
+
+        Args:
+            alias: it.
+            numbers: the number of what it may be -> that of the view of this.
+        """
+        tag = alias.origin.tag
+        if tag is None or isinstance(tag, int):
+            return numbers.get(tag, tag)
+        found: Any = 0
+        for number, new in numbers.items():
+            label = self.label(number, alias.origin.views[number])
+            found = torch.where(tag == label, new, found) if label is not None else found
+        return as_number(found)
+
+
+def as_number(tag: Any) -> Any:
+    """A tag, which stands for a number of Python."""
+    session = current()
+    if session is not None and isinstance(tag, torch.Tensor):
+        session.numbers.add(tag)
+    return tag
+
 
 def new_number() -> int:
     """A number that no tensor has."""
@@ -203,7 +226,7 @@ def origin_of(
         return alias.origin
     found = {n: View(v.node, (*v.views, *views)) for n, v in alias.origin.views.items()}
     numbers = {n: known.number(v) for n, v in found.items()}
-    tag = alias.origin.with_tag(numbers) if base is home and is_fixed else None
+    tag = known.part_of(alias, numbers) if base is home and is_fixed else None
     return Origin({numbers[n]: view for n, view in found.items()}, tag)
 
 
