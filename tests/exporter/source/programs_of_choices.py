@@ -230,7 +230,7 @@ def a_layer_is_changed(x):
     return f(x) * f.scale
 
 
-@refused
+@program
 def a_chosen_tensor_is_written_to(x):
     y, z = x + 1, x * 2
     b = y if x.sum() > 0 else z
@@ -238,7 +238,7 @@ def a_chosen_tensor_is_written_to(x):
     return y, z, b
 
 
-@refused
+@program
 def another_name_of_a_tensor(x):
     y = x.clone()
     b = y
@@ -248,7 +248,7 @@ def another_name_of_a_tensor(x):
     return y, b
 
 
-@refused
+@program
 def a_chosen_row_is_written_to(x):
     y = x + 1
     b = y[0] if x.sum() > 0 else y[1]
@@ -256,7 +256,7 @@ def a_chosen_row_is_written_to(x):
     return y
 
 
-@refused
+@program
 def a_tensor_that_a_function_chose_is_written_to(x):
     def larger(a, b):
         if a.sum() > b.sum():

@@ -24,12 +24,12 @@ from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.list_forms import raise_growth, rows_kept, widened
 from onnxwright.exporter.capture.source.list_writes import written
+from onnxwright.exporter.capture.source.merged_sizes import merged_sizes
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
     empty,
-    merged_sizes,
     operand_values,
     tracer,
 )
@@ -171,12 +171,8 @@ def _conditional(
             items = owner is not None
             merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
             builds.append(_constant(old) if merged is None else merged)
-    join = Join(parts, merger.pairs)
-    pairs = [*merger.pairs, *join.tags]
     with nullcontext() if sizes is None else sizes.merging():
-        results = choose(condition, parts, pairs)
-    _note_results(condition, pairs, results)
-    join.note(results)
+        results = _chosen(condition, parts, merger.pairs)
     values: list[Any] = []
     frames: list[FrameType | None] = []
     for slot, build in zip(slots, builds):
@@ -204,6 +200,16 @@ def _taken(
             return True
     sizes.record(None)
     return False
+
+
+def _chosen(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
+    """The results of two parts, of which it is known what they may be, and then their tags."""
+    join = Join(parts, pairs)
+    pairs = [*pairs, *join.tags]
+    results = choose(condition, parts, pairs)
+    _note_results(condition, pairs, results)
+    join.note(results)
+    return results
 
 
 def _note_results(condition: Any, pairs: list[Pair], results: list[Any]) -> None:

@@ -48,7 +48,8 @@ def written_arguments(node: fx.Node) -> list[fx.Node]:
 
 def viewed(node: fx.Node) -> fx.Node | None:
     """What a node is a view of, or the same tensor as; None if it has memory of its own."""
-    of, place = node, 0
+    of: fx.Node = node
+    place: Any = 0
     if getattr(node.target, "__name__", "") == "getitem" and isinstance(node.args[0], fx.Node):
         of, place = node.args[0], node.args[1]
         returns = getattr(getattr(of.target, "_schema", None), "returns", ())
@@ -59,8 +60,8 @@ def viewed(node: fx.Node) -> fx.Node | None:
         return None
     result = schema.returns[place].alias_info
     if result is None:
-        first = of.args[0] if schema.name in _MAY_BE_VIEWS and of.args else None
-        return first if isinstance(first, fx.Node) else None
+        first: Any = of.args[:1] if schema.name in _MAY_BE_VIEWS else ()
+        return first[0] if first and isinstance(first[0], fx.Node) else None
     for n, argument in enumerate(schema.arguments):
         shared = argument.alias_info is not None and argument.alias_info.before_set
         if shared and (shared & result.before_set or not result.before_set):

@@ -109,7 +109,7 @@ def refuse_one_sided_names(container: Any, *names: Any) -> None:
         return
     for owner, _ in list(session.one_sided.values()):
         if getattr(owner, "__dict__", None) is container:
-            for name in names or container:
+            for name in names or tuple(container):
                 _refuse_one_sided(owner, name)
 
 

@@ -32,9 +32,9 @@ from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.session import asking_line, current
 
 # A loop has as many numbers for the tensors that its iterations make, as a power of 2.
-_NUMBERS_OF_A_LOOP = 32
+_BITS = 32
 # Where the next one of them is carried.
-_FRESH = ""
+_FRESH = 0
 
 
 def _tag(name: str, start: Any) -> Carry:
@@ -55,79 +55,88 @@ class Appended:
 
     Fields:
         views: the tensors from before the loop.
-        paths: what is carried that may be it in a later iteration.
+        keys: the identities of what is carried that may be it in a later iteration.
     """
 
     views: dict[int, View]
-    paths: frozenset[str]
+    keys: frozenset[int]
 
 
 class LoopAliases:
     """What the tensors that a loop carries may be.
 
     Attributes:
-        tags: the tags that the loop carries, by the paths of their tensors; in the first capture
+        tags: the tags that the loop carries, by the identities of what is carried; in the first capture
             there are none.
     """
 
     def __init__(self) -> None:
         self.place = asking_line()
-        self.tags: dict[str, Carry] = {}
+        self.carries: dict[int, Carry] = {}
+        self.tags: dict[int, Carry] = {}
         # For each tensor, the tensors from before the loop that it may be.
-        self.views: dict[str, dict[int, View]] = {}
+        self.views: dict[int, dict[int, View]] = {}
         # The number of it as one that others may be.
-        self.own: dict[str, int] = {}
+        self.own: dict[int, int] = {}
         # Other tensors that are carried and that may be the same one.
-        self.linked: dict[str, set[str]] = {}
+        self.linked: dict[int, set[int]] = {}
         # Those of which nobody knows which tensor they are.
-        self.unknown: set[str] = set()
+        self.unknown: set[int] = set()
 
     def form(self) -> Any:
         """What is known; it grows until the loop has its form."""
-        views = frozenset((path, frozenset(views)) for path, views in self.views.items())
-        linked = frozenset((path, frozenset(others)) for path, others in self.linked.items())
-        return views, linked, frozenset(self.unknown)
+        return sorted(
+            (
+                self.carries[key].path,
+                tuple(sorted(views)),
+                len(self.linked[key]),
+                key in self.unknown,
+            )
+            for key, views in self.views.items()
+        )
 
-    def know(self, carry: Carry) -> None:
-        """Know a tensor that is carried, and carry a tag with it."""
-        if not carry.is_number and carry.path not in self.views:
+    def know(self, carries: Iterable[Carry]) -> None:
+        """Know what is carried, and carry a tag with each tensor."""
+        for carry in carries:
+            key = id(carry)
+            if carry.is_number or key in self.carries:
+                continue
+            self.carries[key] = carry
             start = node_of(tracer(), carry.start)
             origin = NOTHING if start is None else origin_of(start)
-            self.views[carry.path] = dict(origin.views)
-            self.own[carry.path], self.linked[carry.path] = new_number(), set()
+            self.views[key] = dict(origin.views)
+            self.own[key], self.linked[key] = new_number(), set()
             if origin.tag is None:
-                self.unknown.add(carry.path)
+                self.unknown.add(key)
             if has_tags():
-                first = new_number() << _NUMBERS_OF_A_LOOP
-                self.tags.setdefault(_FRESH, _tag("a new tensor", first))
-                self.tags[carry.path] = _tag(
-                    f"{carry.path} as a tensor", 0 if origin.tag is None else origin.tag
-                )
+                self.tags.setdefault(_FRESH, _tag("a new tensor", new_number() << _BITS))
+                tag = 0 if origin.tag is None else origin.tag
+                self.tags[key] = _tag(f"{carry.path} as a tensor", tag)
 
-    def note(self, made: dict[str, Any], tags: dict[str, Any]) -> None:
+    def note(self, made: dict[int, Any], tags: dict[int, Any]) -> None:
         """Remember the tensors that stand for what is carried.
 
         Args:
-            made: the tensors, by their paths.
+            made: the tensors, by the identities of what is carried.
             tags: their tags.
         """
         self.first, self.given_tags = len(aliases().writes), tags
-        nodes = {path: node_of(tracer(), value) for path, value in made.items()}
-        for path, views in self.views.items():
-            node = nodes.get(path)
-            if node is None or not (views or self.linked[path] or tags):
+        nodes = {key: node_of(tracer(), value) for key, value in made.items()}
+        for key, views in self.views.items():
+            node = nodes.get(key)
+            if node is None or not (views or self.linked[key] or tags):
                 continue
-            every = {**views, self.own[path]: View(node)}
-            for other in self.linked[path]:
+            every = {**views, self.own[key]: View(node)}
+            for other in self.linked[key]:
                 if (linked := nodes.get(other)) is not None:
                     every[self.own[other]] = View(linked)
-            origin = Origin(every, None if path in self.unknown else tags.get(path))
-            frame = returning_frame(path)
+            origin = Origin(every, None if key in self.unknown else tags.get(key))
+            frame = returning_frame(self.carries[key].path)
             aliases().every.append(Alias(node, origin, self.place, True, returned_by=frame))
 
     def leave(
-        self, region: Region, leaves: Iterable[tuple[Carry, Any]], given: dict[str, fx.Node]
-    ) -> tuple[dict[str, Any], bool]:
+        self, region: Region, leaves: Iterable[tuple[Carry, Any]], given: dict[int, fx.Node]
+    ) -> tuple[dict[int, Any], bool]:
         """See what an iteration leaves.
 
         Args:
@@ -140,38 +149,38 @@ class LoopAliases:
         """
         before, outside = self.form(), region.memory_before()
         inside = set(region.nodes())
-        self.given = {path: memory_of(node) for path, node in given.items()}
+        self.given = {key: memory_of(node) for key, node in given.items()}
         self.inside, self.outside = inside, outside
-        origins = {c.path: self._origin(region, leaf) for c, leaf in leaves if not c.is_number}
-        # The paths that have memory that the iteration made, or that was given to it.
-        self.holders: dict[int, set[str]] = {}
-        for path, origin in origins.items():
+        origins = {id(c): self._origin(region, leaf) for c, leaf in leaves if not c.is_number}
+        # What has memory that the iteration made, or that was given to it.
+        self.holders: dict[int, set[int]] = {}
+        for key, origin in origins.items():
             for view in origin.views.values():
                 if self.is_inside(view):
-                    self.holders.setdefault(memory_of(view.node), set()).add(path)
-        for path, origin in origins.items():
-            self._see(path, origin)
-        tags: dict[str, Any] = {}
+                    self.holders.setdefault(memory_of(view.node), set()).add(key)
+        for key, origin in origins.items():
+            self._see(key, origin)
+        tags: dict[int, Any] = {}
         if self.tags:
             first = self.given_tags[_FRESH]
             fresh = {memory: as_number(first + n) for n, memory in enumerate(self.holders)}
-            tags = {path: self._tag_after(origin, fresh) for path, origin in origins.items()}
+            tags = {key: self._tag_after(origin, fresh) for key, origin in origins.items()}
             tags[_FRESH] = as_number(first + len(self.holders))
         self.written = dict(aliases().writes[self.first :])
         return tags, self.form() != before and bool(self.written)
 
-    def _see(self, path: str, origin: Origin) -> None:
+    def _see(self, key: int, origin: Origin) -> None:
         """Know what a tensor may be after an iteration."""
         for number, view in origin.views.items():
             if not self.is_inside(view):
-                self.views[path][number] = view
+                self.views[key][number] = view
                 continue
             others = self.holders[memory_of(view.node)]
-            self.linked[path] |= others - {path}
+            self.linked[key] |= others - {key}
             if view.views and len(others) > 1:  # parts of one tensor
                 self.unknown |= others
         if origin.tag is None:
-            self.unknown.add(path)
+            self.unknown.add(key)
 
     def _tag_after(self, origin: Origin, fresh: Mapping[int, Any]) -> Any:
         """The tag of what a tensor is after an iteration.
@@ -222,31 +231,31 @@ class LoopAliases:
         """
         origin = self._origin(region, value)
         views = {n: v for n, v in origin.views.items() if not self.is_inside(v)}
-        paths, waiting = set[str](), [memory_of(v.node) for v in origin.views.values()]
-        while waiting:  # later iterations have it under these paths
-            new = self.holders.get(waiting.pop(), set()) - paths
-            paths |= new
-            waiting += [self.given[path] for path in new]
-        memory = {memory_of(v.node) for v in views.values()} | {self.given[p] for p in paths}
+        keys, waiting = set[int](), [memory_of(v.node) for v in origin.views.values()]
+        while waiting:  # later iterations have it as these
+            new = self.holders.get(waiting.pop(), set()) - keys
+            keys |= new
+            waiting += [self.given[key] for key in new]
+        memory = {memory_of(v.node) for v in views.values()} | {self.given[key] for key in keys}
         written = [self.written[m] for m in memory if m in self.written]
         if written:
             node = next(iter(region.nodes()))
             raise refusal(Alias(node, origin, self.place, is_item=True), written[0])
-        return Appended(views, frozenset(paths))
+        return Appended(views, frozenset(keys))
 
     def note_items(
-        self, rows: torch.Tensor, items: Iterable[Appended], made: dict[str, Any]
+        self, rows: torch.Tensor, items: Iterable[Appended], made: dict[int, Any]
     ) -> None:
         """Remember what tensors the rows of a list may be.
 
         Args:
             rows: the items of the list after the loop.
             items: what an iteration appends to it.
-            made: what is carried after the last iteration, by path.
+            made: what is carried after the last iteration, by identity.
         """
         views: dict[int, View] = {}
         for item in items:
-            nodes = [node_of(tracer(), made[path]) for path in item.paths]
+            nodes = [node_of(tracer(), made[key]) for key in item.keys]
             views |= {**item.views, **{new_number(): View(one) for one in nodes if one}}
         node = node_of(tracer(), rows)
         if views and node is not None:

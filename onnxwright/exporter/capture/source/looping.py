@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,7 +20,9 @@ from onnxwright.exporter.capture.source.carries import (
     input_of,
     is_guessed,
     leaf_paths,
+    leaves_at,
     mark_numbers,
+    still_carried,
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import chosen_so_far, take_chosen
@@ -36,10 +37,11 @@ from onnxwright.exporter.capture.source.errors import (
 from onnxwright.exporter.capture.source.holding import is_same_items, items_of
 from onnxwright.exporter.capture.source.list_forms import rows_kept
 from onnxwright.exporter.capture.source.loop_aliases import LoopAliases
-from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region, known_symbols
+from onnxwright.exporter.capture.source.merged_sizes import known_symbols
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import carrying, current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -129,7 +131,7 @@ class Loop:
         seen = set()
         while True:
             try:
-                with self._active():
+                with carrying(self):
                     if not self._try():
                         break
             except ListUseError as error:
@@ -140,7 +142,7 @@ class Loop:
                 raise self._no_form()
             seen.add(form)
         try:
-            with self._active():
+            with carrying(self):
                 return self._build()
         except ListUseError as error:
             self._carry_read(error)
@@ -153,28 +155,19 @@ class Loop:
             for n, carries in self.varying.items() for c in carries
         ]  # fmt: skip
         lists = tuple(self.lists.appended), tuple(self.lists.carried)
-        return frozenset(varying), lists, tuple(map(form_of, self.before)), self.aliases.form()
+        aliases = tuple(self.aliases.form())
+        return frozenset(varying), lists, tuple(map(form_of, self.before)), aliases
 
     def _no_form(self) -> LoopChangeError:
         """The error for a loop whose iterations change what is carried each time."""
         paths = [c.path for carries in self.varying.values() for c in carries]
-        path = paths[0] if paths else self.slots[0].name
-        return LoopChangeError(path, "of another type", "of another again")
+        return LoopChangeError(
+            [*paths, self.slots[0].name][0], "of another type", "of another again"
+        )
 
     def carries(self, items: list[Any]) -> bool:
         """Whether a list of Python was there before the loop."""
         return self.state.owns(items)
-
-    @contextmanager
-    def _active(self) -> Iterator[None]:
-        """In this context, lists of before the loop are the loop's to carry."""
-        session = current()
-        assert session is not None
-        session.loops.append(self)
-        try:
-            yield
-        finally:
-            session.loops.remove(self)
 
     # -- what is carried ---------------------------------------------------------------------------
 
@@ -207,15 +200,14 @@ class Loop:
                     self._add_places([place for place, _ in late])
                 changed = bool(late) or self._widen(values, after)
                 if not changed:
-                    leaves = self._leaves(after, again)
-                    tags, changed = self._leave(region, leaves)
+                    leaves, changed = self._leave(region, after, again)
                 if changed:
                     region.discard()
                     take_chosen(count)
                 else:
                     objects.check()
                     self.objects = objects
-                    self.iteration = self._closed(region, after, [*leaves, *tags])
+                    self.iteration = self._closed(region, after, leaves)
         except (UnevenItemError, DisagreementError) as error:
             take_chosen(count)
             self.state.write(self.before)
@@ -260,14 +252,12 @@ class Loop:
     def _drop_unchanged(self, n: int, before: Any, after: Any) -> bool:
         """Do not carry what an iteration leaves as it is; whether there was such."""
         self.guessed.discard(n)
-        name = self.slots[n].name
-        ends = dict(leaf_paths(after, name))
-        same = {path for path, leaf in leaf_paths(before, name) if ends.get(path) is leaf}
-        left = [c for c in self.varying.get(n, ()) if c.path not in same]
-        self.varying[n] = left
-        if not left:
+        known = self.varying.get(n, [])
+        self.varying[n] = still_carried(known, before, after, self.slots[n].name)
+        is_less = len(self.varying[n]) < len(known)
+        if not self.varying[n]:
             del self.varying[n]
-        return bool(same)
+        return is_less
 
     def _carried_after(self, values: list[Any], after: list[Any]) -> dict[int, Any]:
         """The values after an iteration of the slots that are carried, or will be."""
@@ -356,13 +346,13 @@ class Loop:
         self.inputs: dict[int, fx.Node] = {}
         for carry in self.numbers:
             self._count = self._input(region, carry)
-        values, every = list(self.before), dict[str, Any]()
+        values, every = list(self.before), dict[int, Any]()
         for n, carries in self.varying.items():
             made = {c.path: self._input(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
-            every |= made
-        self._know()
-        tags = {path: self._input(region, tag) for path, tag in self.aliases.tags.items()}
+            every |= {id(c): made[c.path] for c in carries}
+        self.aliases.know(self._carries())
+        tags = {key: self._input(region, tag) for key, tag in self.aliases.tags.items()}
         self.aliases.note(every, tags)
         self.lists.begin_iteration(values)
         for n in self.lists.carried:
@@ -374,12 +364,6 @@ class Loop:
         made = input_of(region, carry)
         self.inputs[id(carry)] = region.given[-1]
         return made
-
-    def _know(self) -> None:
-        """Know the tensors that are carried."""
-        for carries in self.varying.values():
-            for carry in carries:
-                self.aliases.know(carry)
 
     def _carries(self) -> list[Carry]:
         varying = [c for carries in self.varying.values() for c in carries]
@@ -400,8 +384,8 @@ class Loop:
         if test.written:  # the condition would be computed of what the iteration leaves
             raise ChangedInPlaceError("Tensor")
         results = emit_loop(test, going, body, [*zip(carries, leaves)], self.lists.scans(after))
-        tensors = {c.path: x for c, x in zip(carries, results)}
-        tags = {path: tensors[c.path] for path, c in self.aliases.tags.items()}
+        tensors = {id(c): x for c, x in zip(carries, results)}
+        tags = {key: tensors[id(c)] for key, c in self.aliases.tags.items()}
         mark_numbers((True for _ in tags), tags.values())
         self.aliases.note(tensors, tags)
         taken = iter(results)
@@ -425,24 +409,19 @@ class Loop:
         self.objects.note_results(self._varying(final))
         return count
 
-    def _leaves(self, after: list[Any], again: Any) -> list[Any]:
-        """What is carried at the end of an iteration, without tags."""
+    def _leave(self, region: Region, after: list[Any], again: Any) -> tuple[list[Any], bool]:
+        """What is carried at the end of an iteration; whether it has to be traced again."""
         leaves: list[Any] = [again] if self.numbers else []
         for n, found in self.varying.items():
-            paths = dict(leaf_paths(after[n], self.slots[n].name))
-            leaves += [paths.get(c.path, UNSET) for c in found]
-        return leaves
-
-    def _leave(self, region: Region, leaves: list[Any]) -> tuple[list[Any], bool]:
-        """The tags at the end of an iteration; whether it has to be traced again."""
-        self._know()
-        for carry in self._carries():
+            leaves += leaves_at(found, after[n], self.slots[n].name)
+        self.aliases.know(self._carries())
+        carries = self._carries()
+        for carry in carries:
             if id(carry) not in self.inputs:  # no iteration reads it
                 self._input(region, carry)
-        carries = self._carries()
-        given = {c.path: self.inputs[id(c)] for c in carries if not c.is_number}
+        given = {id(c): self.inputs[id(c)] for c in carries if not c.is_number}
         tags, changed = self.aliases.leave(region, [*zip(carries, leaves)], given)
-        return [tags[path] for path in self.aliases.tags], changed
+        return [*leaves, *(tags[key] for key in self.aliases.tags)], changed
 
     def _closed(
         self, region: Region, after: list[Any], leaves: list[Any]

@@ -48,7 +48,7 @@ class View:
 
     def is_constant(self) -> bool:
         """Whether it is of a tensor of the model, which each part of the program can name."""
-        return self.node.op == "get_attr"
+        return bool(self.node.op == "get_attr")
 
     def of(self, value: Any) -> Any:
         """The view of a value of the node."""
@@ -150,8 +150,8 @@ class Aliases:
             numbers: the number of what it may be -> that of the view of this.
         """
         tag = alias.origin.tag
-        if tag is None or isinstance(tag, int):
-            return numbers.get(tag, tag)
+        if not isinstance(tag, torch.Tensor):
+            return None if tag is None else numbers.get(tag, tag)
         found: Any = 0
         for number, new in numbers.items():
             label = self.label(number, alias.origin.views[number])

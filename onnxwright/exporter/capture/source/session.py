@@ -206,6 +206,18 @@ def session(new: Session) -> Iterator[Session]:
 
 
 @contextmanager
+def carrying(loop: Any) -> Iterator[None]:
+    """In this context, lists of before a loop are the loop's to carry."""
+    now = current()
+    assert now is not None
+    now.loops.append(loop)
+    try:
+        yield
+    finally:
+        now.loops.remove(loop)
+
+
+@contextmanager
 def fixed_places() -> Iterator[None]:
     """In this context, a loop over places of a mask of fixed size is made one of the graph."""
     now = current()
