@@ -48,13 +48,15 @@ def written_arguments(node: fx.Node) -> list[fx.Node]:
 
 def viewed(node: fx.Node) -> fx.Node | None:
     """What a node is a view of, or the same tensor as; None if it has memory of its own."""
-    of: fx.Node = node
+    of: Any = node
     place: Any = 0
-    if getattr(node.target, "__name__", "") == "getitem" and isinstance(node.args[0], fx.Node):
-        of, place = node.args[0], node.args[1]
-        returns = getattr(getattr(of.target, "_schema", None), "returns", ())
+    args: Any = node.args
+    if getattr(node.target, "__name__", "") == "getitem" and isinstance(args[0], fx.Node):
+        of, place = args
+        returns: Any = getattr(getattr(of.target, "_schema", None), "returns", ())
         if len(returns) == 1 and returns[0].alias_info is not None:
-            return of  # an item of a list of views
+            found: fx.Node = of
+            return found  # an item of a list of views
     schema = getattr(of.target, "_schema", None)
     if schema is None or not isinstance(place, int) or place >= len(schema.returns):
         return None

@@ -107,9 +107,10 @@ def refuse_one_sided_names(container: Any, *names: Any) -> None:
     session = current()
     if session is None or not isinstance(container, dict):
         return
+    keys = names or tuple(container)
     for owner, _ in list(session.one_sided.values()):
         if getattr(owner, "__dict__", None) is container:
-            for name in names or tuple(container):
+            for name in keys:
                 _refuse_one_sided(owner, name)
 
 

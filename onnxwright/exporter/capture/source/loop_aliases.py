@@ -66,8 +66,8 @@ class LoopAliases:
     """What the tensors that a loop carries may be.
 
     Attributes:
-        tags: the tags that the loop carries, by the identities of what is carried; in the first capture
-            there are none.
+        tags: the tags that the loop carries, by the identities of what is carried; there are none
+            in the first capture.
     """
 
     def __init__(self) -> None:
