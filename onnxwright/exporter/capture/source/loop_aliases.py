@@ -173,7 +173,10 @@ class LoopAliases:
         """Know what a tensor may be after an iteration."""
         for number, view in origin.views.items():
             if not self.is_inside(view):
-                self.views[key][number] = view
+                if any(view.extends(known) for known in self.views[key].values()):
+                    self.unknown.add(key)  # a view of a view, and so on, in each iteration
+                else:
+                    self.views[key][number] = view
                 continue
             others = self.holders[memory_of(view.node)]
             self.linked[key] |= others - {key}

@@ -50,6 +50,11 @@ class View:
         """Whether it is of a tensor of the model, which each part of the program can name."""
         return bool(self.node.op == "get_attr")
 
+    def extends(self, other: View) -> bool:
+        """Whether it is a view of another one, and not that itself."""
+        (home, views), (other_home, others) = self.key(), other.key()
+        return home == other_home and views != others and views[: len(others)] == others
+
     def of(self, value: Any) -> Any:
         """The view of a value of the node."""
         for view in self.views:
@@ -216,13 +221,15 @@ def origin_of(
             views.insert(0, base)
         base = of
     is_fixed = not any(isinstance(n, fx.Node) for v in views for n in v.all_input_nodes[1:])
+    if not is_fixed:  # another part in each iteration, and another node in each trace
+        views = []
     if alias is None:
         view = View(base, tuple(views))
         # Operators that are no views may give a tensor of before as it is.
         is_other = base in inside and not view.is_constant() and memory_of(base) in outside
         number = known.number(view)
         return Origin({number: view}, number if is_fixed and not is_other else None)
-    if base is home and not views:
+    if base is home and not views and is_fixed:
         return alias.origin
     found = {n: View(v.node, (*v.views, *views)) for n, v in alias.origin.views.items()}
     numbers = {n: known.number(v) for n, v in found.items()}
