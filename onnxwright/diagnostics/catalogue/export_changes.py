@@ -10,27 +10,41 @@ class ChosenChanged(Diagnostic):
     """The value of a tensor chooses one of several objects, and one of them is changed later."""
 
     code = "OW886"
-    title = "{line}, and {changed} is changed in place afterwards"
+    title = "{what}"
     label = "{marked}"
     help = "{proposal}"
     error = ExportError
     kind: str
     in_loop: bool = False
     is_item: bool = False
+    chosen_at: str = ""
 
     @property
-    def line(self) -> str:
+    def what(self) -> str:
         """What the line does."""
-        if self.is_item and self.kind != "Tensor":
-            return (
-                f"this line puts an object of type `{self.kind}` into a list, or reads it from one"
-            )
+        if self.kind == "Tensor":
+            return f"this line changes a tensor in place, {self._other_name}"
         if self.is_item:
-            return "this loop appends a tensor to a list"
+            return (
+                f"this line puts an object of type `{self.kind}` into a list, or reads it from "
+                "one, and the object is changed in place afterwards"
+            )
         objects = f"one of several objects of type `{self.kind}`"
+        chosen = f"this line chooses {objects} by a value"
         if self.in_loop:
-            return f"a variable of this loop has {objects}, by its iteration"
-        return f"this line chooses {objects} by a value"
+            chosen = f"a variable of this loop has {objects}, by its iteration"
+        return f"{chosen}, and one of them is changed in place afterwards"
+
+    @property
+    def _other_name(self) -> str:
+        """What else may be the tensor that is changed."""
+        if self.is_item:
+            return f"which a loop appends to a list ({self.chosen_at})"
+        chosen = "a loop carries" if self.in_loop else "a decision chose"
+        return (
+            f"and a tensor that {chosen} ({self.chosen_at}) may be the same one: it has another "
+            "size or type, or is another part of it"
+        )
 
     @property
     def proposal(self) -> str:
@@ -46,22 +60,15 @@ class ChosenChanged(Diagnostic):
         return f"change it on each side of the decision: {on_sides}, or choose a copy: {copies}"
 
     @property
-    def changed(self) -> str:
-        """What is changed."""
-        if self.is_item:
-            return "the tensor" if self.kind == "Tensor" else "the object"
-        return "one of them"
-
-    @property
     def marked(self) -> str:
         """What is said at the line."""
-        if self.is_item:
-            return "appended in this loop" if self.kind == "Tensor" else "an item of the list"
-        return "chosen by a value"
+        if self.kind == "Tensor":
+            return "changed in place"
+        return "an item of the list" if self.is_item else "chosen by a value"
 
     def facts(self) -> dict[str, object]:
         """The fields, and the words for the line and the kind of object."""
-        words = ("line", "changed", "marked", "proposal")
+        words = ("what", "marked", "proposal")
         return {**super().facts(), **{name: getattr(self, name) for name in words}}
 
 

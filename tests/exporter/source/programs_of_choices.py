@@ -230,7 +230,7 @@ def a_layer_is_changed(x):
     return f(x) * f.scale
 
 
-@refused
+@program
 def a_chosen_tensor_is_written_to(x):
     y, z = x + 1, x * 2
     b = y if x.sum() > 0 else z
@@ -238,7 +238,7 @@ def a_chosen_tensor_is_written_to(x):
     return y, z, b
 
 
-@refused
+@program
 def another_name_of_a_tensor(x):
     y = x.clone()
     b = y
@@ -248,7 +248,7 @@ def another_name_of_a_tensor(x):
     return y, b
 
 
-@refused
+@program
 def a_chosen_row_is_written_to(x):
     y = x + 1
     b = y[0] if x.sum() > 0 else y[1]
@@ -256,7 +256,7 @@ def a_chosen_row_is_written_to(x):
     return y
 
 
-@refused
+@program
 def a_tensor_that_a_function_chose_is_written_to(x):
     def larger(a, b):
         if a.sum() > b.sum():
@@ -287,3 +287,40 @@ def functions_from_a_place_on(x):
     for function in (torch.sin, torch.cos, torch.exp)[int(x.abs().max()) % 3 :]:
         x = function(x)
     return x
+
+
+class Named:
+    pass
+
+
+@refused
+def names_of_an_object_by_its_dict(x):
+    held = Named()
+    if x.sum() > 0:
+        held.scale = 2
+    return x * 2 if "scale" in held.__dict__ else x
+
+
+@refused
+def names_of_an_object_one_by_one(x):
+    held, count = Named(), 0
+    if x.sum() > 0:
+        held.scale = 2
+    for name in vars(held):
+        count += name == "scale"
+    return x + count
+
+
+@dataclasses.dataclass
+class Linked:
+    value: object
+    next: object = None
+
+
+@refused
+def an_object_that_holds_itself(x):
+    a, b = Linked(x), Linked(x * 2)
+    a.next, b.next = a, b
+    c = a if x.sum() > 0 else b
+    c.value = c.value + 1
+    return a.value, c.next.value

@@ -27,7 +27,7 @@ class Holding(torch.nn.Module):
         self.plain, self.rows = torch.zeros(4), [torch.zeros(4), torch.ones(4)]
 
 
-@refused
+@state
 class BufferThatWasChosen(Holding):
     """Nothing reads the buffer after the write."""
 
@@ -37,7 +37,7 @@ class BufferThatWasChosen(Holding):
         return x * 2
 
 
-@refused
+@state
 class AttributeThatWasChosen(Holding):
     def forward(self, x):
         if x.sum() > 0:
@@ -48,7 +48,7 @@ class AttributeThatWasChosen(Holding):
         return x * 2
 
 
-@refused
+@state
 class RowOfABuffer(Holding):
     def forward(self, x):
         now = self.first[:2] if x.sum() > 0 else self.first[2:]
@@ -72,7 +72,7 @@ class TensorsThatAreNotRegistered(Holding):
         return x * 2 + self.plain, y, self.rows[0] + self.rows[1]
 
 
-@refused
+@state
 class BufferInALoop(Holding):
     """The first iteration changes the buffer."""
 
@@ -84,7 +84,7 @@ class BufferInALoop(Holding):
         return now
 
 
-@refused
+@program
 def written_on_a_side(x):
     """What a side writes under another name is read after it."""
     a, b = x[0] * 1, x[1] * 1
@@ -94,7 +94,7 @@ def written_on_a_side(x):
     return a, b
 
 
-@refused
+@program
 def source_written_on_a_side(x):
     a, b, y = x[0] * 1, x[1] * 1, x[0]
     now = a if x.max() > 1 else b
@@ -104,7 +104,7 @@ def source_written_on_a_side(x):
     return y
 
 
-@refused
+@program
 def view_chosen_in_a_side(x):
     a, now = x * 1, x[0] * 3
     if x.sum() > 0:
@@ -155,7 +155,7 @@ def other_name_of_a_part(x):
     return state, seen
 
 
-@refused
+@program
 def tensor_chosen_by_an_iteration(x):
     a, b = torch.zeros(4), torch.zeros(4)
     now, n = a, x.abs().max()
@@ -177,7 +177,7 @@ def view_chosen_by_an_iteration(x):
     return a
 
 
-@refused
+@program
 def tensor_with_another_name(x):
     a, n = torch.zeros(4), x.abs().max()
     kept = a
@@ -187,7 +187,7 @@ def tensor_with_another_name(x):
     return a, kept
 
 
-@refused
+@program
 def tensor_of_before_read_in_a_loop(x):
     last, now, moved, n = torch.zeros(4), torch.zeros(4), torch.zeros(4), x.abs().max()
     while n > 0.5:
@@ -199,7 +199,7 @@ def tensor_of_before_read_in_a_loop(x):
     return last, now, moved
 
 
-@refused
+@program
 def tensor_written_after_a_loop(x):
     y = x[0] * 1
     before = y

@@ -108,7 +108,7 @@ def dict_of_a_helper_changed_after_it(x):
     return found, cache
 
 
-@refused
+@program
 def tensor_of_a_helper_written_to_after_it(x):
     y = x * 1
 

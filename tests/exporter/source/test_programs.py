@@ -18,6 +18,7 @@ from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
 from onnxwright.exporter.program.running import Session  # noqa: E402
 from tests.exporter.source import (  # noqa: E402
     programs,
+    programs_of_aliases,
     programs_of_choices,
     programs_of_constants,
     programs_of_effects,
@@ -55,7 +56,7 @@ def same(program: Any, module: Any, x: Any) -> None:
 TABLES = (
     programs, programs_of_objects, programs_of_loops, programs_of_constants, programs_of_lists,
     programs_of_iterables, programs_of_choices, programs_of_effects, programs_of_numbers,
-    programs_of_names, programs_of_returns,
+    programs_of_names, programs_of_returns, programs_of_aliases,
 )  # fmt: skip
 ALL = {name: program for table in TABLES for name, program in table.PROGRAMS.items()}
 
@@ -91,7 +92,7 @@ def test_more_programs(name: str) -> None:
 REFUSED = {
     **programs_of_objects.REFUSED, **programs_of_choices.REFUSED, **programs_of_numbers.REFUSED,
     **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
-    **programs_of_iterables.REFUSED, **programs_of_lists.REFUSED,
+    **programs_of_iterables.REFUSED, **programs_of_lists.REFUSED, **programs_of_aliases.REFUSED,
 }  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
     of_changes = {
         **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
-        **programs_of_iterables.REFUSED,
+        **programs_of_iterables.REFUSED, **programs_of_aliases.REFUSED,
     }  # fmt: skip
     code = "OW8(8[67]|43)" if name in of_changes else "OW8[248]"
     with pytest.raises(ExportError, match=code):

@@ -271,13 +271,6 @@ def one_of_a_side_under_two_names(x):
     return held["k"][-1], a[-1]
 
 
-def a_tensor(x):
-    a, b = x * 1, x * 2
-    c = a if x.sum() > 0 else b
-    c += 5
-    return a, b, c
-
-
 class Taking:
     def __enter__(self):
         return self
@@ -322,7 +315,7 @@ def suppressed(x):
     ("function", "code"),
     [
         (one_of_a_side_under_two_names, "OW886"),
-        (a_tensor, "OW886"), (taken_by_a_context, "OW862"), (taken_by_a_generator, "OW862"),
+        (taken_by_a_context, "OW862"), (taken_by_a_generator, "OW862"),
         (suppressed, "OW862"),
     ],
 )  # fmt: skip

@@ -15,6 +15,10 @@ from torch.utils import _pytree as pytree  # noqa: E402
 from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError  # noqa: E402
 from onnxwright.exporter.capture.source import regions  # noqa: E402
+from onnxwright.exporter.capture.source.errors import (  # noqa: E402
+    DisagreementError,
+    LoopChangeError,
+)
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 ROWS = (
@@ -256,3 +260,10 @@ def test_what_functions_on_nested_sides_write_is_seen_without_running_them_again
             for a, b in zip(program(x), module(x), strict=True):
                 torch.testing.assert_close(a, b)
     assert counts[1] <= 2 * counts[0]
+
+
+def test_objects_with_one_description_are_told_apart() -> None:
+    one = "a list of 0"
+    assert LoopChangeError("x", one, one).after == "another object (a list of 0)"
+    assert DisagreementError("x", one, one).right == "another object (a list of 0)"
+    assert LoopChangeError("x", one, "a list of 1").after == "a list of 1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -193,7 +194,7 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
     """What changed, by what the user calls it: items of a list or a dict one by one."""
     place, before, after = write.place, write.before, write.after
     if isinstance(place, Items) and not is_rows(after):
-        name = names.get(id(place.owner), place.text)
+        name = names.get(id(place.owner)) or path_in_modules(place.owner) or place.text
         if isinstance(before, dict) and len(before) == len(after):
             keys = [k for k in before if k in after and not is_same(before[k], after[k])]
             # The names of a file, by `globals()`, are its variables.
@@ -209,6 +210,27 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
     if known in ("", text) or text.startswith((f"{known}.", f"{known}[")):
         return [(text, before, after)]
     return [(f"{known}.{place.name}", before, after)]
+
+
+def path_in_modules(value: Any) -> str:
+    """The module that has an object as an attribute, and its name there; empty without one.
+
+    Args:
+        value: the object; the module of its class, and the shortest path, are preferred.
+
+    Example:
+        >>> import os
+        >>> path_in_modules(os.environ)
+        'os.environ'
+    """
+    paths = [
+        f"{module}.{name}"
+        for module, of in list(sys.modules.items())
+        for name, held in list(getattr(of, "__dict__", {}).items())
+        if held is value
+    ]
+    home = f"{type(value).__module__}."
+    return min(paths, key=lambda path: (not path.startswith(home), len(path), path), default="")
 
 
 def _is_read(place: Place, codes: Sequence[CodeType]) -> bool:

@@ -22,7 +22,7 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.list_forms import form_of_item, is_ragged, item_of, widened
 from onnxwright.exporter.capture.source.list_writes import check_own
-from onnxwright.exporter.capture.source.regions import known_symbols
+from onnxwright.exporter.capture.source.merged_sizes import known_symbols
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.scan_outputs import scan_output
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State

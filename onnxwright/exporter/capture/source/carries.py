@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
+from onnxwright.exporter.capture.source.merged_sizes import new_size
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
@@ -147,6 +148,19 @@ def leaf_paths(value: Any, path: str) -> list[tuple[str, Any]]:
     if parts is None:
         return []
     return [leaf for k, v in zip(parts[0], parts[1]) for leaf in leaf_paths(v, f"{path}{k}")]
+
+
+def leaves_at(carries: Iterable[Carry], value: Any, name: str) -> list[Any]:
+    """What each of some carried tensors is in a value; `UNSET` without one."""
+    paths = dict(leaf_paths(value, name))
+    return [paths.get(carry.path, UNSET) for carry in carries]
+
+
+def still_carried(carries: Iterable[Carry], before: Any, after: Any, name: str) -> list[Carry]:
+    """The carried tensors of a variable that an iteration does not leave as they are."""
+    ends = dict(leaf_paths(after, name))
+    same = {path for path, leaf in leaf_paths(before, name) if ends.get(path) is leaf}
+    return [carry for carry in carries if carry.path not in same]
 
 
 def constants_of(value: Any, path: str) -> dict[str, Any]:

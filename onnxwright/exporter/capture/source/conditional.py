@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.source.aliases import Join, kept_equal, settle
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
@@ -18,18 +19,17 @@ from onnxwright.exporter.capture.source.chosen_objects import (
     note_chosen,
     take_chosen,
 )
-from onnxwright.exporter.capture.source.chosen_tensors import note_chosen_tensor, note_written
 from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.equal_sides import are_equal
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.list_forms import raise_growth, rows_kept, widened
 from onnxwright.exporter.capture.source.list_writes import written
+from onnxwright.exporter.capture.source.merged_sizes import merged_sizes
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
     empty,
-    merged_sizes,
     operand_values,
     tracer,
 )
@@ -129,6 +129,7 @@ def _conditional(
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
+            settle()
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
@@ -171,9 +172,7 @@ def _conditional(
             merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
             builds.append(_constant(old) if merged is None else merged)
     with nullcontext() if sizes is None else sizes.merging():
-        results = choose(condition, parts, merger.pairs)
-    _note_results(condition, parts, merger.pairs, results)
-    note_written(tracer(), [part.left for part in parts])
+        results = _chosen(condition, parts, merger.pairs)
     values: list[Any] = []
     frames: list[FrameType | None] = []
     for slot, build in zip(slots, builds):
@@ -203,8 +202,18 @@ def _taken(
     return False
 
 
-def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results: list[Any]) -> None:
-    """Remember which results stand for numbers, and which are tensors of before the decision."""
+def _chosen(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
+    """The results of two parts, of which it is known what they may be, and then their tags."""
+    join = Join(parts, pairs)
+    pairs = [*pairs, *join.tags]
+    results = choose(condition, parts, pairs)
+    _note_results(condition, pairs, results)
+    join.note(results)
+    return results
+
+
+def _note_results(condition: Any, pairs: list[Pair], results: list[Any]) -> None:
+    """Remember which results stand for numbers."""
     session, fact = current(), fact_of(condition)
     for pair, result in zip(pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
@@ -222,7 +231,6 @@ def _note_results(condition: Any, parts: list[Part], pairs: list[Pair], results:
                 chosen(result, fact, pair.left, pair.right)
         else:
             _note_types(pair, result)
-            note_chosen_tensor(tracer(), result, pair, [part.left for part in parts])
 
 
 def _is_unset(pair: Pair) -> bool:
@@ -303,8 +311,9 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     ]
     args = (condition, *modules, tuple(given))
     results = emit(torch.ops.higher_order.cond, sides, args, like)
-    for target, value in zip(targets, results[len(pairs) :]):
-        target.copy_(value)
+    with kept_equal():
+        for target, value in zip(targets, results[len(pairs) :]):
+            target.copy_(value)
     return list(results[: len(pairs)])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.assumptions.decisions import recorded_now
+from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.raising import refuse_caught
 from onnxwright.exporter.capture.source.session import (
@@ -82,7 +83,9 @@ def _by_sizes(
     count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
     try:
         conditional(test, then, orelse, state)
-    except Exception as error:  # noqa: BLE001 - whatever refuses a side, torch's guard is left
+    except Exception as error:
+        if is_for_tags(error):
+            raise
         state.write(before)
         if recorded is not None:
             recorded.forget_since(count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -94,7 +95,7 @@ class DisagreementError(RefusedError):
     def __init__(self, path: str, left: str, right: str) -> None:
         path = said(path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
-        self.path, self.left, self.right = path, left, right
+        self.path, self.left, self.right = path, left, _told_apart(left, right)
         # A list that grows on one side, and an item that is added there.
         self.grows: tuple[list[Any], Any] | None = None
 
@@ -116,7 +117,7 @@ class LoopChangeError(RefusedError):
     def __init__(self, path: str, before: str, after: str) -> None:
         path = said(path)
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
-        self.path, self.before, self.after = path, before, after
+        self.path, self.before, self.after = path, before, _told_apart(before, after)
 
     def message(self) -> Diagnostic:
         """The message without a proposal."""
@@ -245,12 +246,16 @@ class ChosenChangedError(RefusedError):
     def __init__(self, kind: str, *, in_loop: bool = False, is_item: bool = False) -> None:
         super().__init__(f"an object of type `{kind}` that a decision chose is changed in place")
         self.kind, self.in_loop, self.is_item = kind, in_loop, is_item
+        # The file and line of the decision, where the span is that of the change.
+        self.chosen_at: tuple[str, int] | None = None
 
     def message(self) -> Diagnostic:
         """The message without a proposal."""
+        file, line = self.chosen_at or ("", 0)
         return export_changes.ChosenChanged(
-            kind=self.kind, in_loop=self.in_loop, is_item=self.is_item, span=self.span
-        )
+            kind=self.kind, in_loop=self.in_loop, is_item=self.is_item,
+            chosen_at=f"{Path(file).name}:{line}", span=self.span,
+        )  # fmt: skip
 
 
 class SharedWriteError(RefusedError):
@@ -276,6 +281,11 @@ def said(path: str) -> str:
     """
     path = re.sub(r"^_ow_(result|(value|given)\d*)\b", "the result", path)
     return re.sub(r" as (candidate \d+|one of several values)", "", path)
+
+
+def _told_apart(one: str, two: str) -> str:
+    """The second of two descriptions, with what differs where they are equal: the objects."""
+    return two if one != two else f"another object ({two})"
 
 
 def words(value: Any) -> str:

@@ -48,13 +48,35 @@ def written_arguments(node: fx.Node) -> list[fx.Node]:
 
 def viewed(node: fx.Node) -> fx.Node | None:
     """What a node is a view of, or the same tensor as; None if it has memory of its own."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not any(r.alias_info is not None for r in schema.returns):
-        is_item = getattr(node.target, "__name__", "") == "getitem"
-        if not is_item and getattr(schema, "name", "") not in _MAY_BE_VIEWS:
-            return None
-    first = node.args[0] if node.args else None
-    return first if isinstance(first, fx.Node) else None
+    of: Any = node
+    place: Any = 0
+    args: Any = node.args
+    if getattr(node.target, "__name__", "") == "getitem" and isinstance(args[0], fx.Node):
+        of, place = args
+        returns: Any = getattr(getattr(of.target, "_schema", None), "returns", ())
+        if len(returns) == 1 and returns[0].alias_info is not None:
+            found: fx.Node = of
+            return found  # an item of a list of views
+    schema = getattr(of.target, "_schema", None)
+    if schema is None or not isinstance(place, int) or place >= len(schema.returns):
+        return None
+    result = schema.returns[place].alias_info
+    if result is None:
+        first: Any = of.args[:1] if schema.name in _MAY_BE_VIEWS else ()
+        return first[0] if first and isinstance(first[0], fx.Node) else None
+    for n, argument in enumerate(schema.arguments):
+        shared = argument.alias_info is not None and argument.alias_info.before_set
+        if shared and (shared & result.before_set or not result.before_set):
+            value = of.args[n] if n < len(of.args) else of.kwargs.get(argument.name)
+            return value if isinstance(value, fx.Node) else None
+    return None
+
+
+def base_of(node: fx.Node) -> fx.Node:
+    """The node that has the memory of one."""
+    while (of := viewed(node)) is not None:
+        node = of
+    return node
 
 
 def writes(module: fx.GraphModule) -> bool:

@@ -38,6 +38,7 @@ def item(value: Any, index: Any) -> Any:
     items = _items_of(value, index) if unknown else None
     if not items:
         refuse_key(value, index)
+        refuse_one_sided_names(value, index)
         return value[index]
     if all(one is items[0] for one in items):
         session.record("check left out")
@@ -96,10 +97,28 @@ def _refuse_one_sided(value: Any, name: Any) -> None:
         raise error
 
 
+def refuse_one_sided_names(container: Any, *names: Any) -> None:
+    """Refuse to read `__dict__` of an object with an attribute that only one side sets.
+
+    Args:
+        container: what is read.
+        names: the keys that are asked for; all of them without any.
+    """
+    session = current()
+    if session is None or not isinstance(container, dict):
+        return
+    keys = names or tuple(container)
+    for owner, _ in list(session.one_sided.values()):
+        if getattr(owner, "__dict__", None) is container:
+            for name in keys:
+                _refuse_one_sided(owner, name)
+
+
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
     if current() is not None:
         refuse_key(value, args[0] if args else None)
+        refuse_one_sided_names(value, *args[:1])
     return value.get(*args, **kwargs)
 
 

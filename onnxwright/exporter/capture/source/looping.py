@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxwright.exporter.capture.source.aliases import settle
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
-from onnxwright.exporter.capture.source.carried_tensors import (
-    CarriedTensors,
-    tensors_appended,
-    tensors_carried,
-)
 from onnxwright.exporter.capture.source.carries import (
     Carry,
     begun_with,
@@ -25,11 +20,14 @@ from onnxwright.exporter.capture.source.carries import (
     input_of,
     is_guessed,
     leaf_paths,
+    leaves_at,
     mark_numbers,
+    still_carried,
     with_leaves,
 )
 from onnxwright.exporter.capture.source.chosen_objects import chosen_so_far, take_chosen
 from onnxwright.exporter.capture.source.errors import (
+    ChangedInPlaceError,
     DisagreementError,
     ListUseError,
     LoopChangeError,
@@ -38,10 +36,12 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.holding import is_same_items, items_of
 from onnxwright.exporter.capture.source.list_forms import rows_kept
-from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region, known_symbols, tracer
+from onnxwright.exporter.capture.source.loop_aliases import LoopAliases
+from onnxwright.exporter.capture.source.merged_sizes import known_symbols
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import carrying, current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -81,6 +81,7 @@ class Loop:
         self.variables = Variables(state, self.slots, self.before)
         self.varying = self.variables.varying
         self.lists = CarriedLists(self.variables, trips)
+        self.aliases = LoopAliases()
         # Slots that cannot be carried, with what an iteration leaves in them.
         self.left: dict[int, Any] = {}
         self.numbers: list[Carry] = []
@@ -130,7 +131,7 @@ class Loop:
         seen = set()
         while True:
             try:
-                with self._active():
+                with carrying(self):
                     if not self._try():
                         break
             except ListUseError as error:
@@ -141,7 +142,7 @@ class Loop:
                 raise self._no_form()
             seen.add(form)
         try:
-            with self._active():
+            with carrying(self):
                 return self._build()
         except ListUseError as error:
             self._carry_read(error)
@@ -154,28 +155,19 @@ class Loop:
             for n, carries in self.varying.items() for c in carries
         ]  # fmt: skip
         lists = tuple(self.lists.appended), tuple(self.lists.carried)
-        return frozenset(varying), lists, tuple(map(form_of, self.before))
+        aliases = tuple(self.aliases.form())
+        return frozenset(varying), lists, tuple(map(form_of, self.before)), aliases
 
     def _no_form(self) -> LoopChangeError:
         """The error for a loop whose iterations change what is carried each time."""
         paths = [c.path for carries in self.varying.values() for c in carries]
-        path = paths[0] if paths else self.slots[0].name
-        return LoopChangeError(path, "of another type", "of another again")
+        return LoopChangeError(
+            [*paths, self.slots[0].name][0], "of another type", "of another again"
+        )
 
     def carries(self, items: list[Any]) -> bool:
         """Whether a list of Python was there before the loop."""
         return self.state.owns(items)
-
-    @contextmanager
-    def _active(self) -> Iterator[None]:
-        """In this context, lists of before the loop are the loop's to carry."""
-        session = current()
-        assert session is not None
-        session.loops.append(self)
-        try:
-            yield
-        finally:
-            session.loops.remove(self)
 
     # -- what is carried ---------------------------------------------------------------------------
 
@@ -193,6 +185,7 @@ class Loop:
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 lists = self._own_lists(values)
                 again = self.body(self._count)
+                settle()
                 after = rows_kept(values, self.state.read())
                 for n, items in lists.items():
                     if not is_same_items(values[n], items):
@@ -206,13 +199,15 @@ class Loop:
                 if late:
                     self._add_places([place for place, _ in late])
                 changed = bool(late) or self._widen(values, after)
+                if not changed:
+                    leaves, changed = self._leave(region, after, again)
                 if changed:
                     region.discard()
                     take_chosen(count)
                 else:
                     objects.check()
                     self.objects = objects
-                    self.iteration = self._closed(region, after, again)
+                    self.iteration = self._closed(region, after, leaves)
         except (UnevenItemError, DisagreementError) as error:
             take_chosen(count)
             self.state.write(self.before)
@@ -257,14 +252,12 @@ class Loop:
     def _drop_unchanged(self, n: int, before: Any, after: Any) -> bool:
         """Do not carry what an iteration leaves as it is; whether there was such."""
         self.guessed.discard(n)
-        name = self.slots[n].name
-        ends = dict(leaf_paths(after, name))
-        same = {path for path, leaf in leaf_paths(before, name) if ends.get(path) is leaf}
-        left = [c for c in self.varying.get(n, ()) if c.path not in same]
-        self.varying[n] = left
-        if not left:
+        known = self.varying.get(n, [])
+        self.varying[n] = still_carried(known, before, after, self.slots[n].name)
+        is_less = len(self.varying[n]) < len(known)
+        if not self.varying[n]:
             del self.varying[n]
-        return bool(same)
+        return is_less
 
     def _carried_after(self, values: list[Any], after: list[Any]) -> dict[int, Any]:
         """The values after an iteration of the slots that are carried, or will be."""
@@ -354,10 +347,14 @@ class Loop:
         self.inputs: dict[int, fx.Node] = {}
         for carry in self.numbers:
             self._count = self._input(region, carry)
-        values = list(self.before)
+        values, every = list(self.before), dict[int, Any]()
         for n, carries in self.varying.items():
             made = {c.path: self._input(region, c) for c in carries}
             values[n] = with_leaves(values[n], self.slots[n].name, made)
+            every |= {id(c): made[c.path] for c in carries}
+        self.aliases.know(self._carries())
+        tags = {key: self._input(region, tag) for key, tag in self.aliases.tags.items()}
+        self.aliases.note(every, tags)
         self.lists.begin_iteration(values)
         for n in self.lists.carried:
             if self.state.owner(n) is None:  # what changes it leaves the list of before as it is
@@ -370,7 +367,8 @@ class Loop:
         return made
 
     def _carries(self) -> list[Carry]:
-        return [*self.numbers, *(c for carries in self.varying.values() for c in carries)]
+        varying = [c for carries in self.varying.values() for c in carries]
+        return [*self.numbers, *varying, *self.aliases.tags.values()]
 
     # -- the loop ----------------------------------------------------------------------------------
 
@@ -384,9 +382,13 @@ class Loop:
             written.end()
             self.state.write(self.before)
             test = region.close([going])
+        if test.written:  # the condition would be computed of what the iteration leaves
+            raise ChangedInPlaceError("Tensor")
         results = emit_loop(test, going, body, [*zip(carries, leaves)], self.lists.scans(after))
-        tensors = [x for c, x in zip(carries, results) if not c.is_number]
-        self.tensors.note(tracer(), tensors)
+        tensors = {id(c): x for c, x in zip(carries, results)}
+        tags = {key: tensors[id(c)] for key, c in self.aliases.tags.items()}
+        mark_numbers((True for _ in tags), tags.values())
+        self.aliases.note(tensors, tags)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
@@ -396,53 +398,49 @@ class Loop:
             if self._runs():
                 made |= constants_of(after[n], self.slots[n].name)
             final[n] = with_leaves(after[n], self.slots[n].name, made)
+        for _ in tags:
+            next(taken)
         for n in self.lists.appended:
             rows = [self.lists.rows(next(taken)) for _ in after[n].results()]
             if rows:
                 final[n] = after[n].after_loop(rows)
                 for column, items in after[n].appended(final[n], self.items[n]):
-                    appended = [one for one in items if one is not None]
-                    self.tensors.note_appended(tracer(), column, appended, tensors)
+                    self.aliases.note_items(column, items, tensors)
         self.state.write(final)
         self.objects.note_results(self._varying(final))
         return count
 
+    def _leave(self, region: Region, after: list[Any], again: Any) -> tuple[list[Any], bool]:
+        """What is carried at the end of an iteration; whether it has to be traced again."""
+        leaves: list[Any] = [again] if self.numbers else []
+        for n, found in self.varying.items():
+            leaves += leaves_at(found, after[n], self.slots[n].name)
+        self.aliases.know(self._carries())
+        carries = self._carries()
+        for carry in carries:
+            if id(carry) not in self.inputs:  # no iteration reads it
+                self._input(region, carry)
+        given = {id(c): self.inputs[id(c)] for c in carries if not c.is_number}
+        tags, changed = self.aliases.leave(region, [*zip(carries, leaves)], given)
+        return [*leaves, *(tags[key] for key in self.aliases.tags)], changed
+
     def _closed(
-        self, region: Region, after: list[Any], again: Any
+        self, region: Region, after: list[Any], leaves: list[Any]
     ) -> tuple[Part, list[Any], list[Any]]:
         """The graph of an iteration that changes what is carried and nothing else.
 
         Returns:
             It, the slots at its end, and what is carried then, in order.
         """
-        leaves: list[Any] = [again] if self.numbers else []
-        for n, found in self.varying.items():
-            paths = dict(leaf_paths(after[n], self.slots[n].name))
-            leaves += [paths.get(c.path, UNSET) for c in found]
-        for carry in self._carries():
-            if id(carry) not in self.inputs:  # no iteration reads it
-                self._input(region, carry)
         region.given = [self.inputs[id(carry)] for carry in self._carries()]
-        self.tensors = self._carried_tensors(region, leaves, after)
         traced = (torch.Tensor, *SYMBOLS)
-        given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
-        part = region.close([v for v in given if isinstance(v, traced)])
-        if part.left.written:  # the next iteration chooses from it again
-            raise part.left.written[0].error()
-        return part, after, leaves
-
-    def _carried_tensors(
-        self, region: Region, leaves: list[Any], after: list[Any]
-    ) -> CarriedTensors:
-        """What is carried as tensors that the program may write to, and has other names for."""
-        tensors = tensors_carried(region.tracer, self._carries(), leaves, region.given)
         self.items = {
-            n: tensors_appended(region.tracer, self.slots[n].name, after[n].results())
+            n: [self.aliases.appended(region, leaf) for leaf in after[n].results()]
             for n in self.lists.appended
         }
-        appended = [one for items in self.items.values() for one in items if one is not None]
-        counter = region.given[0] if self.numbers else None
-        return CarriedTensors(tensors, region.nodes(), self._runs(), appended, counter)
+        given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
+        part = region.close([v for v in given if isinstance(v, traced)])
+        return part, after, leaves
 
     def _runs(self) -> bool:
         """Whether the loop has at least one iteration for certain."""

@@ -15,9 +15,11 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
+from onnxwright.exporter.capture.source.items import refuse_one_sided_names
 from onnxwright.exporter.capture.source.iterators import note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -88,6 +90,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
+    refuse_one_sided_names(items)
     items = gone_through(items)
     if isinstance(items, Places):
         _for_places(items, take, body, broken, state)
@@ -207,6 +210,8 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
+        if is_for_tags(error):
+            raise
         if isinstance(error, ListUseError) and any(
             loop.lists.has(error.loop_list) for loop in session.loops
         ):

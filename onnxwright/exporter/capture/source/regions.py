@@ -22,19 +22,18 @@ from torch.fx.experimental.proxy_tensor import (
     get_proxy_mode,
     track_tensor_tree,
 )
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
-from onnxwright.exporter.capture.source.chosen_tensors import (
-    LeftBehind,
-    base_of,
-    check_chosen_tensors,
-    check_not_written,
-)
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
-from onnxwright.exporter.capture.source.functional import viewed, written_arguments
+from onnxwright.exporter.capture.source.functional import base_of, viewed, written_arguments
+from onnxwright.exporter.capture.source.memory import (
+    NOTHING,
+    Origin,
+    aliases,
+    memory_of,
+    origin_of,
+)
 from onnxwright.exporter.capture.source.session import current
 
 aten = torch.ops.aten
@@ -64,7 +63,8 @@ class Part:
         values: what tensors, by identity, are in the graph.
         known: what sizes are where the part runs.
         written: nodes of the other graph that it writes to -> the copies that it writes to.
-        left: what its choices of tensors mean for the other graph.
+        origins: what tensors, by identity, may be.
+        own: the memory that the part made.
     """
 
     graph: fx.Graph
@@ -73,7 +73,8 @@ class Part:
     written: dict[fx.Node, fx.Node] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     known: dict[Any, Any] = field(default_factory=dict)
-    left: LeftBehind = field(default_factory=LeftBehind)
+    origins: dict[int, Origin] = field(default_factory=dict)
+    own: set[int] = field(default_factory=set)
 
     def placeholder(self, outer: fx.Node) -> fx.Node:
         """What stands for a node of the other graph."""
@@ -98,10 +99,15 @@ class Part:
         for value in values:
             if id(value) not in self.values:
                 outer = node_for(tracer, value)
-                check_not_written(outer, self.written)
                 self.values[id(value)] = self.placeholder(outer)
                 self.kept.append(value)
-                self.left.sources[id(value)] = (outer,)
+                self.origins[id(value)] = origin_of(outer)
+
+    def origin(self, value: Any) -> Origin:
+        """What a tensor of the part may be."""
+        session = current()
+        is_number = session is None or value in session.numbers
+        return NOTHING if is_number else self.origins.get(id(value), NOTHING)
 
     def module(self, operands: Sequence[fx.Node], outputs: Sequence[fx.Node]) -> fx.GraphModule:
         """The part as a function of operands.
@@ -150,6 +156,7 @@ class Region:
         self.symbols = dict(t.symnode_tracker.sym_node_dict)
         self.expressions = dict(t.sympy_expr_tracker)
         self.facts = Facts(fake_mode().shape_env)
+        self.aliases = list(aliases().every)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -196,20 +203,26 @@ class Region:
         """
         values = list(values)
         nodes = {id(v): node_for(self.tracer, v) for v in values}
-        shared = self._shared_constants()
-        mine = [node for node in self.nodes() if node not in shared]
-        left = check_chosen_tensors(mine, nodes)
-        region = self._without_sizes(mine)
+        shared = self._shared_constants(nodes.values())
+        inside = set(self.nodes()) - shared
+        outside = self.memory_before()
+        origins = {key: origin_of(node, inside, outside) for key, node in nodes.items()
+                   if memory_of(node)}  # fmt: skip
+        tags = [one.tag for one in origins.values() if isinstance(one.tag, torch.Tensor)]
+        nodes |= {id(tag): node_for(self.tracer, tag) for tag in tags}
+        region = self._without_sizes([node for node in self.nodes() if node not in shared])
         part = self._moved(region, nodes, self.given)
-        part.kept, part.left = values, left
+        part.kept, part.origins = [*values, *tags], origins
+        part.own = {memory_of(v.node) for one in origins.values() for v in one.views.values()
+                    if v.node in inside and not v.is_constant()} - outside  # fmt: skip
         for node in reversed(region):
             self.tracer.graph.erase_node(node)
         self._restore()
         self.closed = True
         return part
 
-    def _shared_constants(self) -> set[fx.Node]:
-        """Tensors of the model that are written to, and are named for the first time here.
+    def _shared_constants(self, given: Iterable[fx.Node]) -> set[fx.Node]:
+        """Tensors of the model that are written to or given, and are named for the first time here.
 
         They are nodes of the graph around this one, which reads what is written: one for each.
         """
@@ -217,6 +230,7 @@ class Region:
         if not named:
             return set()
         every = [n for node in self.tracer.graph.nodes for n in written_arguments(node)]
+        every += [*given, *(v.node for a in aliases().every for v in a.origin.views.values())]
         written = {base.target for n in every if (base := base_of(n)).op == "get_attr"}
         first: dict[Any, fx.Node] = {}
         for node in (n for n in named if n.target in written):
@@ -225,9 +239,13 @@ class Region:
                 self.tracer.graph.erase_node(node)
         for target, node in first.items():
             kind = type(self.tensors[0][1])
-            value = getattr(self.tracer.root, target)
+            value = operator.attrgetter(target)(self.tracer.root)
             self.tensors.append((value, kind(fx.Proxy(node, self.tracer), None)))
         return set(first.values())
+
+    def memory_before(self) -> set[int]:
+        """The memory of the tensors from before the region."""
+        return {memory_of(proxy.proxy.node) for _, proxy in self.tensors}
 
     def knows_before(self, value: torch.Tensor) -> bool:
         """Whether a tensor was traced before the region."""
@@ -287,16 +305,8 @@ class Region:
 
     def _check_alone(self, base: fx.Node, part: Part) -> None:
         """No other operand shares the memory of a tensor that is written to."""
-        known = {proxy.proxy.node: tensor for tensor, proxy in self.tensors}
-        home = _storage(known.get(base))
-        for other in part.read:
-            where = _storage(known.get(other))
-            if home is not None and where is not None:
-                is_shared = where == home
-            else:  # Python has no tensor of the one any more
-                is_shared = base_of(other) is base_of(base)
-            if other is not base and is_shared:
-                raise SharedWriteError
+        if any(other is not base and memory_of(other) == memory_of(base) for other in part.read):
+            raise SharedWriteError
 
     def _restore(self) -> None:
         t = self.tracer
@@ -306,6 +316,7 @@ class Region:
             t.tensor_tracker[tensor] = proxy
         t.symnode_tracker.sym_node_dict = self.symbols
         t.sympy_expr_tracker = self.expressions
+        aliases().every = self.aliases
         self.facts.restore()
 
 
@@ -317,6 +328,9 @@ def node_for(tracer: Any, value: Any) -> fx.Node:
             found = tracer.unwrap_proxy(torch.scalar_tensor(value))
         else:
             found = tracer.unwrap_proxy(value.clone())
+            (named,) = found.node.all_input_nodes  # a tensor of the model
+            tracer.graph.erase_node(found.node)
+            return named
     node: fx.Node = found.node
     return node
 
@@ -360,15 +374,11 @@ def _made_again(node: fx.Node) -> Any:
     """A tensor or number for a node of the trace, which Python may have none of any more."""
     t, found = tracer(), node.meta["val"]
     if not isinstance(found, SYMBOLS):
-        found = empty(found.shape, found.dtype)
+        with disable_proxy_modes_tracing():
+            found = found.detach()  # it has the memory of the node
     elif t.unwrap_proxy(found) is not found:
         return found
     return track_tensor_tree(found, fx.Proxy(node, t), constant=None, tracer=t)
-
-
-def _storage(value: Any) -> Any:
-    """What identifies the memory of a tensor; None for anything else."""
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
 
 
 def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:
@@ -381,69 +391,3 @@ def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:
 def fake_mode() -> Any:
     """The mode of the tensors that are traced."""
     return next(x.fake_mode for x in tracer().tensor_tracker if hasattr(x, "fake_mode"))
-
-
-def merged_sizes(
-    one: Sequence[Any],
-    two: Sequence[Any],
-    known: Sequence[dict[Any, Any]] = ({}, {}),
-) -> list[Any]:
-    """The sizes of a tensor that has one of two shapes; known at run time where they differ.
-
-    Args:
-        one, two: the shapes.
-        known: what sizes are where the tensor has each of them.
-    """
-    return [_merged_size(a, b, known) for a, b in zip(one, two)]
-
-
-def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
-    for size, other, there in ((one, two, known[1]), (two, one, known[0])):
-        # A size of one side is that of the other, too, by what holds there.
-        if there and isinstance(size, torch.SymInt) and _by(size, there) == _by(other, there):
-            if are_known(free_unbacked_symbols(size)):
-                return size
-    session = current()
-    if session is not None and session.sizes is not None:
-        found = session.sizes.merged(one, two)
-        if found is not None:
-            return found
-    symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
-    exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
-    free = {u for s in symbols for u in free_unbacked_symbols(s)}
-    if exprs[0] == exprs[1] and are_known(free):
-        return one
-    least = min(_least(one), _least(two))
-    # PyTorch takes a size of 0 or 1 for 1.
-    return new_size(least, int_oo if symbols or not least else max(one, two))
-
-
-def _least(size: Any) -> int:
-    """A bound of a size from below."""
-    if not isinstance(size, torch.SymInt):
-        return int(size)
-    least = fake_mode().shape_env.bound_sympy(size.node.expr).lower
-    return max(int(least), 0) if least.is_Integer else 0
-
-
-def new_size(least: int = 0, most: Any = int_oo) -> Any:
-    """A size that is known at run time only, between bounds."""
-    env = fake_mode().shape_env
-    with disable_proxy_modes_tracing():
-        size = env.create_unbacked_symint()
-        env.constrain_symbol_range(size.node.expr, least, most)
-    return size
-
-
-def _by(size: Any, known: dict[Any, Any]) -> Any:
-    return size.node.expr.subs(known) if isinstance(size, torch.SymInt) else size
-
-
-def are_known(symbols: set[Any]) -> bool:
-    """Whether tensors of the trace have all of some sizes that are known at run time."""
-    return not symbols or symbols <= known_symbols()
-
-
-def known_symbols() -> set[Any]:
-    """The sizes known at run time that tensors of the trace have."""
-    return {u for x in tracer().tensor_tracker for u in free_unbacked_symbols(x)}

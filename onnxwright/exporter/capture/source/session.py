@@ -99,7 +99,7 @@ class Session:
         decide: decides between two branches that change a state: `conditional.conditional`.
         left: iterators of which nobody knows how many items are left.
         chosen: objects that a decision made of others, as `chosen_objects.Chosen`.
-        chosen_tensors: tensors that one made, as `chosen_tensors.ChosenTensor`.
+        aliases: tensors that decisions and loops made of others, as `memory.Aliases`.
         sizes: the decisions by sizes that are exported for both sides, as
             `size_sides.SizeDecisions`; None where torch decides by sizes.
         fixed_places: how many loops around the line go over places that can be gone through one by
@@ -130,7 +130,7 @@ class Session:
     decide: Any = None
     left: list[Any] = field(default_factory=list)
     chosen: list[Any] = field(default_factory=list)
-    chosen_tensors: list[Any] = field(default_factory=list)
+    aliases: Any = None
     sizes: Any = None
 
     def record(self, kind: str, sides: int = 2) -> Choice:
@@ -203,6 +203,18 @@ def session(new: Session) -> Iterator[Session]:
         yield new
     finally:
         _now.session = before
+
+
+@contextmanager
+def carrying(loop: Any) -> Iterator[None]:
+    """In this context, lists of before a loop are the loop's to carry."""
+    now = current()
+    assert now is not None
+    now.loops.append(loop)
+    try:
+        yield
+    finally:
+        now.loops.remove(loop)
 
 
 @contextmanager

@@ -79,7 +79,8 @@ def by_source(
             changed.check_plain(has_choices=found.has_choices)
             return made
         except ChosenChangedError as raised:
-            refused = refused or raised
+            if refused is None or raised.kind == "Tensor":
+                refused = raised
             if raised.decision is None or raised.decision in references:
                 raise refused from raised.__cause__
             references.add(raised.decision)

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.aliases import kept_equal
 from onnxwright.exporter.capture.source.carries import Carry, start_of
-from onnxwright.exporter.capture.source.chosen_tensors import node_of
 from onnxwright.exporter.capture.source.conditional import Outputs
 from onnxwright.exporter.capture.source.emitting import emit
+from onnxwright.exporter.capture.source.memory import node_of
 from onnxwright.exporter.capture.source.regions import Part, empty, operand_values, tracer
 
 
@@ -57,6 +58,7 @@ def emit_loop(
     given = [empty(carry.unknown_sizes(), carry.dtype) for carry, _ in every]
     given += [empty(x.shape, x.dtype) for x in targets]
     results = emit(torch.ops.higher_order.while_loop, parts, args, given)
-    for target, value in zip(targets, results[len(every) :]):
-        target.copy_(value)
+    with kept_equal():
+        for target, value in zip(targets, results[len(every) :]):
+            target.copy_(value)
     return list(results[: len(every)])

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxwright.exporter.capture.source.chosen_tensors import node_of
+from onnxwright.exporter.capture.source.memory import node_of
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import Session, current

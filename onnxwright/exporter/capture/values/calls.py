@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.lists import kind_of
+from onnxwright.exporter.capture.source.aliases import settle
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.one_of import OneOf, among
@@ -134,7 +135,9 @@ class Candidates(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
-        return called(func, args, kwargs or {})
+        result = called(func, args, kwargs or {})
+        settle()
+        return result
 
 
 def first_of(values: Any) -> OneOf | None:

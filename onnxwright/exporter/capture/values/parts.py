@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Parts, Rows
 
@@ -74,13 +75,27 @@ def parts_of(value: Any) -> Parts | None:
     return None
 
 
-def leaves_of(value: Any) -> list[Any]:
-    """The tensors and symbolic numbers in a value, with those of candidates by reference."""
+def leaves_of(value: Any, around: tuple[int, ...] = ()) -> list[Any]:
+    """The tensors and symbolic numbers in a value, with those of candidates by reference.
+
+    Args:
+        value: anything.
+        around: the identities of the containers that it is in.
+
+    Raises:
+        CannotRewriteError: a container holds itself.
+    """
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         return [value]
+    if id(value) in around:
+        raise CannotRewriteError(
+            f"an object of type `{type(value).__name__}` that holds itself",
+            advice="make it an object of a plain class, which a variable has by reference, or "
+            "keep the objects in a list and the places of others in them",
+        )
     if hasattr(type(value), "_ow_parts"):
         inner = [value._ow_tag, *value._ow_items.values()]
     else:
         parts = parts_of(value)
         inner = [] if parts is None else parts[1]
-    return [leaf for part in inner for leaf in leaves_of(part)]
+    return [leaf for part in inner for leaf in leaves_of(part, (*around, id(value)))]
