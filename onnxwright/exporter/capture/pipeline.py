@@ -28,10 +28,9 @@ from onnxwright.exporter.capture.assumptions.branches import (
     resized,
     size_at,
 )
-from onnxwright.exporter.capture.assumptions.comparing import squeezed_apart
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
-from onnxwright.exporter.capture.assumptions.small_sizes import without_harmless
+from onnxwright.exporter.capture.assumptions.squeezes import squeezed_sizes
 from onnxwright.exporter.capture.attempt import Capture
 from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
@@ -156,9 +155,8 @@ def capture_model(
             specialization.warn_specialized_dims(program, names, found.unrolled)
         written = captured_sizes.written_names(wanted, places_of(program))
         ranges = captured_sizes.declared_ranges(program, wanted)
-        squeezed = squeezed_apart(module, program, wanted)
+        squeezed = squeezed_sizes(program)
         sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
-        sizes = without_harmless(module, program, wanted, sizes)
         report.covered += covered(found.by_sizes, sizes)
         tree: Tree | None = None
         if size_branches:
@@ -213,9 +211,8 @@ def _both_sides(
         program = found.program
         names = captured_sizes.written_names(given, places_of(program))
         ranges = captured_sizes.declared_ranges(program, wanted)
-        squeezed = squeezed_apart(module, program, given)
+        squeezed = squeezed_sizes(program)
         known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
-        known = without_harmless(module, program, given, known)
         # A size of 1 is a constant for torch.
         constant = {p: n for p, n in sizes.items() if p not in known.places}
         return Leaf(program, names, known.with_constants(constant, called), sizes)

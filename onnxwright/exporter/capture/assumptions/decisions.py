@@ -25,6 +25,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.exporter.capture.assumptions.settled import is_settled
 from onnxwright.exporter.capture.control import number_kinds
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import is_of_user
@@ -136,7 +137,7 @@ def decisions_recorded(
         if getattr(expression, "free_symbols", None):
             place, asked = deciding_line()
             expression = _below_sides(expression if answer else ~expression)
-            if place is not None and expression is not None:
+            if place is not None and expression is not None and not _is_settled(asked):
                 demand = not place[0]
                 decision = Decision(expression, *place, demand, answer, bool(file), asked)
                 recorded.add(decision)
@@ -174,6 +175,12 @@ def decisions_recorded(
         for name in _COMPARISONS:
             stack.enter_context(sym_node_wrapped(name, keeps(name)))
         yield
+
+
+def _is_settled(asked: tuple[str, int] | None) -> bool:
+    """Whether the rest of the `and` or `or` that asks has one result for both answers."""
+    frame = _asking_frame(sys._getframe(2)) if asked is None else None
+    return frame is not None and is_settled(frame)
 
 
 def _below_sides(condition: Any) -> Any:
@@ -307,11 +314,7 @@ def asking_line(depth: int = 2) -> tuple[str, int] | None:
     Args:
         depth: how many frames further out to begin.
     """
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and (
-        _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
-    ):
-        frame = frame.f_back
+    frame = _asking_frame(sys._getframe(depth))
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
@@ -327,6 +330,19 @@ def asking_line(depth: int = 2) -> tuple[str, int] | None:
         file, line = stack[-1].filename, stack[-1].lineno or 1
     # Code of the user that `exec` made has this name, too.
     return (file, line) if file == _EXEC or is_of_user(file) else None
+
+
+def _asking_frame(frame: FrameType | None) -> FrameType | None:
+    """The function that asks: none of wrappers, of torch's numbers or of what rewritten code calls.
+
+    Args:
+        frame: where it is asked.
+    """
+    while frame is not None and (
+        _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
+    ):
+        frame = frame.f_back
+    return frame
 
 
 def deciding_line() -> tuple[tuple[str, int] | None, tuple[str, int] | None]:

@@ -381,7 +381,9 @@ def _guards(
         others = list(found.values())
         if excludes_larger(one, ranges, [*others, *demands]):
             found[text] = one
-        elif not decision.demand and excludes_small(one, ranges, others):
+        elif decision.by_operator or decision.demand:
+            continue  # what an operator asks of sizes of 1 is about the layout of its result
+        elif excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
 

@@ -97,7 +97,8 @@ class Expressions(ast.NodeTransformer):
             _place_at(made, node)
         if isinstance(made, ast.Call) and not hasattr(made.func, "lineno"):
             # One line only: Python counts a call of several as its last.
-            _place_at(made.func, node).end_lineno = node.lineno  # type: ignore[attr-defined]
+            func: Any = _place_at(made.func, node)
+            func.end_lineno, func.end_col_offset = func.lineno, func.col_offset
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
