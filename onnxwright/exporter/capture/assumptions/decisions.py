@@ -159,7 +159,8 @@ def decisions_recorded(
                 return made
             if current() is not None and _is_of_machinery(outside_of_torch(caller)):
                 return made
-            for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
+            # Sizes that are known to be equal are one.
+            for symbol in _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr)):
                 place = asking_line()
                 if place is not None:
                     condition = sympy.Ge(symbol, 1, evaluate=False)
