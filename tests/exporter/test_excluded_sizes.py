@@ -1,4 +1,4 @@
-"""Sizes that torch excludes: what a decision does at 1 or 0 is reported, or proven not to matter."""
+"""Sizes that torch excludes: what a decision does at 1 or 0 is reported, or makes no difference."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
+from torch.nn import functional as F  # noqa: E402, N812
+
 import onnxwright as ow  # noqa: E402
 from onnxwright.errors import ExportTypeError, OnnxwrightWarning  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
 
 
 def _exported(module: Any, args: tuple[Any, ...], shapes: Any, **options: Any) -> Any:

@@ -64,7 +64,11 @@ _ALIASES = frozenset(
 # Gives a tensor of which another is made.
 _INNER = "export::access_subclass_inner_tensor"
 # Assertions about numbers: they have no ONNX.
-_CHECKS = ("aten::_assert_scalar", "aten::sym_constrain_range", "aten::sym_constrain_range_for_size")
+_CHECKS = (
+    "aten::_assert_scalar",
+    "aten::sym_constrain_range",
+    "aten::sym_constrain_range_for_size",
+)
 
 # Normalizations in half precision whose statistics have another type in torch's functions for fake
 # tensors than in its kernels; ours is that of the kernels.

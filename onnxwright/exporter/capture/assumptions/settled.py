@@ -1,4 +1,4 @@
-"""Conditions on sizes in an `and` or `or` that another operand settles: no decision is made by them.
+"""Conditions on sizes in an `and` or `or` that another operand settles: they decide nothing.
 
 `n > 1 and mask is None and causal` is False for all sizes where `causal` is False.
 """

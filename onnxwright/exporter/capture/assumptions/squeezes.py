@@ -56,4 +56,3 @@ def _dims(node: torch.fx.Node, value: torch.Tensor) -> list[int]:
     given: Any = node.args[1] if len(node.args) > 1 else range(value.ndim)
     axes: Sequence[int] = [given] if isinstance(given, int) else given
     return [axis % value.ndim for axis in axes if value.ndim]
-
