@@ -63,6 +63,15 @@ def _settled_after(self: Any, x: Any) -> Any:
     return x.cumsum(0) if causal else x + 1
 
 
+def _two_chunks(_: Any, x: Any) -> Any:
+    parts = x.chunk(2, 0)
+    return parts[0].sum(0) - parts[-1].sum(0)
+
+
+def _three_chunks(_: Any, x: Any) -> Any:
+    return sum(part.sum(0) for part in x.chunk(3, 0)[1:])
+
+
 @pytest.mark.parametrize(
     ("function", "size", "condition"),
     [
@@ -71,19 +80,21 @@ def _settled_after(self: Any, x: Any) -> Any:
         (_squeezed, 1, "n != 1"),
         (_not_settled, 1, "n > 1"),
         (_settled_after, 1, "n != 1"),
+        (_two_chunks, 1, ""),
+        (_three_chunks, 4, ""),
     ],
 )
 def test_a_decision_is_reported_and_calls_of_its_other_side_are_refused(
     function: Any, size: int, condition: str
 ) -> None:
     module = Rows(function)
-    program, said = _exported(module, (torch.rand(4, 3),), ({0: "n"},), capture="non-strict")
+    program, said = _exported(module, (torch.rand(6, 3),), ({0: "n"},), capture="non-strict")
     assert len(said) == 1
     assert "OW833" in said[0]
     assert condition in said[0]
     with pytest.raises(ExportTypeError, match=condition):
         program(torch.rand(size, 3))
-    x = torch.randn(2, 3)
+    x = torch.randn(6, 3)
     torch.testing.assert_close(program(x), module(x))
 
 
