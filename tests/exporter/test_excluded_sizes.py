@@ -63,6 +63,11 @@ def _settled_after(self: Any, x: Any) -> Any:
     return x.cumsum(0) if causal else x + 1
 
 
+def _layout(_: Any, x: Any) -> Any:
+    y = x.t()
+    return y + 1 if y.is_contiguous() else y * 2
+
+
 def _two_chunks(_: Any, x: Any) -> Any:
     parts = x.chunk(2, 0)
     return parts[0].sum(0) - parts[-1].sum(0)
@@ -80,6 +85,7 @@ def _three_chunks(_: Any, x: Any) -> Any:
         (_squeezed, 1, "n != 1"),
         (_not_settled, 1, "n > 1"),
         (_settled_after, 1, "n != 1"),
+        (_layout, 1, "n != 1"),
         (_two_chunks, 1, ""),
         (_three_chunks, 4, ""),
     ],

@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
+import torch
 from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
@@ -46,6 +47,8 @@ _TEST_OF_LOOP = "going"
 _FOLLOWED = (
     "__torch_function__", "handle_torch_function", "_tensor_min_max", "_followed_attention"
 )  # fmt: skip
+# What Python asks of the layout of a tensor, and may decide by.
+_LAYOUTS = (torch.Tensor.is_contiguous, torch.Tensor.stride)
 # What interprets the user's code in a strict capture.
 _STRICT = "_dynamo/"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
@@ -139,7 +142,8 @@ def decisions_recorded(
             expression = _below_sides(expression if answer else ~expression)
             if place is not None and expression is not None and not _is_settled(asked):
                 demand = not place[0]
-                decision = Decision(expression, *place, demand, answer, bool(file), asked)
+                inner = bool(file) and not (asked is None and _asks_layout())
+                decision = Decision(expression, *place, demand, answer, inner, asked)
                 recorded.add(decision)
                 if ends is not None:
                     ends(decision, ranges)
@@ -182,6 +186,19 @@ def _is_settled(asked: tuple[str, int] | None) -> bool:
     """Whether the rest of the `and` or `or` that asks has one result for both answers."""
     frame = _asking_frame(sys._getframe(2)) if asked is None else None
     return frame is not None and is_settled(frame)
+
+
+def _asks_layout() -> bool:
+    """Whether Python of the user asks for the layout of a tensor, and not an operator for its own.
+
+    A mode of torch's functions is active in each capture: its frame knows what is called.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _is_between(frame):
+        if frame.f_code.co_name == "__torch_function__":
+            return frame.f_locals.get("func") in _LAYOUTS
+        frame = frame.f_back
+    return False
 
 
 def _below_sides(condition: Any) -> Any:
