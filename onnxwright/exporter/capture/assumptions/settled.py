@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -74,12 +76,31 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
         if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             same = _value(node.left, frame) is _value(node.comparators[0], frame)
             return same is isinstance(node.ops[0], ast.Is)
+        return _compared(node.ops[0], *(_value(n, frame) for n in (node.left, *node.comparators)))
+    if isinstance(node, ast.Subscript):
+        items, index = _attribute(node.value, frame), _value(node.slice, frame)
+        if type(items) in (list, tuple, torch.Size) and type(index) is int:
+            if -len(items) <= index < len(items):
+                return _plain(items[index])
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
         func = node.func
         called = _named(func.id, frame) if isinstance(func, ast.Name) else _attribute(func, frame)
         if getattr(called, "__name__", "") in _MODES:
             return _plain(called())
     raise _UnknownError
+
+
+def _compared(op: ast.cmpop, left: Any, right: Any) -> bool:
+    """A comparison of two numbers."""
+    if type(op) not in _COMPARISONS or {type(left), type(right)} - {int, float, bool}:
+        raise _UnknownError
+    return bool(_COMPARISONS[type(op)](left, right))
+
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
 
 
 def _plain(value: Any) -> Any:
