@@ -12,9 +12,9 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.branches import resized, size_at
-from onnxwright.exporter.capture.assumptions.comparing import Compared, Comparison
 from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.capture.assumptions.guards import Place
+from onnxwright.exporter.capture.held_state import run_unchanged
 from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.pipeline import Captured
@@ -91,7 +91,7 @@ class _Trial:
         found: Mapping[Place, Dim],
     ) -> None:
         self.flat, self.spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
-        self.comparison = Comparison(module, module)
+        self.module = module
         self.found, self.sizes = found, captured.sizes
         self.groups: dict[str, list[Place]] = {}
         for place in found:
@@ -101,10 +101,15 @@ class _Trial:
 
     def takes_others(self, place: Place, size: str) -> bool:
         """Whether the module takes sizes at which an expression does not hold."""
-        return any(
-            self.comparison.run(values, self.spec) is not Compared.REFUSED
-            for values in self._others(place, size)
-        )
+        return any(map(self._takes, self._others(place, size)))
+
+    def _takes(self, values: list[Any]) -> bool:
+        args, kwargs = pytree.tree_unflatten(values, self.spec)
+        try:
+            run_unchanged(self.module, args, kwargs)
+        except Exception:  # noqa: BLE001 - the module does not take these inputs
+            return False
+        return True
 
     def _others(self, place: Place, size: str) -> Iterator[list[Any]]:
         """Inputs of other sizes at which an expression is wrong, and that are not refused anyway.

@@ -77,8 +77,6 @@ PRIVATE: dict[str, str] = {
     "torch.onnx._internal.exporter._flags": "`is_in_onnx_export`",
     "torch.onnx._internal.exporter._tensors.SymbolicTensor": "onnxscript's torchlib",
     "torch.onnx._internal.torchscript_exporter._globals.GLOBALS": "`is_in_onnx_export` before 2.11",
-    "torch.ops.aten._assert_async.msg": "checks that a program of one side leaves out",
-    "torch.ops.aten._assert_scalar.default": "as above",
     "torch.overrides._get_current_function_mode": "code that is not part of the capture around it",
     "torch.overrides._pop_mode_temporarily": "as above",
     "torch.utils._python_dispatch._disable_current_modes": "draws after a seed",

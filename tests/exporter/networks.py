@@ -72,7 +72,7 @@ class Network:
         kind: what it is for.
         make: makes it.
         slow: whether it is left out of the default run.
-        grows: whether it makes a table longer for long inputs.
+        grows: whether it decides by sizes: a table grows for long inputs, one token has no mask.
         always: the loops over values of the input that have an iteration with every input.
     """
 

@@ -74,7 +74,7 @@ def dpt() -> Made:
     return _image(hub.DPTForDepthEstimation(config))
 
 
-@_network("state space", slow=True)
+@_network("state space", slow=True, grows=True)
 def bamba() -> Made:
     """Layers of Mamba and of attention by turns."""
     config = hub.BambaConfig(**_MIXED, attn_layer_indices=[1])

@@ -60,9 +60,9 @@ def size_rounding(x):
     return round(n / 2), math.floor(n / 2), math.ceil(n / 2), x[: math.ceil(n / 2)]
 
 
-@PROGRAMS(_matrix, dynamic={"x": {0: "n"}}, sizes=({"n": 8}, {"n": 1}))
+@PROGRAMS(lambda: (randn(6, 4),), dynamic={"x": {0: "n"}}, sizes=({"n": 8}, {"n": 1}))
 def numbers_of_python(x):
-    """`int` and `float` of what is computed of a size."""
+    """`int` and `float` of what is computed of a size; no number is 1 in the example."""
     n = x.shape[0]
     return x[: int(n * 0.5)], torch.full((2,), float(2 * n - 1)), x / math.sqrt(n)
 

@@ -28,12 +28,10 @@ from onnxwright.exporter.capture.assumptions.branches import (
     resized,
     size_at,
 )
-from onnxwright.exporter.capture.assumptions.comparing import squeezed_apart
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
-from onnxwright.exporter.capture.assumptions.small_sizes import without_harmless
-from onnxwright.exporter.capture.attempt import Capture
-from onnxwright.exporter.capture.attempts import capture
+from onnxwright.exporter.capture.assumptions.squeezes import squeezed_sizes
+from onnxwright.exporter.capture.attempts import Capture, capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import captured_sizes, shapes
@@ -141,25 +139,23 @@ def capture_model(
         except ExportError as error:
             raise_not_captured(module, error)
             raise
-    program = found.program
+    program, attempt = found.attempt.program, found.attempt
     asked = captured_sizes.dynamic_places(program, wanted)
     _report_draft(program, report)
     proposed.verify(program)
-    relaxed = wanted.relaxed() if found.relaxed else None
     with recording.warnings_recorded(report):
         check_sparse(program)
-        warn_changes(found.changes)
-        warn_texts(found.texts)
-        found.by_values.warn()
-        names = captured_sizes.names_of(program, relaxed or wanted, found.unrolled)
+        warn_changes(attempt.changes)
+        warn_texts(attempt.texts)
+        attempt.by_values.warn()
+        names = captured_sizes.names_of(program, wanted.for_torch(), found.unrolled)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names, found.unrolled)
         written = captured_sizes.written_names(wanted, places_of(program))
         ranges = captured_sizes.declared_ranges(program, wanted)
-        squeezed = squeezed_apart(module, program, wanted)
-        sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
-        sizes = without_harmless(module, program, wanted, sizes)
-        report.covered += covered(found.by_sizes, sizes)
+        squeezed = squeezed_sizes(program)
+        sizes = sizes_of(program, names, ranges, written, (*attempt.decisions, *squeezed))
+        report.covered += covered(attempt.by_sizes, sizes)
         tree: Tree | None = None
         if size_branches:
             tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
@@ -168,9 +164,9 @@ def capture_model(
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
     check_example(branched, wanted.axes, example)
-    examples = examples_of(found.by_sizes, sizes)
+    examples = examples_of(attempt.by_sizes, sizes)
     return Captured(
-        program, names, branched, own, tree, found.by_values, examples, asked, wanted, module
+        program, names, branched, own, tree, attempt.by_values, examples, asked, wanted, module
     )
 
 
@@ -209,13 +205,12 @@ def _both_sides(
         args, kwargs = pytree.tree_unflatten(values, spec)
         given = dataclasses.replace(free, args=args, kwargs=kwargs, given=None)
         with recording.timed(report, "capture of other sides"), capture_torch_output():
-            found = capture(module, given, how, report.captures, assume)
+            found = capture(module, given, how, report.captures, assume).attempt
         program = found.program
         names = captured_sizes.written_names(given, places_of(program))
         ranges = captured_sizes.declared_ranges(program, wanted)
-        squeezed = squeezed_apart(module, program, given)
+        squeezed = squeezed_sizes(program)
         known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
-        known = without_harmless(module, program, given, known)
         # A size of 1 is a constant for torch.
         constant = {p: n for p, n in sizes.items() if p not in known.places}
         return Leaf(program, names, known.with_constants(constant, called), sizes)
@@ -293,7 +288,7 @@ def _lost_sizes(found: Capture, wanted: shapes.Wanted) -> int:
     """How many sizes that were asked to be dynamic are numbers."""
     if not any(wanted.axes):
         return 0
-    program = found.program
+    program = found.attempt.program
     return len(captured_sizes.fixed_axes(program, wanted)) + len(
         specialization.fixed_values(program)
     )

@@ -63,6 +63,12 @@ _ALIASES = frozenset(
 
 # Gives a tensor of which another is made.
 _INNER = "export::access_subclass_inner_tensor"
+# Assertions about numbers: they have no ONNX.
+_CHECKS = (
+    "aten::_assert_scalar",
+    "aten::sym_constrain_range",
+    "aten::sym_constrain_range_for_size",
+)
 
 # Normalizations in half precision whose statistics have another type in torch's functions for fake
 # tensors than in its kernels; ours is that of the kernels.
@@ -195,9 +201,12 @@ class Translator:
             env = Writes(self.op, module.graph, lambda node: self._call(node, env))
         given = iter(arguments)
         last_use = _last_uses(module.graph)
+        checked = _only_checked(module.graph)
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 env[node] = next(given)
+            elif node in checked:
+                continue
             elif node.op == "get_attr":
                 env[node] = self._attribute(module, node)
             elif node.op == "call_function":
@@ -430,6 +439,21 @@ def _first(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -
 
 def _is_whole(x: Any) -> bool:
     return isinstance(x, Complex)
+
+
+def _only_checked(graph: torch.fx.Graph) -> set[Node]:
+    """The assertions about numbers, and the numbers that nothing else reads.
+
+    A model computes and does not check.  PyTorch's bounds may be beyond the 64 bits of a size.
+    """
+    found: set[Node] = set()
+    for node in reversed(graph.nodes):
+        name = target_name(node.target) if node.op == "call_function" else ""
+        if name in _CHECKS or (
+            name.startswith("_operator::") and node.users and found.issuperset(node.users)
+        ):
+            found.add(node)
+    return found
 
 
 def _last_uses(graph: torch.fx.Graph) -> dict[Node, list[Node]]:

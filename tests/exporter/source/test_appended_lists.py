@@ -37,6 +37,18 @@ def two_lists_of_a_range(x):
 
 
 @appended
+def two_appends_by_values_to_one_list_of_masked_rows(x):
+    # PyTorch bounds their number by more than 64 bits.
+    out = []
+    for row in x[x.sum(1) > 0]:
+        if row.max() > 1:
+            out.append(row * 2)
+        if row.min() < -1:
+            out.append(row - 1)
+    return torch.stack(out) if len(out) else x[:0]
+
+
+@appended
 def a_while_loop_of_a_condition(x):
     out, v = [], x.sum(0)
     while v.abs().max() > 0.1:

@@ -20,11 +20,13 @@ from types import FrameType
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
+import torch
 from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.exporter.capture.assumptions.settled import is_settled
 from onnxwright.exporter.capture.control import number_kinds
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import is_of_user
@@ -45,6 +47,8 @@ _TEST_OF_LOOP = "going"
 _FOLLOWED = (
     "__torch_function__", "handle_torch_function", "_tensor_min_max", "_followed_attention"
 )  # fmt: skip
+# What Python asks of the layout of a tensor, and may decide by.
+_LAYOUTS = (torch.Tensor.is_contiguous, torch.Tensor.stride)
 # What interprets the user's code in a strict capture.
 _STRICT = "_dynamo/"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
@@ -136,9 +140,10 @@ def decisions_recorded(
         if getattr(expression, "free_symbols", None):
             place, asked = deciding_line()
             expression = _below_sides(expression if answer else ~expression)
-            if place is not None and expression is not None:
+            if place is not None and expression is not None and not _is_settled(asked):
                 demand = not place[0]
-                decision = Decision(expression, *place, demand, answer, bool(file), asked)
+                inner = bool(file) and not (asked is None and _asks_layout())
+                decision = Decision(expression, *place, demand, answer, inner, asked)
                 recorded.add(decision)
                 if ends is not None:
                     ends(decision, ranges)
@@ -158,7 +163,8 @@ def decisions_recorded(
                 return made
             if current() is not None and _is_of_machinery(outside_of_torch(caller)):
                 return made
-            for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
+            # Sizes that are known to be equal are one.
+            for symbol in _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr)):
                 place = asking_line()
                 if place is not None:
                     condition = sympy.Ge(symbol, 1, evaluate=False)
@@ -174,6 +180,25 @@ def decisions_recorded(
         for name in _COMPARISONS:
             stack.enter_context(sym_node_wrapped(name, keeps(name)))
         yield
+
+
+def _is_settled(asked: tuple[str, int] | None) -> bool:
+    """Whether the rest of the `and` or `or` that asks has one result for both answers."""
+    frame = _asking_frame(sys._getframe(2)) if asked is None else None
+    return frame is not None and is_settled(frame)
+
+
+def _asks_layout() -> bool:
+    """Whether Python of the user asks for the layout of a tensor, and not an operator for its own.
+
+    A mode of torch's functions is active in each capture: its frame knows what is called.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _is_between(frame):
+        if frame.f_code.co_name == "__torch_function__":
+            return frame.f_locals.get("func") in _LAYOUTS
+        frame = frame.f_back
+    return False
 
 
 def _below_sides(condition: Any) -> Any:
@@ -307,11 +332,7 @@ def asking_line(depth: int = 2) -> tuple[str, int] | None:
     Args:
         depth: how many frames further out to begin.
     """
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and (
-        _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
-    ):
-        frame = frame.f_back
+    frame = _asking_frame(sys._getframe(depth))
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
@@ -327,6 +348,19 @@ def asking_line(depth: int = 2) -> tuple[str, int] | None:
         file, line = stack[-1].filename, stack[-1].lineno or 1
     # Code of the user that `exec` made has this name, too.
     return (file, line) if file == _EXEC or is_of_user(file) else None
+
+
+def _asking_frame(frame: FrameType | None) -> FrameType | None:
+    """The function that asks: none of wrappers, of torch's numbers or of what rewritten code calls.
+
+    Args:
+        frame: where it is asked.
+    """
+    while frame is not None and (
+        _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
+    ):
+        frame = frame.f_back
+    return frame
 
 
 def deciding_line() -> tuple[tuple[str, int] | None, tuple[str, int] | None]:

@@ -39,11 +39,7 @@ def refuses_others(span: Span | None) -> bool:
     """
     if span is None:
         return False
-    inner: ast.stmt | None = None
-    for node in _statements("".join(linecache.getlines(span.file))):
-        if _head_covers(node, span.line):
-            if inner is None or node.lineno >= inner.lineno:
-                inner = node
+    inner = statement_at(span.file, span.line)
     if isinstance(inner, ast.Assert):
         return True
     if isinstance(inner, ast.If):
@@ -51,6 +47,19 @@ def refuses_others(span: Span | None) -> bool:
     if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
         return ast.unparse(inner.value.func).startswith(("torch._check", "torch._assert"))
     return False
+
+
+def statement_at(file: str, line: int) -> ast.stmt | None:
+    """The innermost statement whose head has a line; None where the file has no source.
+
+    Args:
+        file, line: of Python.
+    """
+    inner: ast.stmt | None = None
+    for node in _statements("".join(linecache.getlines(file))):
+        if _head_covers(node, line) and (inner is None or node.lineno >= inner.lineno):
+            inner = node
+    return inner
 
 
 @functools.lru_cache(maxsize=32)

@@ -26,7 +26,11 @@ from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_lar
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.guard_text import guard_text
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
-from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value, is_taken_as_one
+from onnxwright.exporter.capture.assumptions.specialization import (
+    is_fixed_value,
+    is_number_of_chunks,
+    is_taken_as_one,
+)
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
@@ -357,6 +361,9 @@ def _guards(
             # An operator took a number that follows from sizes as 1, and torch goes on with that.
             span = None
             of_one.add(guard.expr)
+        elif compares and is_number_of_chunks(guard):
+            files = _files(program) if files is None else files
+            span = user_line(str(user), files)
         else:
             continue
         if is_certain(guard.expr, names, ranges):
@@ -381,7 +388,9 @@ def _guards(
         others = list(found.values())
         if excludes_larger(one, ranges, [*others, *demands]):
             found[text] = one
-        elif not decision.demand and excludes_small(one, ranges, others):
+        elif decision.by_operator or decision.demand:
+            continue  # what an operator asks of sizes of 1 is about the layout of its result
+        elif excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
 

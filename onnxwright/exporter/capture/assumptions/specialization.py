@@ -94,6 +94,19 @@ def is_fixed_value(guard: Any) -> bool:
     return type(expression.lhs).__name__ not in ("Mod", "PythonMod")
 
 
+def is_number_of_chunks(guard: Any) -> bool:
+    """Whether a guard of torch says how many parts `chunk` or `split` gives, of sizes that follow
+    from a dynamic one: the program has that many, whatever the size.
+
+    Args:
+        guard: one of `ShapeEnv.guards`.
+    """
+    expression = guard.expr
+    if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
+        return False
+    return _is_split(guard.sloc.framework_loc)
+
+
 def is_taken_as_one(expression: Any) -> bool:
     """Whether a condition says that a number that follows from sizes is 1, as `n // 4 == 1`.
 
@@ -133,10 +146,14 @@ def _is_of_split(frame: Any, guard: Any) -> bool:
 
     The size of the parts of `chunk` follows from the dynamic size: their number stays.
     """
-    path = path_in_torch(str(getattr(frame, "filename", ""))) or ""
     operands = guard.expr.lhs.args
-    is_split = path.startswith("_decomp") and frame.name == "split"
-    return is_split and len(operands) == 2 and bool(operands[1].is_Integer)
+    return _is_split(frame) and len(operands) == 2 and bool(operands[1].is_Integer)
+
+
+def _is_split(frame: Any) -> bool:
+    """Whether a line is of what torch makes of `split` and `chunk`."""
+    path = path_in_torch(str(getattr(frame, "filename", ""))) or ""
+    return path.startswith("_decomp") and frame.name == "split"
 
 
 def _is_operator(frame: Any) -> bool:

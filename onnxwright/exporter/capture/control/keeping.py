@@ -99,36 +99,6 @@ def held_state_kept(
         tensors.restore()
 
 
-class HeldStateRuns:
-    """Runs of one module, each of which begins with the process as it was before the first.
-
-    What is kept is looked for once, not for each run.  Objects that a run made are emptied, too:
-    what is needed of its results is taken while `one` is open.
-
-    Args:
-        module: what is run.
-    """
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        self._store = Store()
-        self._snapshot = Snapshot(module)
-        self._store.on_function, self._store.snapshot = self._snapshot.add, self._snapshot
-        self._settings = Settings()
-        self._tensors = HeldTensors(module)
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Take back at the end what running the module does beside its inputs and buffers."""
-        try:
-            with calls_converted(self._store):
-                yield
-        finally:
-            self._store.put_back()
-            self._snapshot.restore()
-            self._settings.restore()
-            self._tensors.restore()
-
-
 @contextmanager
 def _settled(store: Store) -> Iterator[None]:
     """Note what was written before PyTorch itself sets attributes back, as its capture does."""

@@ -12,7 +12,7 @@ import torch
 from torch.fx import _pytree as fx_pytree
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.replacements.static_caches import count_of, set_count
+from onnxwright.exporter.capture.replacements.static_caches import count_of, length_of, set_count
 from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
@@ -77,7 +77,16 @@ def _flatten_pair(cache: Any) -> _Flat:
 
 
 def _unflatten_pair(children: Any, context: Any) -> Any:
-    return sys.modules["transformers"].EncoderDecoderCache(*children)
+    """A pair whose own function does not ask torch whether dynamic lengths are above 0."""
+    kind = sys.modules["transformers"].EncoderDecoderCache
+    layers = getattr(children[1], "layers", None)
+    if layers is None or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
+        return kind(*children)
+    made = object.__new__(kind)
+    made.self_attention_cache, made.cross_attention_cache = children
+    lengths = map(length_of, layers)
+    made.is_updated = {n: not isinstance(x, int) or x > 0 for n, x in enumerate(lengths)}
+    return made
 
 
 def _flatten_static(cache: Any) -> _Flat:

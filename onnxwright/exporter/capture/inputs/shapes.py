@@ -51,6 +51,13 @@ class Wanted:
         args, kwargs = self.given
         return Wanted(args, kwargs, self.dynamic_shapes, self.axes)
 
+    def for_torch(self) -> Wanted:
+        """The form that torch is given: it finds the bounds of named dimensions by itself.
+
+        Where one dimension follows from another, torch knows that from the dimensions alone.
+        """
+        return self if self.has_derived() else self.relaxed() or self
+
     def has_derived(self) -> bool:
         """Whether a torch `Dim` follows from another one, as `2 * batch` does."""
         written = [d for axes in self.axes for d in axes.values()]

@@ -87,6 +87,11 @@ CALLS: tuple[Replacement, ...] = (
         target=f"{_LAYER}.get_seq_length", make=lambda _: static_caches.seen, reason=_TOKENS
     ),
     Replacement(
+        target="transformers.cache_utils.DynamicLayer.get_seq_length",
+        make=lambda _: static_caches.length_of,
+        reason="it asks whether the keys have elements, to give their length or 0, which is it",
+    ),
+    Replacement(
         target="transformers.masking_utils.prepare_padding_mask",
         make=static_caches.padding("attention_mask", 0),
         reason=_PADDING,

@@ -211,10 +211,26 @@ def with_causal_flag(own: Any) -> Any:
     @functools.wraps(own)
     def _followed_attention(*args: Any, **kwargs: Any) -> Any:  # the caller decides by sizes
         for name, value in kwargs.items():
-            kwargs[name] = bool(value) if isinstance(value, torch.SymBool) else value
+            if isinstance(value, torch.SymBool):
+                kwargs[name] = _is_of_several_rows(value, *args[:2]) or bool(value)
         return own(*args, **kwargs)
 
     return _followed_attention
+
+
+def _is_of_several_rows(causal: Any, *tensors: Any) -> bool:
+    """Whether a flag says that there is more than one row, of queries and of keys.
+
+    One row attends to itself with a causal mask, too: the flag may be set for it.
+    """
+    if len(tensors) < 2:
+        return False
+    rows, keys = (x.shape[-2] for x in tensors)
+    if not isinstance(rows, torch.SymInt) or not isinstance(keys, torch.SymInt):
+        return False
+    if rows.node.expr != keys.node.expr:
+        return False
+    return causal.node.expr in ((rows > 1).node.expr, (rows != 1).node.expr)
 
 
 _FLOATS = {

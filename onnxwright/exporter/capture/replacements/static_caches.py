@@ -1,7 +1,8 @@
-"""Sliding-window layers of transformers' `StaticCache`: tokens counted by tensors while capturing.
+"""Layers of transformers' caches: tokens counted by tensors or sizes while capturing.
 
-Such a layer counts the tokens that it has seen in Python, and chooses by that number how it stores
-further ones.  While a program is captured it computes the same from its tensors, for any number.
+A sliding-window layer of a `StaticCache` counts the tokens that it has seen in Python, and chooses
+by that number how it stores further ones.  While a program is captured it computes the same from
+its tensors, for any number.
 """
 
 from __future__ import annotations
@@ -89,6 +90,11 @@ def mask_sizes(layer: Any, query_length: int) -> tuple[int, Any]:
 def seen(layer: Any) -> Any:
     """The number of tokens, as a `StaticLayer` has it."""
     return layer.cumulative_length if layer.is_initialized else 0
+
+
+def length_of(layer: Any) -> Any:
+    """The number of tokens of a `DynamicLayer`: the length of its keys, also where that is 0."""
+    return layer.keys.shape[-2] if layer.is_initialized and layer.keys.ndim > 1 else 0
 
 
 def padding(argument: str, value: int) -> Callable[[Any], Callable[..., Any]]:
