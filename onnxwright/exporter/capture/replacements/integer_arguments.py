@@ -6,7 +6,7 @@ same functions by operators that take dynamic numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ def is_dynamic(*values: Any) -> bool:
     return any(isinstance(x, _SYMBOLS) for x in pytree.tree_leaves(values))
 
 
-def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     """`one_hot` with a dynamic number of classes."""
     if not isinstance(num_classes, torch.SymInt):
         return torch.nn.functional.one_hot(tensor, num_classes)
@@ -29,7 +29,7 @@ def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     return (tensor[..., None] == classes).to(torch.int64)
 
 
-def _istft(*args: Any, **kwargs: Any) -> Any:
+def istft(*args: Any, **kwargs: Any) -> Any:
     """`istft` of a dynamic length."""
     if isinstance(kwargs.get("length"), torch.SymInt):
         return _inverse_of_length(*args, **kwargs)
@@ -56,7 +56,7 @@ def _inverse_of_length(
     return torch.nn.functional.pad(signal, [0, length - signal.shape[-1]])
 
 
-def _linspace(*args: Any, **kwargs: Any) -> Any:
+def linspace(*args: Any, **kwargs: Any) -> Any:
     """`linspace` with a dynamic number of steps, or between dynamic numbers."""
     if not is_dynamic(args, kwargs) or kwargs.get("out") is not None:
         return torch.linspace(*args, **kwargs)
@@ -105,11 +105,11 @@ def _is_complex(number: Any) -> bool:
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-def _listed(own: Callable[..., Any]) -> Callable[..., Any]:
+def of_list(own: Callable[..., Any]) -> Callable[..., Any]:
     """A function that makes a tensor of a list, for one with dynamic numbers, too."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        if not is_dynamic(args[0]):
+        if not isinstance(args[0] if args else None, (list, tuple)) or not is_dynamic(args[0]):
             return own(*args, **kwargs)
         arguments = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
         # Torch itself follows the numbers of lists in `torch.tensor` only, by this function.
@@ -118,15 +118,3 @@ def _listed(own: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return make
-
-
-# Function of torch -> the same, for dynamic numbers too.
-FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
-    torch.nn.functional.one_hot: _one_hot,
-    torch.istft: _istft,
-    torch.linspace: _linspace,
-}
-# Those that are given a list of numbers.
-LIST_MAKERS: Mapping[Any, Callable[..., Any]] = {
-    f: _listed(f) for f in (torch.as_tensor, torch.asarray)
-}

@@ -19,7 +19,6 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from onnxwright.exporter.capture.replacements.integer_arguments import FUNCTIONS, LIST_MAKERS
 from onnxwright.exporter.capture.replacements.size_numbers import (
     RULES,
     is_integer,
@@ -27,6 +26,7 @@ from onnxwright.exporter.capture.replacements.size_numbers import (
     ratio_of,
     without_fraction,
 )
+from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = (torch.tensor, torch.as_tensor, torch.scalar_tensor, torch.asarray)
@@ -79,10 +79,14 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
     Args:
         model: the module that is captured; None to know no tensors that it keeps.
+        table: functions that take dynamic numbers in the place of torch's.
     """
 
-    def __init__(self, model: torch.nn.Module | None = None) -> None:
+    def __init__(
+        self, model: torch.nn.Module | None = None, table: tuple[Substitute, ...] = ()
+    ) -> None:
         super().__init__()
+        self._functions = in_force(table)
         self._numbers: dict[int, _Known] = {}
         self._kept = [] if model is None else _kept_numbers(model)
         # The versions that tensors which modules keep had when they were first seen.
@@ -93,11 +97,9 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
             return self._made(func, args[0], kwargs)
-        if func in FUNCTIONS:
+        if func in self._functions:
             args = self._read(args) if func is torch.linspace else args
-            return FUNCTIONS[func](*args, **kwargs)
-        if func in LIST_MAKERS and args and isinstance(args[0], (list, tuple)):
-            return LIST_MAKERS[func](*args, **kwargs)
+            return self._functions[func](*args, **kwargs)
         if not self._numbers and not self._kept and func not in RULES:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
