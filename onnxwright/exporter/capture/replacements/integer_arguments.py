@@ -11,14 +11,13 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.number_forms import SIZES, as_tensor
 from onnxwright.exporter.torch_internals import pytree
-
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 
 def is_dynamic(*values: Any) -> bool:
     """Whether there is a dynamic number among values, or in lists and tuples of them."""
-    return any(isinstance(x, _SYMBOLS) for x in pytree.tree_leaves(values))
+    return any(isinstance(x, SIZES) for x in pytree.tree_leaves(values))
 
 
 def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
@@ -82,20 +81,12 @@ def _evenly_spaced(
     if dtype.is_complex:
         return torch.linspace(start, end, steps, dtype=dtype, device=device)
     wide = torch.float64 if dtype in (torch.float64, *_INTEGERS) else torch.float32
-    first, last = (_limit(x, wide, device) for x in (start, end))
+    first, last = (as_tensor(x, wide).to(device) for x in (start, end))
     places = torch.arange(steps, device=device)
-    apart = (last - first) / torch.scalar_tensor(
-        torch.sym_max(steps - 1, 1), dtype=wide, device=device
-    )
+    apart = (last - first) / as_tensor(torch.sym_max(steps - 1, 1), wide).to(device)
     before = first + apart * places.to(wide)
     after = last - apart * (steps - 1 - places).to(wide)
     return torch.where(2 * places < steps, before, after).to(dtype)
-
-
-def _limit(number: Any, dtype: torch.dtype, device: Any) -> Any:
-    if isinstance(number, torch.Tensor):
-        return number.to(dtype)
-    return torch.scalar_tensor(number, dtype=dtype, device=device)
 
 
 def _is_complex(number: Any) -> bool:

@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from onnxwright.exporter.capture.number_forms import SIZES
 from onnxwright.exporter.capture.replacements.size_numbers import (
     RULES,
     is_integer,
@@ -28,7 +29,6 @@ from onnxwright.exporter.capture.replacements.size_numbers import (
 )
 from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = (torch.tensor, torch.as_tensor, torch.scalar_tensor, torch.asarray)
 _T = torch.Tensor
 
@@ -95,7 +95,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch, and follow the numbers in its arguments."""
         kwargs = kwargs or {}
-        if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
+        if func in _MAKERS and args and isinstance(args[0], SIZES):
             return self._made(func, args[0], kwargs)
         if func in self._functions:
             args = self._read(args) if func is torch.linspace else args
@@ -177,7 +177,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         """Know the number of a result whose operands have known numbers."""
         if not isinstance(result, torch.Tensor) or result.ndim or self._number(result) is not None:
             return
-        if not any(isinstance(n, _SYMBOLS) or n is not a for n, a in zip(operands, args)):
+        if not any(isinstance(n, SIZES) or n is not a for n, a in zip(operands, args)):
             return
         if func is _T.to:
             self._remember(result, operands[0])

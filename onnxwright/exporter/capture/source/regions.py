@@ -26,6 +26,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
+from onnxwright.exporter.capture import number_forms
 from onnxwright.exporter.capture.source.chosen_tensors import (
     LeftBehind,
     base_of,
@@ -38,7 +39,7 @@ from onnxwright.exporter.capture.source.functional import viewed, written_argume
 from onnxwright.exporter.capture.source.session import current
 
 aten = torch.ops.aten
-SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+SYMBOLS = number_forms.SYMBOLS
 
 # Operators of sizes: they are computed before a branch, for the code after it may read them too.
 _SIZES = frozenset(
