@@ -151,6 +151,11 @@ _TABLES: tuple[Change, ...] = (
                 _STEPS,
                 _STEPS_ISSUE,
             ),
+            (
+                (_ATEN.cdist.default,),
+                "it has another formula for more rows, also of run-time number",
+                "the default `compute_mode` takes a product of matrices from 26 rows on",
+            ),
             ((_ATEN.cov.default,), _DECIDES, "it asks by `equal` whether the divisor is above 0"),
             (
                 (_ATEN.ctc_loss.IntList, _ATEN.ctc_loss.Tensor),

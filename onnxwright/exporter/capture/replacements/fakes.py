@@ -86,7 +86,14 @@ def _like_first(x: Any, *_: Any) -> Any:
     return torch.empty_like(x)
 
 
+def _distances(x: Any, y: Any, p: float = 2.0, compute_mode: int | None = None) -> Any:
+    """Distances of all rows."""
+    front = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return x.new_empty([*front, x.shape[-2], y.shape[-2]])
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
+    aten.cdist.default: _distances,
     aten.cov.default: _covariances,
     aten.narrow.Tensor: _narrow,
     aten.ctc_loss.IntList: _ctc_loss,
