@@ -25,8 +25,6 @@ PRIVATE: dict[str, str] = {
     "torch._C.DisableTorchFunction": "draws after a seed",
     "torch._C._enter_dual_level": "leave a level of forward derivatives that was left open",
     "torch._C._exit_dual_level": "as above",
-    "torch._C._functorch.TransformType.Jvp": "whether code runs within forward derivatives",
-    "torch._C._functorch.get_interpreter_stack": "as above",
     "torch._C._functorch.is_functorch_wrapped_tensor": "constants that torch.func left",
     "torch._C._functorch.peek_interpreter_stack": "leave a level of torch.func",
     "torch._C._functorch.pop_dynamic_layer_stack": "as above",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import statistics
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
@@ -155,15 +156,20 @@ def test_a_target_without_a_module_is_refused(own: Any) -> None:
         own("softplus", reason="a test")
 
 
+EVERY: list[Entry] = [
+    *entries.CALLS, *sum(entries.CHANGES.values(), ()), *sum(entries.FUNCTIONS.values(), ()),
+]  # fmt: skip
+
+
 # -- the package's own table -----------------------------------------------------------------------
 
 
 def test_every_entry_says_why_and_each_target_is_there_once() -> None:
-    every: list[Entry] = [*entries.CALLS, *(e for way in entries.CHANGES.values() for e in way)]
-    assert all(len(entry.reason) > 20 for entry in every)
-    targets = [entry.target for entry in every]
+    assert all(len(entry.reason) > 20 and len(entry.upstream) > 20 for entry in EVERY)
+    targets = [entry.target for entry in EVERY]
     assert sorted(set(targets)) == sorted(targets)
-    there = [e for e in entries.CALLS if e.library == "torch" and e.is_for(torch.__version__)]
+    functions = [*entries.CALLS, *sum(entries.FUNCTIONS.values(), ())]
+    there = [e for e in functions if e.library == "torch" and e.is_for(torch.__version__)]
     assert all(table.found_at(entry.target) is not None for entry in there)
 
 
@@ -202,6 +208,7 @@ ELSEWHERE = {
     "test_torch_func.py": "torch.*forward_ad",
     "test_quotients_of_sizes.py": "torch.fx.experimental.sym_node.SymNode",
     "test_decisions_by_sizes.py": "torch._subclasses.fake_impls._view_meta",
+    "test_joined_parts.py": "torch.c*t",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
     "test_seeded_draws.py": "torch.random.manual_seed",
@@ -304,9 +311,97 @@ def _maps_in_chunks() -> Any:
     return Calls(lambda self, x: torch.vmap(torch.sin, chunk_size=2)(x))
 
 
-@needs("torch._subclasses.fake_impls.op_implementations_dict", ({0: "n"},))
-def _one_kernel() -> Any:
-    return Calls(lambda self, x: torch.cov(x.T))
+ROWS = ({0: "n"},)
+LENGTHS = (torch.tensor([3, 3, 2]), torch.tensor([1, 2, 1]))
+
+
+def unbatched_loss(x: Any, *lengths: Any) -> Any:
+    log_probs = x[:, None].expand(-1, 3, -1).log_softmax(-1)
+    return functional.ctc_loss(log_probs, torch.ones(3, 2, dtype=torch.int64), *lengths)
+
+
+def first_kept(x: Any) -> Any:
+    y = x.clone()
+    y[x.shape[0] - 1, 1:] = 0.0
+    return y
+
+
+def half_or_sum(test: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """A program that decides by a function of a tensor."""
+
+    def run(x: Any) -> Any:
+        return torch.cond(test(x, x.abs()), lambda x: x / 2, lambda x: x * 3, (x,))
+
+    return run
+
+
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "torch.ops.aten.cdist.default": (
+        lambda x: torch.cdist(x[x[:, 0] > -9], x[x[:, 0] < 9]), ROWS,
+    ),
+    "torch.ops.aten.cov.default": (lambda x: torch.cov(x.T), ROWS),
+    "torch.ops.aten.ctc_loss.Tensor": (lambda x: unbatched_loss(x, *LENGTHS), None),
+    "torch.ops.aten.ctc_loss.IntList": (lambda x: unbatched_loss(x, (3, 3, 2), (1, 2, 1)), None),
+    "torch.ops.aten.linalg_lstsq.default": (
+        lambda x: torch.linalg.lstsq(x, x.sum(1, keepdim=True)).solution, ROWS,
+    ),
+    "torch.ops.aten.narrow.Tensor": (
+        lambda x: torch.narrow(x, 0, (x.sum() > 0).long(), 2), ROWS,
+    ),
+    "torch.ops.aten.one_hot.default": (lambda x: functional.one_hot(x.abs().long()), ROWS),
+    "torch.ops.aten.fake_quantize_per_channel_affine.default": (
+        lambda x: torch.fake_quantize_per_channel_affine(
+            x, torch.tensor([0.1, 0.2, 0.1]), torch.zeros(3, dtype=torch.int32), 1, 0, 255
+        ), ROWS,
+    ),
+    "torch.ops.aten.fake_quantize_per_tensor_affine.default": (
+        lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255), ROWS,
+    ),
+    "torch.ops.aten.fake_quantize_per_tensor_affine.tensor_qparams": (
+        lambda x: torch.fake_quantize_per_tensor_affine(
+            x, torch.tensor(0.1), torch.tensor(0), 0, 255
+        ), ROWS,
+    ),
+    "torch.linspace": (lambda x: torch.linspace(0.5, x.shape[0] - 0.5, x.shape[0]) + x[:, 0], ROWS),
+    "torch.nn.functional.one_hot": (
+        lambda x: functional.one_hot(torch.arange(3), x.shape[0]), ROWS,
+    ),
+    "torch.as_tensor": (lambda x: x * torch.as_tensor([x.shape[0], 2, 3]), ROWS),
+    "torch.asarray": (lambda x: x * torch.asarray([x.shape[0], 2, 3]), ROWS),
+    "torch.equal": (half_or_sum(torch.equal), ROWS),
+    "torch.Tensor.equal": (half_or_sum(lambda x, y: x.equal(y)), ROWS),
+    "torch.allclose": (half_or_sum(torch.allclose), ROWS),
+    "torch.Tensor.allclose": (half_or_sum(lambda x, y: x.allclose(y)), ROWS),
+    "torch.is_nonzero": (half_or_sum(lambda x, y: torch.is_nonzero((x - y).sum())), ROWS),
+    "torch.Tensor.is_nonzero": (half_or_sum(lambda x, y: (x - y).sum().is_nonzero()), ROWS),
+    "torch.nn.functional.gaussian_nll_loss": (
+        lambda x: functional.gaussian_nll_loss(x, x + 1, x.abs()), ROWS,
+    ),
+    "torch.Tensor.__getitem__": (lambda x: x[(x.sum() > 0).long()], ROWS),
+    "torch.Tensor.__setitem__": (first_kept, ROWS),
+}  # fmt: skip
+for _target, (_function, _sizes) in FUNCTIONS.items():
+    NEEDED[_target] = functools.partial(Calls, lambda self, x, f=_function: f(x)), _sizes
+
+
+@needs("torch.istft", ({1: "n"},))
+def _to_length() -> Any:
+    window = torch.hann_window(8)
+
+    def run(self: Any, x: Any) -> Any:
+        frames = torch.stft(x, 8, 4, window=window, return_complex=True)
+        return torch.istft(frames, 8, 4, window=window, length=x.shape[-1])
+
+    return Calls(run)
+
+
+def of_steps(kind: Any) -> Callable[[], nn.Module]:
+    return lambda: Calls(lambda self, x: self.rnn(x)[0], rnn=kind)
+
+
+for _name, _kind in (("lstm", nn.LSTM(3, 2)), ("gru", nn.GRU(3, 2)), ("rnn_tanh", nn.RNN(3, 2)),
+                     ("rnn_relu", nn.RNN(3, 2, nonlinearity="relu"))):  # fmt: skip
+    needs(f"torch.ops.aten.{_name}.input", ROWS)(of_steps(_kind))
 
 
 @needs("torch.fx.proxy.TracerBase._filter_traceback_frames")
@@ -326,9 +421,18 @@ def _sparse() -> Any:
 @needs("torch.fx.experimental.proxy_tensor.extract_val")
 def _sparse_constant() -> Any:
     weight = torch.eye(3).to_sparse_csr()
-    return Calls(lambda self, x: x + weight.to_dense())
+    return Calls(lambda self, x: x @ weight.to_dense())
 
 
+@needs("torch.Tensor.split", ({0: "n"},))
+def _splits_by_methods() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        return torch.cat(x.split((x[:, 0] * 0 + 1).long().tolist()))
+
+    return Calls(run)
+
+
+@needs("torch.split", ({0: "n"},))
 @needs("torch._subclasses.FakeTensor.tolist", ({0: "n"},))
 def _splits() -> Any:
     def run(self: Any, x: Any) -> Any:
@@ -352,11 +456,12 @@ def still_works(target: str) -> bool:
     make, sizes = NEEDED[target]
     way = "substitutes" if target in SUBSTITUTED else "non-strict"
     torch.manual_seed(0)
-    x = torch.randn(4, 5, 3) if make is _packs else torch.randn(4, 3)
+    x = torch.randn(4, 5, 3) if make is _packs else torch.randn(4, 32 if make is _to_length else 3)
     model = make().eval()
     try:
         program = ow.export(model, (x,), dynamic_shapes=sizes, capture=way)
-        more = [torch.cat([x, x, x[:1]])] if sizes else []
+        more = [-x.abs(), torch.cat([x, x, x[:1]])]
+        more = [torch.cat([x, x], 1)] if make is _to_length else more[: 1 + bool(sizes)]
         for given in (x, *more):
             torch.testing.assert_close(program(given), model(given), rtol=1e-3, atol=1e-3)
     except (ow.ExportError, AssertionError, RuntimeError):
@@ -367,7 +472,9 @@ def still_works(target: str) -> bool:
     return True
 
 
-SUBSTITUTED = {entry.target for entry in entries.CHANGES["substitutes"]}
+SUBSTITUTED = {
+    entry.target for table in (entries.CHANGES, entries.FUNCTIONS) for entry in table["substitutes"]
+}
 
 
 @pytest.mark.share(4)
@@ -375,11 +482,13 @@ SUBSTITUTED = {entry.target for entry in entries.CHANGES["substitutes"]}
 def test_an_entry_is_still_needed(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the last check fails, the library does without: the entry gets a last version."""
     assert still_works(target)
-    changes = {
-        way: tuple(entry for entry in made if entry.target != target)
-        for way, made in entries.CHANGES.items()
-    }
-    monkeypatch.setattr(entries, "CHANGES", changes)
+    (entry,) = (entry for entry in EVERY if entry.target == target)
+    if not entry.is_for(table.version_of(entry.library)):
+        return
+    for place in (entries.CHANGES, entries.FUNCTIONS):
+        for way, made in place.items():
+            left_out = tuple(one for one in made if one.target != target)
+            monkeypatch.setitem(place, way, left_out)
     left = {
         name: [entry for entry in found if entry.target != target]
         for name, found in table._BY_NAME.items()
@@ -389,8 +498,7 @@ def test_an_entry_is_still_needed(target: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_entry_has_a_program_that_needs_it() -> None:
-    targets = [e.target for e in (*entries.CALLS, *sum(entries.CHANGES.values(), ()))]
-    there = [target for target in targets if target not in NEEDED]
+    there = [entry.target for entry in EVERY if entry.target not in NEEDED]
     for target in there:
         assert any(fnmatchcase(target, pattern) for pattern in ELSEWHERE.values()), target
     for file, pattern in ELSEWHERE.items():

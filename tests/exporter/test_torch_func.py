@@ -87,9 +87,9 @@ def products_of_derivatives(x):
     return back(y), jvp(torch.cos, (x,), (torch.ones_like(x),))
 
 
-@PROGRAMS(_matrix, dynamic=ROWS)
+@PROGRAMS(_matrix)
 class ForwardDerivatives(nn.Module):
-    """Rules with zero tangents of weights, of joined tensors and of norms."""
+    """Rules with zero tangents of weights, of joined tensors and of norms, which fix sizes."""
 
     def __init__(self):
         super().__init__()
@@ -105,7 +105,7 @@ class ForwardDerivatives(nn.Module):
         return slope, jvp(grad(lambda x: energy(x).pow(2).sum()), (x,), (x * 2,))[1]
 
 
-@PROGRAMS(_matrix, dynamic=ROWS)
+@PROGRAMS(_matrix)
 class ForwardThroughLayers(nn.Module):
     """Layers whose forward rule has sizes as integers, and a recurrent one."""
 

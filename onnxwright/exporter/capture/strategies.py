@@ -15,10 +15,10 @@ from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
-from onnxwright.exporter.capture.replacements.entries import changed
-from onnxwright.exporter.capture.replacements.fakes import Substitutes
+from onnxwright.exporter.capture.replacements.entries import FUNCTIONS, changed
 from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
+from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import Rewritten
@@ -39,7 +39,8 @@ Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram
 def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch traces the Python of the model, with what it cannot trace by itself written out."""
     scripts = scripts_readable(model) if has_scripts(model) else nullcontext()
-    sizes = SizeTensors(model if isinstance(model, torch.nn.Module) else None)
+    module = model if isinstance(model, torch.nn.Module) else None
+    sizes = SizeTensors(module, FUNCTIONS["non-strict"])
     with scripts, changed("non-strict", model), sizes:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
@@ -53,7 +54,7 @@ def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any)
 
 def substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Functions that decide are replaced by equivalents that do not."""
-    with Substitutes(), changed("substitutes", model):
+    with Substitutes(FUNCTIONS["substitutes"]), changed("substitutes", model):
         return non_strict(model, args, kwargs, dims)
 
 

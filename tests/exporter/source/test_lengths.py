@@ -30,3 +30,22 @@ def test_lengths_stay_dynamic_beside_decisions_by_values() -> None:
         x = sign * torch.rand(n, 3)
         for got, want in zip(program(x), deciding(x), strict=True):
             torch.testing.assert_close(got, want)
+
+
+class SumsParts(torch.nn.Module):  # type: ignore[misc]
+    """The sum of the parts of a tensor; how many there are is known at run time."""
+
+    def forward(self, x: Any, count: Any) -> Any:
+        total = torch.zeros((), dtype=torch.int64)
+        for part in x.chunk(int(count)):
+            total = total + part.sum()
+        return total
+
+
+def test_lengths_are_whole_numbers_where_a_float_would_round_them() -> None:
+    """A float32 has all integers up to 2**24."""
+    given = torch.ones(16, dtype=torch.int8), torch.tensor(4)
+    program = ow.export(SumsParts(), given, dynamic_shapes=({0: "n"}, None))
+    for length in (10, 2**24 + 1):
+        x = torch.ones(length, dtype=torch.int8)
+        assert program(x, torch.tensor(1)).item() == length

@@ -39,8 +39,8 @@ from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
 from onnxwright.exporter.places import is_of_user
 
-# By which PyTorch calls the `forward` of such a function.
-_APPLY = torch.autograd.Function.apply.__func__
+# By which PyTorch calls the `forward` of such a function; None where it is written in C++ (2.14).
+_APPLY = getattr(torch.autograd.Function.apply, "__func__", None)
 _SPECIAL: Any = type([].__len__)
 _METHOD_TYPES = (type(list.append), type(object.__setattr__))
 
@@ -170,11 +170,8 @@ def _of_method(store: Store, f: MethodType) -> Any:
         store.note(Items(owner))
     elif isinstance(owner, random.Random) and store.depth:
         store.note(Position(owner))
-    elif store.code_for is not None and inner is _APPLY and _is_users(owner.forward):
-        # PyTorch calls its `forward`.
-        forward = {"forward": staticmethod(bound(owner.forward))}
-        kind: Any = type(owner.__name__, (owner,), forward)
-        return kind.apply
+    elif inner is _APPLY and store.code_for is not None:
+        return _apply_of(owner)
     if type(inner) is not FunctionType:
         made = bound(inner)
     else:
@@ -194,12 +191,20 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
     elif name in MUTATORS and is_container(owner):
         store.note(Items(owner))
     elif isinstance(owner, type) and f is not owner.__new__:
-        return _of_opaque(store, f)
+        is_apply = name == "apply" and issubclass(owner, torch.autograd.Function)
+        return _apply_of(owner) if is_apply and store.code_for else _of_opaque(store, f)
     elif name == "__next__":
         return own_iterator(store, owner).__next__
     elif isinstance(owner, random.Random) and store.depth:
         store.note(Position(owner))
     return f
+
+
+def _apply_of(kind: Any) -> Any:
+    """`apply` of an autograd function: PyTorch calls its `forward`, which is converted."""
+    if _is_users(kind.forward):
+        kind = type(kind.__name__, (kind,), {"forward": staticmethod(bound(kind.forward))})
+    return kind.apply
 
 
 def _of_class(store: Store, f: type) -> Any:

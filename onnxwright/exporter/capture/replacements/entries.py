@@ -1,13 +1,16 @@
 """The table: what a capture replaces in PyTorch and in libraries, and why.
 
-`CALLS` are functions that converted code calls; `CHANGES` are what calls do not reach (C classes,
-tables of PyTorch, functions that only PyTorch calls), by the way to capture that makes them.
+`CALLS` are functions that converted code calls, `FUNCTIONS` those that are others also where
+PyTorch calls them; `CHANGES` are what calls do not reach (C classes, tables of PyTorch, functions
+that only PyTorch calls).  `FUNCTIONS` and `CHANGES` are by the way to capture that makes them.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from typing import Any
+
+import torch
 
 from onnxwright.exporter.capture.replacements import (
     attention_masks,
@@ -16,7 +19,9 @@ from onnxwright.exporter.capture.replacements import (
     flex_attention,
     forward_derivatives,
     identity,
+    integer_arguments,
     joined_parts,
+    module_casts,
     ode_solvers,
     packed_sequences,
     recurrences,
@@ -26,6 +31,7 @@ from onnxwright.exporter.capture.replacements import (
     sparse_products,
     stack_traces,
     static_caches,
+    substitutes,
     symbolic_ranges,
     table,
     torch_func,
@@ -34,42 +40,54 @@ from onnxwright.exporter.capture.replacements import (
     vision_grids,
 )
 from onnxwright.exporter.capture.replacements.changes import Changes, applied
-from onnxwright.exporter.capture.replacements.table import Change, Replacement
+from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"
+_CAST = "`torch.nn.Module._apply` assigns parameters, also where nothing changes"
 _TOKENS = "it counts tokens in Python: the program would keep the number of the example"
+_COUNTED = "transformers keeps `cumulative_length_int` beside the tensor, and decides by it"
 _PADDING = "it pads by the position of the first key, which is a tensor while capturing"
+_OFFSET = "`kv_offset` of a sliding-window layer is `cumulative_length - window + 1`, an int there"
 _PACKED = "a batch of packed rows has sizes by values; here it is the padded batch with lengths"
+_PACKED_ISSUE = "https://github.com/pytorch/pytorch/issues/112044"
 _TIMES = "a Python loop over the times fixes their number; here it is one scan"
+_LOOP = "its kernels are for CUDA; on a CPU transformers loops over `range(seq_len)`"
+_STEPS = "PyTorch goes through the time steps in Python, which fixes their number"
+_STEPS_ISSUE = "https://github.com/pytorch/pytorch/issues/115092"
+_SEED = "random operators of ONNX have no common generator: the draws are constants"
+_SEED_OF_ONE = "RandomNormal-1 has a `seed` of its own, and other numbers than PyTorch"
+_INTEGER = "an integer argument is asked of the size: the program would keep that of the example"
+_LISTED = "`torch.tensor` alone follows dynamic sizes in a list (`torch._refs.tensor`)"
+_DECIDES = "it reads a value in C++, where no operator of the model decides"
 _LAYER = "transformers.cache_utils.StaticSlidingWindowLayer"
+_ATEN = torch.ops.aten
 
 CALLS: tuple[Replacement, ...] = (
     *(
-        Replacement(target=f"torch.nn.Module.{name}", make=made, reason=_CASTS)
+        Replacement(target=f"torch.nn.Module.{name}", make=made, reason=_CASTS, upstream=_CAST)
         for name, made in (
-            ("to", fakes.kept_where_there),
-            ("float", fakes.kept_where_of_type),
-            ("double", fakes.kept_where_of_type),
-            ("half", fakes.kept_where_of_type),
-            ("bfloat16", fakes.kept_where_of_type),
+            ("to", module_casts.kept_where_there),
+            *((name, module_casts.kept_where_of_type) for name in module_casts.FLOATS),
         )
     ),
     Replacement(
         target="torch.nn.functional.scaled_dot_product_attention",
-        make=fakes.with_causal_flag,
+        make=module_casts.with_causal_flag,
         reason="its C++ refuses an `is_causal` that follows from a size (a SymBool)",
+        upstream="https://github.com/pytorch/pytorch/issues/154038",
     ),
     *(
         Replacement(
             target=f"torch.{name}",
             make=seeded_draws.with_constant_draws,
-            reason="random operators of ONNX have no common generator: the draws are constants",
+            reason=_SEED,
+            upstream=_SEED_OF_ONE,
         )
         for name in ("manual_seed", "random.manual_seed")
     ),
     *(
         Replacement(target=f"torch.{name}.forward", make=packed_sequences.with_lengths,
-                    reason=_PACKED)
+                    reason=_PACKED, upstream=_PACKED_ISSUE)
         for name in ("nn.LSTM", "nn.GRU", "nn.RNN", "ao.nn.quantized.dynamic.LSTM",
                      "ao.nn.quantized.dynamic.GRU")
     ),
@@ -78,13 +96,15 @@ CALLS: tuple[Replacement, ...] = (
         make=attention_masks.skipped_where_none,
         reason="while tracing it makes a mask of ones where none was given, which layers that "
         "shorten their scores (Informer) do not take",
+        upstream="it asks `is_torchdynamo_exporting()` before whether there is a mask",
     ),
-    Replacement(target=f"{_LAYER}.update", make=lambda _: static_caches.update, reason=_TOKENS),
-    Replacement(
-        target=f"{_LAYER}.get_mask_sizes", make=lambda _: static_caches.mask_sizes, reason=_TOKENS
-    ),
-    Replacement(
-        target=f"{_LAYER}.get_seq_length", make=lambda _: static_caches.seen, reason=_TOKENS
+    *(
+        Replacement(target=f"{_LAYER}.{name}", make=made, reason=_TOKENS, upstream=_COUNTED)
+        for name, made in (
+            ("update", lambda _: static_caches.update),
+            ("get_mask_sizes", lambda _: static_caches.mask_sizes),
+            ("get_seq_length", lambda _: static_caches.seen),
+        )
     ),
     Replacement(
         target="transformers.cache_utils.DynamicLayer.get_seq_length",
@@ -95,14 +115,18 @@ CALLS: tuple[Replacement, ...] = (
         target="transformers.masking_utils.prepare_padding_mask",
         make=static_caches.padding("attention_mask", 0),
         reason=_PADDING,
+        upstream=_OFFSET,
     ),
     Replacement(
         target="transformers.masking_utils.maybe_pad_block_sequence_ids",
         make=static_caches.padding("block_sequence_ids", -1),
         reason=_PADDING,
+        upstream=_OFFSET,
     ),
     *(
-        Replacement(target=f"transformers.models.*.{name}", make=made, reason=_TIMES)
+        Replacement(
+            target=f"transformers.models.*.{name}", make=made, reason=_TIMES, upstream=_LOOP
+        )
         for name, made in (
             ("mamba_selective_scan", recurrences.selective_scan),
             ("_rnn_scan", recurrences.rnn_scan),
@@ -116,41 +140,81 @@ _TABLES: tuple[Change, ...] = (
         target="torch.onnx.is_in_onnx_export",
         make=torch_state.in_onnx_export,
         reason="models ask whether they are exported; only torch.onnx.export answers yes",
+        upstream="`_flags._is_onnx_exporting` is set by torch.onnx.export alone",
     ),
     Change(
         target="torch.autograd.forward_ad",
         make=torch_state.levels_left,
         reason="a transformation of torch.func that fails leaves its level behind",
+        upstream="`exit_dual_level` is not called where tracing fails within it",
     ),
-    Change(
-        target="torch._subclasses.fake_impls.op_implementations_dict",
-        make=fakes.fakes,
-        reason="operators that torch would decompose, or whose shape it reads from values",
+    *(
+        Change(target=f"torch.ops.{op}", make=fakes.taken_as_it_is(op), reason=why, upstream=what)
+        for ops, why, what in (
+            (
+                (_ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_relu.input, _ATEN.rnn_tanh.input),
+                _STEPS,
+                _STEPS_ISSUE,
+            ),
+            (
+                (_ATEN.cdist.default,),
+                "it has another formula for more rows, also of run-time number",
+                "the default `compute_mode` takes a product of matrices from 26 rows on",
+            ),
+            ((_ATEN.cov.default,), _DECIDES, "it asks by `equal` whether the divisor is above 0"),
+            (
+                (_ATEN.ctc_loss.IntList, _ATEN.ctc_loss.Tensor),
+                _DECIDES,
+                "`_ctc_loss` has results whose sizes are values",
+            ),
+            ((_ATEN.linalg_lstsq.default,), _DECIDES, "the number of residuals is by the rank"),
+            ((_ATEN.narrow.Tensor,), _DECIDES, "it calls `item` in C++, and loses the symbol"),
+            (
+                (_ATEN.one_hot.default,),
+                _DECIDES,
+                "without a number of classes it reads the values",
+            ),
+            (
+                (
+                    _ATEN.fake_quantize_per_channel_affine.default,
+                    _ATEN.fake_quantize_per_tensor_affine.default,
+                    _ATEN.fake_quantize_per_tensor_affine.tensor_qparams,
+                ),
+                "it is run by an operator without a rule for tensors without values",
+                "`fake_quantize_per_tensor_affine_cachemask` has kernels for CPU and CUDA only",
+            ),
+        )
+        for op in ops
     ),
     Change(
         target="torch.fx.experimental.proxy_tensor._build_proxy_for_sym_expr",
         make=size_nodes.sizes_in_pairs,
         reason="it computes a sum of more than two sizes by a function of two",
+        upstream="it calls `operator.add` with all of `expr.args`",
     ),
     Change(
         target="torch.fx.experimental.sym_node.SymNode",
         make=remainders.remainders_divided,
         reason="it does not see that `n + (-n) % 4` is divisible by 4: a guard for each window",
+        upstream="sympy keeps `Mod(n, 4)` as it is; `SymNode` computes with that",
     ),
     Change(
         target="torch._subclasses.fake_impls._view_meta",
         make=views.views_as_asked,
         reason="a view has sizes by the strides, not those that are asked for, and guards",
+        upstream="`_view_meta` splits axes one by one, with a guard for each",
     ),
     Change(
         target="torch.distributions.Distribution._validate_args",
-        make=fakes.distribution_checks_disabled,
+        make=module_casts.distribution_checks_disabled,
         reason="the checks decide by values",
+        upstream="`Distribution.__init__` raises unless `constraint.check(value).all()`",
     ),
     Change(
         target="torch.fx.proxy.TracerBase._filter_traceback_frames",
         make=stack_traces.user_frames,
         reason="nodes remember the lines of functions called `forward` only",
+        upstream="it keeps frames named `forward`, and what these call",
     ),
 )
 _NON_STRICT: tuple[Change, ...] = (
@@ -158,42 +222,50 @@ _NON_STRICT: tuple[Change, ...] = (
         target="torch._VF._pack_padded_sequence",
         make=packed_sequences.sequences_padded,
         reason=_PACKED,
+        upstream=_PACKED_ISSUE,
     ),
     Change(
         target="torch.nn.attention.flex_attention",
         make=flex_attention.flex_attention_written_out,
         reason="it compiles kernels for the sizes of the example",
+        upstream="outside of TorchDynamo it calls `torch.compile` of itself",
     ),
     Change(
         target="torchdiffeq.odeint",
         make=ode_solvers.solvers_written_out,
         needs="torchdiffeq",
         reason="its solvers decide by times and errors in Python",
+        upstream="`_check_inputs` and `_adaptive_step` compare tensors in `if`",
     ),
     Change(
         target="torch._functorch.apis.vmap_impl",
         make=torch_func.chunks_joined,
         reason="`chunk_size` makes a Python loop, whose number of iterations is fixed",
+        upstream="`_chunked_vmap` goes through a list of chunks",
     ),
     Change(
         target="torch._subclasses.fake_impls.op_implementations_checks",
         make=sparse_products.sparse_products_sized,
         reason="products of sparse matrices have no rule for dynamic sizes",
+        upstream="https://github.com/pytorch/pytorch/issues/169488",
     ),
     Change(
         target="torch.fx.experimental.proxy_tensor.extract_val",
         make=sparse_products.sparse_constants,
         reason="strides are asked of constants in compressed sparse layouts, which have none",
+        upstream="https://github.com/pytorch/pytorch/issues/123345",
     ),
     Change(
         target="torch._export.non_strict_utils._tensor_min_max",
         make=extremes.extremes_symbolic,
         reason="`min` and `max` of floats, or of three sizes, keep what is least for the example",
+        upstream="it calls `torch.sym_min` for two arguments, of which one is a SymInt, alone",
     ),
     Change(
         target="torch.fx.experimental.proxy_tensor._sym_register",
         make=extremes.extremes_of_two,
         reason="a maximum in a size becomes a call that torch's own check does not allow",
+        upstream="`_nary_sym_max` is not among the functions that a verified program may call",
     ),
 )
 _SUBSTITUTES: tuple[Change, ...] = (
@@ -201,17 +273,20 @@ _SUBSTITUTES: tuple[Change, ...] = (
         target="torch._subclasses.FakeTensor.tolist",
         make=joined_parts.lengths_open,
         reason="a list of a length of run time would have the length of the example",
+        upstream="`tolist` gives a list of Python, which has one length",
     ),
     Change(
         target="builtins.range",
         make=symbolic_ranges.ranges_symbolic,
         reason="`range(0, n, n)` has one iteration for every n, and asks for the number",
+        upstream="`range` takes `__index__` of a size, which is the number of the example",
     ),
     Change(
         target="transformers.vision_utils",
         make=vision_grids.grids_at_once,
         needs="transformers.vision_utils",
         reason="images of values of sizes are computed one by one in Python",
+        upstream="it loops over `grid_thw.tolist()`",
     ),
 )
 _STRICT: tuple[Change, ...] = (
@@ -219,11 +294,13 @@ _STRICT: tuple[Change, ...] = (
         target="torch._dynamo.variables.torch.tracing_state_functions",
         make=torch_state.in_onnx_export_for_dynamo,
         reason="as `torch.onnx.is_in_onnx_export`, which TorchDynamo answers from a table",
+        upstream="`tracing_state_functions` has False for it",
     ),
     Change(
         target="torch._dynamo.symbolic_convert.compare_op_handlers",
         make=identity.truths_compared,
         reason="`ok is True` of a truth value of run time is False, whatever the value",
+        upstream="TorchDynamo compares the objects that stand for the values",
     ),
 )
 _FORWARD: tuple[Change, ...] = (
@@ -231,6 +308,7 @@ _FORWARD: tuple[Change, ...] = (
         target="torch._efficientzerotensor",
         make=forward_derivatives.zero_tangents_symbolic,
         reason="the kernels of tangents of zeros read sizes as integers",
+        upstream="`ZeroTensorFallback` in C++ calls `sizes()`, not `sym_sizes()`",
     ),
 )
 CHANGES: dict[str, tuple[Change, ...]] = {
@@ -241,6 +319,82 @@ CHANGES: dict[str, tuple[Change, ...]] = {
     "torch.func": _FORWARD,
 }
 """Way to capture -> the changes for it."""
+
+_INTEGERS: tuple[Substitute, ...] = (
+    Substitute(
+        target="torch.linspace",
+        function=integer_arguments.linspace,
+        reason=_INTEGER,
+        upstream="https://github.com/pytorch/pytorch/issues/172930",
+    ),
+    Substitute(
+        target="torch.nn.functional.one_hot",
+        function=integer_arguments.one_hot,
+        reason=_INTEGER,
+        upstream="schema: `one_hot(Tensor self, int num_classes=-1)`",
+    ),
+    Substitute(
+        target="torch.istft",
+        function=integer_arguments.istft,
+        reason=_INTEGER,
+        upstream="schema: `istft(..., int? length=None, ...)`",
+    ),
+    *(
+        Substitute(
+            target=f"torch.{name}",
+            function=integer_arguments.of_list(getattr(torch, name)),
+            reason=_INTEGER,
+            upstream=_LISTED,
+        )
+        for name in ("as_tensor", "asarray")
+    ),
+)
+_DECIDING: tuple[Substitute, ...] = (
+    *(
+        Substitute(
+            target=f"{home}.{name}",
+            function=getattr(substitutes, name),
+            reason=_DECIDES,
+            upstream=f"`{name}` gives a bool of Python",
+        )
+        for name in ("equal", "is_nonzero", "allclose")
+        for home in ("torch", "torch.Tensor")
+    ),
+    Substitute(
+        target="torch.nn.functional.gaussian_nll_loss",
+        function=substitutes.gaussian_nll_loss,
+        reason="it looks for negative variances, to raise an error",
+        upstream="`if torch.any(var < 0): raise ValueError`",
+    ),
+    Substitute(
+        target="torch.Tensor.__getitem__",
+        function=substitutes.get_item,
+        reason="a tensor without axes in an index is read as a number",
+        upstream="`THPVariable_getitem` calls `item` for it",
+        last="2.12",
+    ),
+    Substitute(
+        target="torch.Tensor.__setitem__",
+        function=substitutes.set_item,
+        reason="a tensor without axes or a dynamic size in an index is read as a number",
+        upstream="`THPVariable_setitem` asks for integers",
+    ),
+    *(
+        Substitute(
+            target=f"torch.{name}",
+            function=joined_parts.JOINED_PARTS[f],
+            reason="a list of parts of run-time sizes would have the length of the example",
+            upstream="schema: `split.sizes(Tensor self, SymInt[] split_sizes, ...)`",
+        )
+        for name, f in (("split", torch.split), ("Tensor.split", torch.Tensor.split),
+                        ("cat", torch.cat), ("concat", torch.concat))
+    ),
+)  # fmt: skip
+FUNCTIONS: dict[str, tuple[Substitute, ...]] = {
+    "non-strict": _INTEGERS,
+    "substitutes": _DECIDING,
+}
+"""Way to capture -> the functions of torch that are others in it."""
 
 for _entry in CALLS:
     table.register(_entry)

@@ -15,9 +15,9 @@ import torch
 from torch._export import non_strict_utils
 from torch.fx.experimental import proxy_tensor
 
+from onnxwright.exporter.capture.number_forms import SIZES
 from onnxwright.exporter.capture.replacements.changes import Changes
 
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
 _EXTREME, _REGISTER = "_tensor_min_max", "_sym_register"
 
 
@@ -28,8 +28,8 @@ def is_of_sizes(items: Sequence[Any]) -> bool:
         >>> is_of_sizes([1, 2.5])
         False
     """
-    numbers = all(isinstance(x, (bool, int, float, *_SYMBOLS)) for x in items)
-    return numbers and any(isinstance(x, _SYMBOLS) for x in items)
+    numbers = all(isinstance(x, (bool, int, float, *SIZES)) for x in items)
+    return numbers and any(isinstance(x, SIZES) for x in items)
 
 
 def extremes_symbolic(changes: Changes, model: Any) -> None:

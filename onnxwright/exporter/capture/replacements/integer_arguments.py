@@ -6,22 +6,21 @@ same functions by operators that take dynamic numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.number_forms import SIZES, as_tensor
 from onnxwright.exporter.torch_internals import pytree
-
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 
 def is_dynamic(*values: Any) -> bool:
     """Whether there is a dynamic number among values, or in lists and tuples of them."""
-    return any(isinstance(x, _SYMBOLS) for x in pytree.tree_leaves(values))
+    return any(isinstance(x, SIZES) for x in pytree.tree_leaves(values))
 
 
-def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     """`one_hot` with a dynamic number of classes."""
     if not isinstance(num_classes, torch.SymInt):
         return torch.nn.functional.one_hot(tensor, num_classes)
@@ -29,7 +28,7 @@ def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     return (tensor[..., None] == classes).to(torch.int64)
 
 
-def _istft(*args: Any, **kwargs: Any) -> Any:
+def istft(*args: Any, **kwargs: Any) -> Any:
     """`istft` of a dynamic length."""
     if isinstance(kwargs.get("length"), torch.SymInt):
         return _inverse_of_length(*args, **kwargs)
@@ -56,7 +55,7 @@ def _inverse_of_length(
     return torch.nn.functional.pad(signal, [0, length - signal.shape[-1]])
 
 
-def _linspace(*args: Any, **kwargs: Any) -> Any:
+def linspace(*args: Any, **kwargs: Any) -> Any:
     """`linspace` with a dynamic number of steps, or between dynamic numbers."""
     if not is_dynamic(args, kwargs) or kwargs.get("out") is not None:
         return torch.linspace(*args, **kwargs)
@@ -82,20 +81,12 @@ def _evenly_spaced(
     if dtype.is_complex:
         return torch.linspace(start, end, steps, dtype=dtype, device=device)
     wide = torch.float64 if dtype in (torch.float64, *_INTEGERS) else torch.float32
-    first, last = (_limit(x, wide, device) for x in (start, end))
+    first, last = (as_tensor(x, wide).to(device) for x in (start, end))
     places = torch.arange(steps, device=device)
-    apart = (last - first) / torch.scalar_tensor(
-        torch.sym_max(steps - 1, 1), dtype=wide, device=device
-    )
+    apart = (last - first) / as_tensor(torch.sym_max(steps - 1, 1), wide).to(device)
     before = first + apart * places.to(wide)
     after = last - apart * (steps - 1 - places).to(wide)
     return torch.where(2 * places < steps, before, after).to(dtype)
-
-
-def _limit(number: Any, dtype: torch.dtype, device: Any) -> Any:
-    if isinstance(number, torch.Tensor):
-        return number.to(dtype)
-    return torch.scalar_tensor(number, dtype=dtype, device=device)
 
 
 def _is_complex(number: Any) -> bool:
@@ -105,11 +96,11 @@ def _is_complex(number: Any) -> bool:
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-def _listed(own: Callable[..., Any]) -> Callable[..., Any]:
+def of_list(own: Callable[..., Any]) -> Callable[..., Any]:
     """A function that makes a tensor of a list, for one with dynamic numbers, too."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        if not is_dynamic(args[0]):
+        if not isinstance(args[0] if args else None, (list, tuple)) or not is_dynamic(args[0]):
             return own(*args, **kwargs)
         arguments = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
         # Torch itself follows the numbers of lists in `torch.tensor` only, by this function.
@@ -118,15 +109,3 @@ def _listed(own: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return make
-
-
-# Function of torch -> the same, for dynamic numbers too.
-FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
-    torch.nn.functional.one_hot: _one_hot,
-    torch.istft: _istft,
-    torch.linspace: _linspace,
-}
-# Those that are given a list of numbers.
-LIST_MAKERS: Mapping[Any, Callable[..., Any]] = {
-    f: _listed(f) for f in (torch.as_tensor, torch.asarray)
-}

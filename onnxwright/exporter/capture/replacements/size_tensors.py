@@ -19,7 +19,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from onnxwright.exporter.capture.replacements.integer_arguments import FUNCTIONS, LIST_MAKERS
+from onnxwright.exporter.capture.number_forms import SIZES
 from onnxwright.exporter.capture.replacements.size_numbers import (
     RULES,
     is_integer,
@@ -27,8 +27,8 @@ from onnxwright.exporter.capture.replacements.size_numbers import (
     ratio_of,
     without_fraction,
 )
+from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = (torch.tensor, torch.as_tensor, torch.scalar_tensor, torch.asarray)
 _T = torch.Tensor
 
@@ -79,10 +79,14 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
     Args:
         model: the module that is captured; None to know no tensors that it keeps.
+        table: functions that take dynamic numbers in the place of torch's.
     """
 
-    def __init__(self, model: torch.nn.Module | None = None) -> None:
+    def __init__(
+        self, model: torch.nn.Module | None = None, table: tuple[Substitute, ...] = ()
+    ) -> None:
         super().__init__()
+        self._functions = in_force(table)
         self._numbers: dict[int, _Known] = {}
         self._kept = [] if model is None else _kept_numbers(model)
         # The versions that tensors which modules keep had when they were first seen.
@@ -91,13 +95,11 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch, and follow the numbers in its arguments."""
         kwargs = kwargs or {}
-        if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
+        if func in _MAKERS and args and isinstance(args[0], SIZES):
             return self._made(func, args[0], kwargs)
-        if func in FUNCTIONS:
+        if func in self._functions:
             args = self._read(args) if func is torch.linspace else args
-            return FUNCTIONS[func](*args, **kwargs)
-        if func in LIST_MAKERS and args and isinstance(args[0], (list, tuple)):
-            return LIST_MAKERS[func](*args, **kwargs)
+            return self._functions[func](*args, **kwargs)
         if not self._numbers and not self._kept and func not in RULES:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
@@ -175,7 +177,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         """Know the number of a result whose operands have known numbers."""
         if not isinstance(result, torch.Tensor) or result.ndim or self._number(result) is not None:
             return
-        if not any(isinstance(n, _SYMBOLS) or n is not a for n, a in zip(operands, args)):
+        if not any(isinstance(n, SIZES) or n is not a for n, a in zip(operands, args)):
             return
         if func is _T.to:
             self._remember(result, operands[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
@@ -27,8 +27,8 @@ class Entry:
     Attributes:
         target: the full name of what is replaced; a part of a name may be `*`.
         reason: why: what the capture would do otherwise.
-        upstream: the issue or the page of the library about it; "" where there is none.
-        first: the first version of the library that needs it; "" for every version before, too.
+        upstream: the issue of the library about it, or what the library does that is the reason.
+        first: the first version of the library that needs it; "" for all that are supported.
         last: the last version that needs it; "" while no version is known that does without.
     """
 
@@ -91,6 +91,27 @@ class Change(Entry):
 
     make: Callable[[Changes, Any], None]
     needs: str = "torch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Substitute(Entry):
+    """A function of torch that is another one also where torch itself calls it.
+
+    Attributes:
+        function: takes the same arguments.
+    """
+
+    function: Callable[..., Any]
+
+
+def in_force(entries: Iterable[Substitute]) -> dict[Any, Callable[..., Any]]:
+    """The functions that are replaced in the versions that are installed -> what is called.
+
+    Args:
+        entries: a part of the table.
+    """
+    needed = [entry for entry in entries if entry.is_for(version_of(entry.library))]
+    return {found_at(entry.target): entry.function for entry in needed}
 
 
 class Own:
@@ -303,6 +324,6 @@ def export_replacement(
 
 
 __all__ = [
-    "Change", "Entry", "Own", "Replacement", "export_replacement", "found_at", "is_needed",
-    "register", "remove", "replace_attributes", "replaced",
+    "Change", "Entry", "Own", "Replacement", "Substitute", "export_replacement", "found_at",
+    "in_force", "is_needed", "register", "remove", "replace_attributes", "replaced",
 ]  # fmt: skip

@@ -20,7 +20,6 @@ from torch.overrides import _get_current_function_mode, _pop_mode_temporarily
 
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.fakes import without_fakes
-from onnxwright.exporter.capture.replacements.forward_derivatives import ForwardForms
 from onnxwright.exporter.torch_internals import pytree
 
 # What torch says of them, and its files that run them.
@@ -112,8 +111,7 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
         def flat(*values: Any) -> Any:
             parameters = dict(zip(names, values, strict=False))
             rest, named = pytree.tree_unflatten(values[len(names) :], spec)
-            with ForwardForms():
-                result = torch.func.functional_call(inner, parameters, rest, named)
+            result = torch.func.functional_call(inner, parameters, rest, named)
             leaves, form[:] = _with_form(result)
             return leaves
 

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.replacements.changes import Changes
 
 _UTILS = "transformers.vision_utils"
@@ -65,6 +66,14 @@ def grids_at_once(changes: Changes, model: Any) -> None:
                 if kind.__module__ == path and "get_rope_index" in vars(kind):
                     own = vars(kind)["get_rope_index"]
                     change(kind, "get_rope_index", _rope_index(own, path.split(".")[2]))
+
+
+def _caller() -> FrameType:
+    """The function of the model that called: the run time of converted code is between."""
+    frame = sys._getframe(2)
+    while owner_of(frame.f_code.co_filename) is Owner.ONNXWRIGHT and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 # -- patches ---------------------------------------------------------------------------------------
@@ -111,7 +120,7 @@ def _position_ids(own: Callable[..., Any]) -> Callable[..., Any]:
         if kwargs is not None:
             kwargs.pop("position_ids", None)
         grid = grid_thw.to(torch.int64)
-        _, frame, rows, columns = _places(grid, spatial_merge_size, sys._getframe(1))
+        _, frame, rows, columns = _places(grid, spatial_merge_size, _caller())
         return torch.stack([frame, rows, columns] if include_temporal else [rows, columns], dim=-1)
 
     return run
@@ -132,7 +141,7 @@ def _window_index(own: Callable[..., Any]) -> Callable[..., Any]:
             kwargs.pop(name, None)
         side = window_size // spatial_merge_size // patch_size
         unit = spatial_merge_size**2
-        total = _count_of_patches(sys._getframe(1))
+        total = _count_of_patches(_caller())
         grid = grid_thw.to(torch.int64)
         rows, columns = grid[:, 1] // spatial_merge_size, grid[:, 2] // spatial_merge_size
         down, across = rows // side + 1, columns // side + 1
@@ -171,7 +180,7 @@ def _interpolation(own: Callable[..., Any]) -> Callable[..., Any]:
         for name in names if kwargs is not None else ():
             kwargs.pop(name, None)
         grid = grid_thw.to(torch.int64)
-        which, _, row, column = _places(grid, spatial_merge_size, sys._getframe(1))
+        which, _, row, column = _places(grid, spatial_merge_size, _caller())
         side, facts = num_grid_per_side, (mode, align_corners, padding)
         taps = sys.modules[_UTILS]._interpolation_axis_taps_weights
         down, down_weights = taps(row, grid[which, 1], side, *facts)
@@ -204,12 +213,12 @@ def _attend_at_once(module: Any, change: Callable[[Any, str, Any], None]) -> Non
         return
 
     def is_packed(*args: Any, **kwargs: Any) -> Any:
-        return _attends_by_parts(sys._getframe(1)) or asked(*args, **kwargs)
+        return _attends_by_parts(_caller()) or asked(*args, **kwargs)
 
     class Interfaces:
         def get_interface(self, *args: Any) -> Any:
             own = interfaces.get_interface(*args)
-            return _masked(own) if _attends_by_parts(sys._getframe(1)) else own
+            return _masked(own) if _attends_by_parts(_caller()) else own
 
         def __getattr__(self, name: str) -> Any:
             return getattr(interfaces, name)

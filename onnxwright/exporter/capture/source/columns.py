@@ -15,8 +15,9 @@ import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
+from onnxwright.exporter.capture.number_forms import NUMBERS, as_tensor, dtype_of
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
-from onnxwright.exporter.capture.source.regions import SYMBOLS, depth, empty
+from onnxwright.exporter.capture.source.regions import depth, empty
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def part_at(whole: torch.Tensor, sizes: torch.Tensor, axis: int, place: Any) -> 
 
 def as_place(number: Any) -> torch.Tensor:
     """A length or a place as a tensor."""
-    return number if isinstance(number, torch.Tensor) else torch.scalar_tensor(number).long()
+    return as_tensor(number, None if isinstance(number, torch.Tensor) else torch.int64)
 
 
 def place_of(index: Any, length: Any) -> torch.Tensor:
@@ -198,12 +199,8 @@ def as_row(item: Any) -> torch.Tensor:
     Raises:
         LoopChangeError: it is neither a tensor nor a number.
     """
-    if isinstance(item, torch.Tensor):
-        return item
-    if isinstance(item, (bool, int, float)):
-        return torch.full((), item)
-    if isinstance(item, SYMBOLS):
-        return torch.scalar_tensor(item, dtype=_dtype_of(item))
+    if isinstance(item, (torch.Tensor, *NUMBERS)):
+        return as_tensor(item)
     raise LoopChangeError("an item of the list", "a tensor", words(item))
 
 
@@ -211,17 +208,9 @@ def column_like(leaf: Any) -> Column:
     """A column for a leaf of an item: its type and sizes; no trace knows the values."""
     if isinstance(leaf, torch.Tensor):
         return Column(empty([1, *leaf.shape], leaf.dtype))
-    if not isinstance(leaf, (bool, int, float, *SYMBOLS)):
+    if not isinstance(leaf, NUMBERS):
         raise LoopChangeError("an item of the list", "a tensor", words(leaf))
-    return Column(empty([1], _dtype_of(leaf)))
-
-
-def _dtype_of(number: Any) -> torch.dtype:
-    """The type of a tensor of a number."""
-    if isinstance(number, (bool, torch.SymBool)):
-        return torch.bool
-    whole = isinstance(number, (int, torch.SymInt))
-    return torch.int64 if whole else torch.get_default_dtype()
+    return Column(empty([1], dtype_of(leaf)))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import asking_line, current
@@ -76,9 +77,7 @@ def math_(function: Any, *args: Any) -> Any:
 
 
 def _as_whole(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.reshape(()).to(torch.int64)
-    return torch.full((), value, dtype=torch.int64)
+    return as_tensor(value, torch.int64).reshape(())
 
 
 def _is_open(value: Any) -> bool:
@@ -89,8 +88,5 @@ def _is_open(value: Any) -> bool:
 
 
 def _as_double(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.reshape(()).to(torch.float64)
-    if isinstance(value, torch.SymInt):
-        return torch.full((), value, dtype=torch.int64).to(torch.float64)
-    return torch.scalar_tensor(value, dtype=torch.float64)
+    value = as_tensor(value) if isinstance(value, torch.SymInt) else value
+    return as_tensor(value, torch.float64).reshape(())

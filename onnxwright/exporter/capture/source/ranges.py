@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.joined_parts import Lengths, NumberRows, Parts
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.columns import part_at
@@ -146,7 +147,7 @@ def range_(*args: Any) -> Any:
 
 
 def _as_tensor(number: Any) -> torch.Tensor:
-    return number if isinstance(number, torch.Tensor) else torch.scalar_tensor(number).long()
+    return number if isinstance(number, torch.Tensor) else as_tensor(number, torch.int64)
 
 
 def enumerate_(items: Any, start: int = 0) -> Any:
@@ -260,7 +261,7 @@ def _smaller(a: Any, b: Any) -> Any:
     mixed = isinstance(a, int) is not isinstance(b, int)
     if mixed and any(isinstance(n, SYMBOLS) and free_unbacked_symbols(n) for n in (a, b)):
         # A graph in a graph takes no symbolic minimum of three or more.
-        return torch.minimum(*map(torch.scalar_tensor, (a, b))).long()
+        return torch.minimum(*map(as_tensor, (a, b)))
     return torch.sym_min(a, b)
 
 
@@ -318,7 +319,7 @@ def first_items(items: Sequence[Any], stop: Any) -> Counted:
         items: the list.
         stop: a whole number that is known at run time.
     """
-    end = stop if isinstance(stop, torch.Tensor) else torch.scalar_tensor(stop, dtype=torch.int64)
+    end = _as_tensor(stop)
     end = torch.where(end < 0, end + len(items), end)
     return Counted(0, end, 1, items.__getitem__, len(items))
 

@@ -24,6 +24,7 @@ from torch.fx.experimental.proxy_tensor import (
 )
 from typing_extensions import Self
 
+from onnxwright.exporter.capture import number_forms
 from onnxwright.exporter.capture.source.errors import SharedWriteError
 from onnxwright.exporter.capture.source.facts import Facts
 from onnxwright.exporter.capture.source.functional import base_of, viewed, written_arguments
@@ -37,7 +38,7 @@ from onnxwright.exporter.capture.source.memory import (
 from onnxwright.exporter.capture.source.session import current
 
 aten = torch.ops.aten
-SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+SYMBOLS = number_forms.SYMBOLS
 
 # Operators of sizes: they are computed before a branch, for the code after it may read them too.
 _SIZES = frozenset(

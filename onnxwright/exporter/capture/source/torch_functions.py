@@ -11,6 +11,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.columns import LEAF, Column, as_place
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
@@ -77,7 +78,7 @@ _LOGIC = frozenset(
 def _truth_tensor(value: Any) -> Any:
     """A comparison of sizes as a tensor; other values as they are."""
     if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
-        return torch.scalar_tensor(value, dtype=torch.bool)
+        return as_tensor(value)
     return value
 
 

@@ -8,11 +8,11 @@ import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.unknown_numbers import truth_tensor
 from onnxwright.exporter.capture.values.logic import compared
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.capture.values.picking import where
@@ -82,18 +82,17 @@ def as_truth(value: Any) -> Any:
         answers = {n: decided(item) for n, item in possible(value).items()}
         truths = {n: as_truth(value._ow_items[n]) if answer is None else answer
                   for n, answer in answers.items()}  # fmt: skip
-        return truth_tensor(where(value._ow_tag, truths))
+        return as_tensor(where(value._ow_tag, truths))
     if isinstance(value, torch.Tensor):
         if value.ndim:
             value = value.reshape(())
         return value if value.dtype == torch.bool else value != 0
     if isinstance(value, (Rows, Counted)):
         if _is_size(value.length):
-            return torch.scalar_tensor(value.length) > 0
+            return as_tensor(value.length) > 0
         return as_truth(value.length > 0)
     if isinstance(value, torch.SymBool):
-        return compared(torch.scalar_tensor(value, dtype=torch.bool), value.node.expr)
+        return compared(as_tensor(value), value.node.expr)
     if isinstance(value, SYMBOLS):
-        return torch.scalar_tensor(value) != 0
-    answer = bool(value)
-    return torch.full((), answer, dtype=torch.bool)
+        return as_tensor(value) != 0
+    return as_tensor(bool(value))

@@ -22,10 +22,3 @@ def is_unknown(number: Any) -> bool:
 def has_one_element(x: torch.Tensor) -> bool:
     """Whether a tensor has one element at all sizes; sizes that are not known are not asked."""
     return all(type(n) is int and n == 1 for n in x.shape)
-
-
-def truth_tensor(value: Any) -> torch.Tensor:
-    """A tensor of a truth value: of Python, a symbolic one, or a tensor already."""
-    if isinstance(value, torch.Tensor):
-        return value
-    return torch.scalar_tensor(value, dtype=torch.bool)

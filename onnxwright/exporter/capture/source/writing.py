@@ -9,6 +9,7 @@ import torch
 
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.source.comprehensions import extend
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item as item_of
@@ -105,7 +106,7 @@ def _either(test: Any, one: Any, other: Any) -> Any:
     if not is_leaf(one) or not is_leaf(other) or _shape(one) != _shape(other):
         return choose(test, lambda: one, lambda: other)
     dtype = common_dtype(one, other)
-    made = torch.where(test, _as_tensor(one, dtype), _as_tensor(other, dtype))
+    made = torch.where(test, as_tensor(one, dtype), as_tensor(other, dtype))
     session = current()
     assert session is not None
     if all(not isinstance(v, torch.Tensor) or v in session.numbers for v in (one, other)):
@@ -117,9 +118,3 @@ def _shape(value: Any) -> Any:
     """The sizes of a leaf, if they are known; what equals no sizes for others."""
     sizes = tuple(value.shape) if isinstance(value, torch.Tensor) else ()
     return sizes if all(isinstance(size, int) for size in sizes) else float("nan")
-
-
-def _as_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
-    if isinstance(value, torch.Tensor):
-        return value.to(dtype)
-    return torch.scalar_tensor(value, dtype=dtype)

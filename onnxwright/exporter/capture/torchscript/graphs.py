@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor
 from onnxwright.exporter.capture.replacements.torch_func import untraced
-
-_NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 class Scripted(torch.nn.Module):  # type: ignore[misc]
@@ -175,7 +174,7 @@ class _Run:
                 inner = _Run({**self.values, **dict(zip(tensors, operands, strict=True))})
                 inner.hoisted = set(self.hoisted)
                 results = inner.results(block, [])
-                if not all(isinstance(x, (torch.Tensor, *_NUMBERS)) for x in results):
+                if not all(isinstance(x, (torch.Tensor, *NUMBERS)) for x in results):
                     _refuse(node, "an `if` on a tensor that gives anything but tensors")
                 # A branch must not hand on its operands as they are.
                 return tuple(
@@ -251,7 +250,7 @@ def _called(node: Any, kind: str, args: list[Any]) -> list[Any]:
     if kind in _LISTS and isinstance(args[0], (list, str)):
         return [_LISTS[kind](*args)]
     plain = [_plain(a) for a in args]
-    if kind in _ARITHMETIC and all(isinstance(a, _NUMBERS) for a in plain):
+    if kind in _ARITHMETIC and all(isinstance(a, NUMBERS) for a in plain):
         return [_ARITHMETIC[kind](*plain)]
     space, _, name = kind.partition("::")
     packet = getattr(getattr(torch.ops, space, None), name, None)
@@ -272,19 +271,13 @@ def _by_schema(function: Any, node: Any, args: list[Any]) -> Any:
     for argument, value in zip(schema.arguments, args, strict=False):
         if "Tensor" not in str(argument.type):
             value = _plain(value)
-        elif isinstance(value, _NUMBERS) and str(argument.type) == "Tensor":
-            value = torch.scalar_tensor(value, dtype=_dtype_of(value))
+        elif isinstance(value, NUMBERS) and str(argument.type) == "Tensor":
+            value = as_tensor(value)
         if argument.kwarg_only:
             named[argument.name] = value
         else:
             positional.append(value)
     return function(*positional, **named)
-
-
-def _dtype_of(number: Any) -> torch.dtype:
-    if isinstance(number, (bool, torch.SymBool)):
-        return torch.bool
-    return torch.int64 if isinstance(number, (int, torch.SymInt)) else torch.float32
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -308,7 +301,7 @@ def _number(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     def convert(x: Any) -> Any:
         x = _plain(x)
-        if isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        if isinstance(x, SYMBOLS):
             return torch.sym_int(x) if kind is int else x
         return kind(x.item()) if isinstance(x, torch.Tensor) else kind(x)
 

@@ -7,16 +7,12 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.number_forms import as_tensor
+
 
 def tensor_of(number: Any) -> torch.Tensor:
     """A tensor without axes of a tensor of one element or a symbolic number."""
-    if isinstance(number, torch.Tensor):
-        return number.reshape(())
-    if isinstance(number, torch.SymBool):
-        return torch.scalar_tensor(number, dtype=torch.bool)
-    return torch.full(
-        (), number, dtype=torch.get_default_dtype() if isinstance(number, float) else torch.int64
-    )
+    return as_tensor(number).reshape(()) if isinstance(number, torch.Tensor) else as_tensor(number)
 
 
 def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:

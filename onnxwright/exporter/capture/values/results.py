@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
@@ -86,6 +87,6 @@ def _there(leaf: Any, present: Any) -> Any:
     """A tensor; reading it is an error where it is not there."""
     if not isinstance(leaf, (torch.Tensor, int, float, torch.SymInt)):
         raise DisagreementError("the result", "`None`", words(leaf))
-    value = leaf if isinstance(leaf, torch.Tensor) else torch.scalar_tensor(leaf)
+    value = as_tensor(leaf)
     place = torch.where(present, 0, 1)
     return torch.ops.aten.index.Tensor(value[None], [place])

@@ -1,0 +1,145 @@
+"""Functions that decide by values in Python, as equivalents that do not.
+
+`Substitutes` calls them in the place of torch's functions, also where torch itself calls these.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from onnxwright.exporter.capture.replacements.table import Substitute, in_force
+
+
+def equal(input: Any, other: Any) -> Any:  # noqa: A002 - torch's name
+    """Without a bool of Python, where the shapes are equal."""
+    if input.shape != other.shape:
+        return False
+    return torch.eq(input, other).all().item()
+
+
+def is_nonzero(input: Any) -> Any:  # noqa: A002 - as above
+    """Of a tensor of one element."""
+    return input.ne(0).item()
+
+
+def allclose(input: Any, other: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - as above
+    """Without a bool of Python."""
+    return torch.isclose(input, other, *args, **kwargs).all().item()
+
+
+def gaussian_nll_loss(
+    input: Any,  # noqa: A002 - as above
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """Without a look at the signs of `var`."""
+    if not isinstance(var, torch.Tensor):
+        var = var * torch.ones_like(input)
+    if var.shape != input.shape and var.shape == input.shape[:-1]:
+        var = var.unsqueeze(-1)
+    var = var.clamp(min=eps)
+    loss = 0.5 * (torch.log(var) + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return {"mean": torch.mean, "sum": torch.sum, "none": torch.clone}[reduction](loss)
+
+
+def get_item(self: Any, index: Any) -> Any:
+    """`x[..., i]`, where `i` may be a tensor without axes."""
+    element = _apart(self, index)
+    return self[index] if element is None else torch.ops.aten.index(*element)
+
+
+def set_item(self: Any, index: Any, value: Any) -> None:
+    """`x[..., i] = value`, where `i` may be a tensor without axes."""
+    element = _apart(self, index)
+    if element is None:
+        if not _has_symbolic_place(index):
+            self[index] = value
+        elif isinstance(value, torch.Tensor):
+            _view(self, index).copy_(value)
+        else:
+            _view(self, index).fill_(value)
+        return
+    if not isinstance(value, torch.Tensor):
+        value = torch.full((), value, dtype=self.dtype)
+    torch.ops.aten.index_put_(*element, value.to(self.dtype))
+
+
+def _apart(self: Any, index: Any) -> tuple[Any, list[Any]] | None:
+    """The view of `x` by what is known of an index, and an index of that for each axis.
+
+    Python takes an integer out of a tensor without axes.  None if there is no such tensor, or
+    others that are indices too.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    tensors = [p for p in parts if isinstance(p, (torch.Tensor, list))]
+    if not tensors or not all(_is_place(p) for p in tensors):
+        return None
+    if not any(p is Ellipsis for p in parts):
+        parts.append(Ellipsis)
+    used = sum(p is not None and p is not Ellipsis for p in parts)
+    places: list[Any] = []
+    for part in parts:
+        if part is Ellipsis:
+            places += [None] * (self.ndim - used)
+        elif not isinstance(part, (int, torch.SymInt)):
+            places.append(part if _is_place(part) else None)
+    plain = tuple(slice(None) if _is_place(p) else p for p in parts)
+    return self[plain], places
+
+
+def _has_symbolic_place(index: Any) -> bool:
+    """Whether an index is a tuple of integers and slices with a symbolic integer."""
+    if not isinstance(index, tuple) or not any(isinstance(p, torch.SymInt) for p in index):
+        return False
+    basic = (int, slice, torch.SymInt, type(None), type(Ellipsis))
+    return all(isinstance(p, basic) and not isinstance(p, bool) for p in index)
+
+
+def _view(self: Any, index: tuple[Any, ...]) -> Any:
+    """`x[index]` of integers and slices: torch takes no symbolic integer among them in a write."""
+    used = sum(p is not None and p is not Ellipsis for p in index)
+    dim = 0
+    for part in index:
+        if part is Ellipsis:
+            dim += self.ndim - dim - used
+            continue
+        if part is None:
+            self = self.unsqueeze(dim)
+        elif isinstance(part, slice):
+            self = self[(slice(None),) * dim + (part,)]
+        else:
+            self = self.select(dim, part)
+        used -= part is not None
+        dim += part is None or isinstance(part, slice)
+    return self
+
+
+def _is_place(part: Any) -> bool:
+    """Whether a part of an index is an integer as a tensor."""
+    kinds = (torch.int64, torch.int32, torch.int16, torch.int8)
+    return isinstance(part, torch.Tensor) and part.ndim == 0 and part.dtype in kinds
+
+
+class Substitutes(TorchFunctionMode):  # type: ignore[misc]
+    """In this context, substitutes are called in the place of torch's functions.
+
+    Args:
+        table: the entries.
+    """
+
+    def __init__(self, table: tuple[Substitute, ...]) -> None:
+        super().__init__()
+        self.functions = in_force(table)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call the function, or its replacement."""
+        return self.functions.get(func, func)(*args, **(kwargs or {}))
