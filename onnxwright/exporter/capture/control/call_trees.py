@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from types import ModuleType
 from typing import Any, Union
 
@@ -167,7 +168,23 @@ class Calls(ast.NodeTransformer):
     def visit_withitem(self, node: ast.withitem) -> ast.AST:
         """`with manager`."""
         self.generic_visit(node)
-        node.context_expr = _call("entered", node.context_expr)
+        line = ast.Constant(node.context_expr.lineno)
+        node.context_expr = _call("entered", node.context_expr, line)
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """`try`: while its body runs, the run time knows which errors it takes and goes on."""
+        caught = [h for h in node.handlers if goes_on(h)]
+        lines = [h.lineno for h in caught]
+        self.generic_visit(node)
+        if caught:
+            kinds = [h.type or ast.Name("BaseException", ast.Load()) for h in caught]
+            pairs = [
+                ast.Tuple([ast.Constant(line), _thunk(copy.deepcopy(kind))], ast.Load())
+                for line, kind in zip(lines, kinds)
+            ]
+            entered = ast.With([ast.withitem(_call("Handlers", *pairs))], node.body)
+            node.body = [_on_line(entered, node.body[0])]
         return node
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
@@ -289,6 +306,19 @@ class Calls(ast.NodeTransformer):
         is_read = isinstance(node.ctx, ast.Load)
         node.value = _call("read" if is_read else "items_of", node.value)
         return node
+
+
+def goes_on(handler: ast.ExceptHandler) -> bool:
+    """Whether the program goes on after an `except`, which does not raise again at its end."""
+    return not isinstance(getattr(handler, "last", handler.body[-1]), ast.Raise)
+
+
+def _on_line(made: Any, node: ast.AST) -> Any:
+    """The same, with the line of another node where it has none."""
+    for inner in ast.walk(made):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return made
 
 
 def _runtime_name(node: ast.expr) -> str | None:

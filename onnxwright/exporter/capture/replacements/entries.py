@@ -16,7 +16,6 @@ from onnxwright.exporter.capture.replacements import (
     flex_attention,
     forward_derivatives,
     identity,
-    joined_parts,
     ode_solvers,
     packed_sequences,
     recurrences,
@@ -35,6 +34,7 @@ from onnxwright.exporter.capture.replacements import (
 )
 from onnxwright.exporter.capture.replacements.changes import Changes, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement
+from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"
 _TOKENS = "it counts tokens in Python: the program would keep the number of the example"
@@ -194,7 +194,7 @@ _NON_STRICT: tuple[Change, ...] = (
 _SUBSTITUTES: tuple[Change, ...] = (
     Change(
         target="torch._subclasses.FakeTensor.tolist",
-        make=joined_parts.lengths_open,
+        make=lists_of_numbers,
         reason="a list of a length of run time would have the length of the example",
     ),
     Change(

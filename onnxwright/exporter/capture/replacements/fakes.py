@@ -19,7 +19,6 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.replacements.joined_parts import JOINED_PARTS
 from onnxwright.exporter.torch_internals import DispatchKey, fake_impls
 
 aten = torch.ops.aten
@@ -355,7 +354,6 @@ SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     torch.Tensor.__getitem__: _get,
     torch.Tensor.__setitem__: _set,
-    **JOINED_PARTS,
 }
 """Functions that decide in Python -> what computes the same without a decision."""
 

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths
-from onnxwright.exporter.capture.source.columns import Column, as_row
+from onnxwright.exporter.capture.source.columns import Column, as_row, number
 from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
@@ -71,8 +70,6 @@ def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
         values: a list, a tuple, or `x.tolist()`.
         others: numbers that are looked for in it.
     """
-    if isinstance(values, Lengths):
-        return values.sizes
     if isinstance(values, Rows):
         return values.numbers()
     if not isinstance(values, (list, tuple)) or not values or not all(map(_is_number, values)):
@@ -87,19 +84,11 @@ def stacked(values: Sequence[Any]) -> torch.Tensor:
     return torch.stack([row.to(dtype) for row in rows])
 
 
-def number(value: torch.Tensor) -> torch.Tensor:
-    """A tensor that stands for a number of Python."""
-    session = current()
-    if session is not None:
-        session.numbers.add(value)
-    return value
-
-
 def list_of(numbers: torch.Tensor) -> Any:
     """The numbers of a tensor as a list: of Python, where it has a length of Python."""
     if isinstance(numbers.shape[0], int):
         return List(number(one) for one in numbers.unbind(0))
-    return Rows.of_tensor(numbers)
+    return Rows.of_numbers(numbers)
 
 
 def made_set(*args: Any) -> Any:

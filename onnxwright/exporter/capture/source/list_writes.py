@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from onnxwright.exporter.capture.control.lists import List, is_rows
 from onnxwright.exporter.capture.control.places import Items
@@ -45,3 +45,12 @@ def misused(use: str) -> ListUseError:
     if place is not None:
         error.span = line_of(*place)
     return error
+
+
+def refuse_effects(use: str) -> NoReturn:
+    """Refuse a use that may end before the last item, of a generator that changes something."""
+    place = model_line()
+    raise CannotRewriteError(
+        f"`{use}` of a generator whose items change a variable or an object",
+        None if place is None else line_of(*place),
+    )

@@ -16,9 +16,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths, NumberRows, Parts
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
-from onnxwright.exporter.capture.source.columns import part_at
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
     LazyIterator,
@@ -30,7 +28,7 @@ from onnxwright.exporter.capture.source.iterators import (
 from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import asking_line
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -275,12 +273,6 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
-    if isinstance(items, Lengths):
-        return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
-    if isinstance(items, NumberRows):
-        return Counted(0, items.rows.shape[0], 1, lambda n: _row(items.rows[n]))
-    if isinstance(items, Parts):
-        return _parts(items)
     if isinstance(items, Rows):
         if items.is_set:  # the order of Python's sets depends on their history
             raise misused("for ... in set(...)")
@@ -288,26 +280,6 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None
-
-
-def _number(value: torch.Tensor) -> torch.Tensor:
-    """A tensor that stands for a number of Python."""
-    session = current()
-    if session is not None:
-        session.numbers.add(value)
-    return value
-
-
-def _row(values: torch.Tensor) -> list[torch.Tensor]:
-    """A row as a list of numbers of Python."""
-    return [_number(value) for value in values.unbind(0)]
-
-
-def _parts(items: Parts) -> Counted:
-    """The parts of a tensor, by a counter."""
-    sizes = items.lengths.sizes
-    part = functools.partial(part_at, items.whole, sizes, items.dim)
-    return Counted(0, sizes.shape[0], 1, part)
 
 
 # A mask with more places than this is not gone through place by place.

@@ -10,6 +10,7 @@ import ast
 import inspect
 import linecache
 import tokenize
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Union, cast
@@ -22,17 +23,12 @@ from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
 from onnxwright.exporter.capture.control.store import FACTORY
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, call
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, GeneratorError
+from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 from onnxwright.exporter.capture.source.ternaries import as_statement
-from onnxwright.exporter.capture.source.yields import (
-    is_context_manager,
-    is_generator,
-    without_yields,
-)
 
 _MODULE = "onnxwright.exporter.capture.source"
 _CONTROL = "onnxwright.exporter.capture.control"
@@ -104,17 +100,17 @@ def _function(
     body = cast("list[ast.stmt]", [_Plain().visit(s) for s in body])
     flags = FlagNames()
     structure = Structure(file, flags)
-    if is_context_manager(node):
-        raise CannotRewriteError("a context manager", structure.span(node))
-    yields = is_generator(body)
-    body = without_yields(body, structure.span(node))
+    if _has_yield(body):
+        if any(ast.unparse(d).endswith("contextmanager") for d in _decorators(node)):
+            raise CannotRewriteError("a context manager", structure.span(node))
+        raise GeneratorError(structure.span(node))
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
     block = (start, *liveness(normalize(block, flags), structure.outer))
 
     def inner_function(f: ast.FunctionDef, of: str | None) -> ast.FunctionDef:
-        if is_context_manager(f):
+        if _has_yield(f.body):
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
@@ -143,7 +139,7 @@ def _function(
         ]
         head.append(ast.If(ast.Constant(False), bind, []))
     value: ast.expr = ast.Name(python_name(RESULT), ast.Load())
-    result = ast.Return(call("yielded", value) if yields else value)
+    result = ast.Return(value)
     args = call_trees.without_defaults(node.args) if not nested else node.args
     name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
     for p in ast.walk(args):
@@ -155,6 +151,22 @@ def _function(
     for part in made.body:
         _locate(part, made)
     return ast.fix_missing_locations(made)
+
+
+def _has_yield(parts: Iterable[ast.AST]) -> bool:
+    """Whether the statements of a function make it a generator."""
+    return any(
+        isinstance(n, (ast.Yield, ast.YieldFrom))
+        or (not isinstance(n, _SCOPES) and _has_yield(ast.iter_child_nodes(n)))
+        for n in parts
+    )
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def _decorators(node: _Function) -> list[ast.expr]:
+    return node.decorator_list if isinstance(node, ast.FunctionDef) else []
 
 
 def _locate(node: Any, around: Any) -> None:

@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
     LEAF,
+    NUMBER,
     Column,
     ItemForm,
     as_place,
@@ -40,17 +41,14 @@ from onnxwright.exporter.capture.source.columns import (
     place_of,
 )
 from onnxwright.exporter.capture.source.errors import (
-    CannotRewriteError,
     ListUseError,
     LoopChangeError,
     UnevenItemError,
     words,
 )
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
-from onnxwright.exporter.capture.source.list_writes import misused, written
-from onnxwright.exporter.capture.source.machinery import model_line
+from onnxwright.exporter.capture.source.list_writes import misused, refuse_effects, written
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.places import line_of
 
 Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
 """The names of the parts of a value, the parts, and what makes such a value of others."""
@@ -80,6 +78,14 @@ class Rows(List):
     def of_tensor(cls, rows: torch.Tensor) -> Rows:
         """The list of the rows of a tensor."""
         return Rows([Column(rows)])
+
+    @classmethod
+    def of_numbers(cls, numbers: torch.Tensor) -> Rows:
+        """The numbers of a tensor of one or two axes, as `tolist` gives them."""
+        if numbers.ndim == 1:
+            return Rows([Column(numbers)], NUMBER)
+        columns = [Column(column) for column in numbers.unbind(1)]
+        return Rows(columns, ItemForm(list, tuple(range(len(columns))), (NUMBER,) * len(columns)))
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -151,7 +157,7 @@ class Rows(List):
         """The item at a place, which may be known at run time only."""
         item = self.form.build(column.at(place) for column in self.columns)
         note_item(item)
-        return item
+        return item.item() if self.form.is_number and isinstance(place, int) else item
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
@@ -293,14 +299,14 @@ class Rows(List):
     def whole(self, use: str) -> torch.Tensor:
         """The items as rows of one tensor, for a use of the whole list."""
         columns = self.columns
-        if self.form != LEAF or columns[0].axis is not None:
+        if not self.form.is_leaf or columns[0].axis is not None:
             raise self.misuse(use)
         return columns[0].values
 
     def numbers(self) -> torch.Tensor | None:
         """The items as a tensor of one axis, if they are numbers."""
         columns = self.columns
-        is_rows = self.form == LEAF and columns[0].axis is None
+        is_rows = self.form.is_leaf and columns[0].axis is None
         return columns[0].values if is_rows and columns[0].values.ndim == 1 else None
 
     def equal_to(self, value: Any) -> torch.Tensor:
@@ -332,9 +338,7 @@ class Rows(List):
     def check_order(self, use: str) -> None:
         """Refuse a use that ends before the last item, of a generator that changes something."""
         if self.changes_others:
-            what = f"`{use}` of a generator whose items change a variable or an object"
-            place = model_line()
-            raise CannotRewriteError(what, None if place is None else line_of(*place))
+            refuse_effects(use)
 
     def __iadd__(self, items: Any) -> Self:
         written(self, self.with_items(items))

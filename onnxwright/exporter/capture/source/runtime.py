@@ -32,7 +32,6 @@ from onnxwright.exporter.capture.source.operators import (
 from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
-from onnxwright.exporter.capture.source.yields import yielded
 from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.capture.values.texts import format_, percent, text
@@ -49,5 +48,5 @@ __all__ = [
     "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
     "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
     "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
-    "set_item", "set_items", "slice_of", "text", "truth", "while_", "yielded", "zip_items",
+    "set_item", "set_items", "slice_of", "text", "truth", "while_", "zip_items",
 ]  # fmt: skip
