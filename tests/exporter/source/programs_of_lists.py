@@ -444,6 +444,21 @@ def key_that_a_called_function_adds(x):
 
 
 @refused
+def a_generator_that_decides(x):
+    def parts(y):
+        yield y[0]
+        if y.sum() > 0:
+            yield y[1] * 2
+        else:
+            yield y[0] - 1
+
+    total = x[0] * 0
+    for part in parts(x):
+        total = total * 2 + part
+    return total
+
+
+@refused
 def compared_in_order(x):
     best = (x[0].sum(), 0)
     now = (x[1].sum(), 1)

@@ -846,6 +846,17 @@ class RowsOfExperts(nn.Module):
 
 
 @refused
+def any_of_a_few_that_count(x):
+    counts = [0]
+
+    def asks(row):
+        counts[0] += 1
+        return row.sum() > 0
+
+    return x * 2 if any(asks(row) for row in (x[0], x[1])) else x, counts[0]
+
+
+@refused
 def any_of_a_generator_that_counts(x):
     """Python stops at the first row; for `sum` each is evaluated."""
     counts = {"n": 0}

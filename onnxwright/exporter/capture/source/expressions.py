@@ -11,11 +11,8 @@ from onnxwright.exporter.capture.source.expression_kinds import (
     asks_empty,
     is_bound,
     is_fixed,
-    is_format,
     is_length,
     is_math,
-    is_named,
-    is_only_starred,
     is_open,
     is_place,
     is_starred,
@@ -172,49 +169,49 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
-        if isinstance(node.func, ast.Attribute) and node.func.attr not in METHODS:
-            if not isinstance(node.func.value, ast.Name) or node.func.value.id != self.first:
+        f = node.func
+        if isinstance(f, ast.Attribute) and f.attr not in METHODS:
+            if not isinstance(f.value, ast.Name) or f.value.id != self.first:
                 _mark_bare(*(arg for arg in node.args if getattr(arg, "elts", None)))
         self.generic_visit(node)
-        if is_format(node):
-            assert isinstance(node.func, ast.Attribute)
-            node.args = [node.func.value, *node.args]
-            node.func = call("format_").func
+        own, first = self.own_function(node)
+        if own is not None:
+            node.args, node.func = [*first, *node.args], call(own).func
             return node
-        if is_math(node, self.local):
-            node.args, node.func = [node.func, *node.args], call("math_").func
-            return node
-        if is_named(node.func, "is_tensor"):
-            node.args, node.func = [node.func, *node.args], call("is_tensor").func
-            return node
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
-            node.args = [node.func.value, *node.args]
-            node.func = call("got").func
-            return node
-        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
-            node.args = [ast.Constant(node.func.attr), node.func.value, *node.args]
-            node.func = call("method").func
-            return node
-        if not isinstance(node.func, ast.Name):
-            return node
-        name = node.func.id
+        name = f.id if isinstance(f, ast.Name) else ""
         if name == "super" and not node.args and self.first is not None:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.first, ast.Load())]
-        elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
-            name = "attribute" if name == "getattr" else "has_attribute"
-            node.args, node.func = [node.func, *node.args], call(name).func
-        elif name == "isinstance" and name not in self.local:
-            node.func = call("is_of_type").func
-        elif name == "zip" and name not in self.local and is_only_starred(node):
-            node.args = [node.func, node.args[0].value]  # type: ignore[attr-defined]
-            node.func = call("zip_items").func
         elif name in BUILTINS and name not in self.local:
-            first = node.args[0] if name == "map" and node.args else None
-            if isinstance(first, ast.Name) and first.id in set(BUILTINS) - self.local:
+            function = node.args[0] if name == "map" and node.args else None
+            if isinstance(function, ast.Name) and function.id in set(BUILTINS) - self.local:
                 # `map(int, box)`
-                node.args[0] = call("builtin", ast.Constant(first.id), first)
+                node.args[0] = call("builtin", ast.Constant(function.id), function)
             node.func = call("builtin", ast.Constant(name), node.func)
         return node
+
+    def own_function(self, node: ast.Call) -> tuple[str | None, list[ast.expr]]:
+        """The function of `runtime` for a call, and its first arguments; None for other calls."""
+        f = node.func
+        name = f.id if isinstance(f, ast.Name) and f.id not in self.local else ""
+        if is_math(node, self.local):
+            return "math_", [f]
+        if name == "is_tensor" or (isinstance(f, ast.Attribute) and f.attr == "is_tensor"):
+            return "is_tensor", [f]
+        if isinstance(f, ast.Attribute):
+            if f.attr == "format" and isinstance(getattr(f.value, "value", None), str):
+                return "format_", [f.value]
+            if f.attr == "get" and node.args:
+                return "got", [f.value]
+            if f.attr in METHODS:
+                return "method", [ast.Constant(f.attr), f.value]
+        if name in ("getattr", "hasattr") and not node.keywords:
+            return ("attribute" if name == "getattr" else "has_attribute"), [f]
+        if name == "isinstance":
+            return "is_of_type", []
+        if name == "zip" and len(node.args) == 1 and is_starred(node.args[0]):
+            node.args = [node.args[0].value]  # type: ignore[attr-defined]
+            return "zip_items", [f]
+        return None, []
 
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """`start:stop`: a tensor is the number that it has at run time."""

@@ -28,7 +28,6 @@ from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
-from onnxwright.exporter.capture.source.ternaries import as_statement
 
 _MODULE = "onnxwright.exporter.capture.source"
 _CONTROL = "onnxwright.exporter.capture.control"
@@ -186,19 +185,12 @@ class _Plain(ast.NodeTransformer):
 
     `setattr(x, "name", value)` is `x.name = value`, `delattr(x, "name")` is `del x.name`, and
     `name: int = value` is `name = value`: Python does not evaluate annotations in functions, and
-    has none of names that a local function binds for the one around it.  What is changed of one of
-    two objects (`(a if test else b).append(x)`) is changed on each side of an `if`.
+    has none of names that a local function binds for the one around it.
     """
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         made = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
         return ast.fix_missing_locations(ast.copy_location(made, node))
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        if isinstance(node.target, (ast.Subscript, ast.Attribute)):
-            if isinstance(node.target.value, ast.IfExp):
-                return self.generic_visit(as_statement(node))
-        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         # The annotations of a class are its fields.
@@ -212,8 +204,6 @@ class _Plain(ast.NodeTransformer):
                 made = ast.Assign([ast.Attribute(owner, name, ast.Store())], value)
             case ast.Call(ast.Name("delattr"), [owner, ast.Constant(str(name))], []):
                 made = ast.Delete([ast.Attribute(owner, name, ast.Del())])
-            case ast.Call(ast.Attribute(ast.IfExp())):
-                return self.generic_visit(as_statement(node))
             case _:
                 return node
         if not name.isidentifier() or name.startswith("__"):  # those have the name of their class
