@@ -207,21 +207,33 @@ def _compiled(node: _Function, code: CodeType) -> CodeType:
         # That of its first decorator: Python counts the lines of code from there.
         node.lineno = code.co_firstlineno
         body = [node]
-    line = node.lineno
+    made = compiled(body, name, code, (*code.co_freevars, NAME))
+    return made.replace(co_consts=_with_inner(made, code))
+
+
+def compiled(body: list[ast.stmt], name: str, code: CodeType, free: tuple[str, ...]) -> CodeType:
+    """The code of a definition that takes the place of other code.
+
+    Args:
+        body: statements with the definition.
+        name: that of the definition.
+        code: the other code.
+        free: the names that it may have from around it.
+    """
+    line = code.co_firstlineno
     place: Any = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
-    free = [ast.arg(v, **place) for v in (*code.co_freevars, NAME)]
-    arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
+    args = [ast.arg(v, **place) for v in free]
+    arguments = ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[])
     outer = ast.FunctionDef(FACTORY, arguments, body, [], **place)
     if sys.version_info >= (3, 12):
         outer.type_params = []
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FUTURE
-    compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    made = _inner(_inner(compiled, FACTORY), name)
+    made = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     changes: dict[str, Any] = {"co_name": code.co_name}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
-    return made.replace(co_consts=_with_inner(made, code), **changes)
+    return _inner(_inner(made, FACTORY), name).replace(**changes)
 
 
 def _inner(code: CodeType, name: str) -> CodeType:

@@ -24,6 +24,12 @@ from onnxwright.exporter.capture.source.intrinsics import BUILTINS, METHODS
 RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""
 
+_ASKED: dict[type[ast.cmpop], tuple[str, bool]] = {
+    ast.Is: ("is_", False), ast.IsNot: ("is_", True),
+    ast.In: ("contains", False), ast.NotIn: ("contains", True),
+}  # fmt: skip
+"""Comparisons -> the function of `runtime`, and whether its answer is negated."""
+
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 
 
@@ -152,16 +158,13 @@ class Expressions(ast.NodeTransformer):
         if fixed:
             return node
         if len(node.ops) == 1:
-            if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-                found = call("is_", node.left, node.comparators[0])
-                return found if isinstance(node.ops[0], ast.Is) else call("not_", found)
-            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                found = call("contains", node.left, node.comparators[0])
-                return found if isinstance(node.ops[0], ast.In) else call("not_", found)
-            both = (node.left, node.comparators[0])
-            equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
-            if equal and not any(isinstance(part, ast.Constant) for part in both):
-                return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
+            op, both = type(node.ops[0]), (node.left, node.comparators[0])
+            if op in _ASKED:
+                name, is_negated = _ASKED[op]
+                return call("not_", call(name, *both)) if is_negated else call(name, *both)
+            constant = any(isinstance(part, ast.Constant) for part in both)
+            if op in (ast.Eq, ast.NotEq) and not constant:
+                return call("equal", ast.Constant(op.__name__), *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]

@@ -22,7 +22,6 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
-from onnxwright.exporter.capture.control.store import FACTORY
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, GeneratorError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
@@ -73,16 +72,11 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
     made.lineno = code.co_firstlineno
-    factory = _factory(made, code.co_freevars)
-    compiled = compile(factory, code.co_filename, "exec", dont_inherit=True)
-    found = _inner(_inner(compiled, FACTORY), made.name)
+    found = convert.compiled([made], made.name, code, code.co_freevars)
     if found.co_freevars != code.co_freevars:
         names = ", ".join(sorted(set(found.co_freevars) ^ set(code.co_freevars)))
         raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names})", None)
-    changes: dict[str, Any] = {"co_name": code.co_name}
-    if hasattr(code, "co_qualname"):
-        changes["co_qualname"] = code.co_qualname
-    return found.replace(**changes)
+    return found
 
 
 def _function(
@@ -222,21 +216,6 @@ def _defaults_visited(args: ast.arguments, expressions: Expressions) -> ast.argu
     made.defaults = [expressions.visit(d) for d in args.defaults]
     made.kw_defaults = [d and expressions.visit(d) for d in args.kw_defaults]
     return made
-
-
-def _factory(function: ast.FunctionDef, free: tuple[str, ...]) -> ast.Module:
-    """A module whose one function has the free names and makes the function."""
-    body: list[ast.stmt] = [
-        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in free
-    ]
-    arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    outer = ast.FunctionDef(FACTORY, arguments, [*body, function], [])
-    return ast.fix_missing_locations(ast.Module([outer], []))
-
-
-def _inner(code: CodeType, name: str) -> CodeType:
-    """The code of a function defined in another."""
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
 def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
