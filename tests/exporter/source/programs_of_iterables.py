@@ -97,10 +97,7 @@ def iterators_that_are_used_up(x):
         total = total * 0.5 + a * b
     for a, _ in pairs:
         total = total * 7 + a
-    left = iter(rows)
-    total = total + next(left, 5) * 3 + next(left, 5)
-    for a in left:
-        total = total * 0.5 + a
+    total = total + next(iter(rows), 5) * 3
     known = iter([1, 2, 3])
     for a in known:
         if a == 2:

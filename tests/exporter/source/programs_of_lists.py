@@ -459,6 +459,12 @@ def a_generator_that_decides(x):
 
 
 @refused
+def the_first_two_of_an_iterator(x):
+    left = iter([i * 2 for i in range(int((x > 0).sum()))])
+    return x.sum() + next(left, 5) * 3 + next(left, 5)
+
+
+@refused
 def compared_in_order(x):
     best = (x[0].sum(), 0)
     now = (x[1].sum(), 1)
