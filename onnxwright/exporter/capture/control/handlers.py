@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from onnxwright.exporter.capture.control.errors import stops_capture
 from onnxwright.exporter.places import is_of_user
 
 
@@ -56,9 +57,11 @@ class Handlers:
         _entered().append(self)
         return entered
 
-    def __exit__(self, *error: object) -> Any:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> Any:
         _entered().pop()
-        return type(self.manager).__exit__(self.manager, *error)
+        taken = type(self.manager).__exit__(self.manager, kind, error, trace)
+        # What stops the capture is not an error of the program.
+        return taken and not (error is not None and stops_capture(error))
 
 
 _now = threading.local()
