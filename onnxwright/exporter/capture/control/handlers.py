@@ -14,7 +14,7 @@ import itertools
 import linecache
 import threading
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
 from onnxwright.exporter.capture.control.errors import stops_capture
@@ -57,7 +57,12 @@ class Handlers:
         _entered().append(self)
         return entered
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> Any:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Any:
         _entered().pop()
         taken = type(self.manager).__exit__(self.manager, kind, error, trace)
         # What stops the capture is not an error of the program.
@@ -101,7 +106,8 @@ def with_handlers(entered: Any, manager: Any, line: int) -> Any:
 def _may_take_errors(manager: Any) -> bool:
     """Whether a context manager of the user may take an error."""
     if isinstance(manager, contextlib._GeneratorContextManager):
-        return _has_handlers(manager.gen.gi_code)
+        made: Any = manager.gen
+        return _has_handlers(made.gi_code)
     leave = getattr(type(manager), "__exit__", None)
     if not isinstance(leave, FunctionType) or not is_of_user(leave.__code__.co_filename):
         return False

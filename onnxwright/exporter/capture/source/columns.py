@@ -81,20 +81,19 @@ class Column:
         none = torch.zeros(self.item_shape, dtype=self.values.dtype)
         return Column(none, self.axis, torch.zeros(0, dtype=torch.int64))
 
-    def differing_axes(self, row: Any) -> list[int]:
-        """The axes in which an item is not known to have the size of the others.
+    def check_alike(self, row: Any) -> None:
+        """Check that an item is known to have the type and the sizes of the others.
 
         Raises:
-            LoopChangeError: it has another type, or number of axes.
+            LoopChangeError: it is not.
         """
-        shape = self.item_shape
-        if row.dtype != self.values.dtype or row.ndim != len(shape):
-            raise LoopChangeError("an item of the list", words(self.sample()), words(row))
+        sizes = enumerate(zip(row.shape, self.item_shape))
+        is_alike = row.dtype == self.values.dtype and row.ndim == len(self.item_shape)
         with disable_proxy_modes_tracing():
-            return [
-                n for n, (a, b) in enumerate(zip(row.shape, shape))
-                if n != self.axis and not statically_known_true(a == b)
-            ]  # fmt: skip
+            if not is_alike or any(
+                n != self.axis and not statically_known_true(a == b) for n, (a, b) in sizes
+            ):
+                raise LoopChangeError("an item of the list", words(self.sample()), words(row))
 
     def with_row(self, row: Any, first: bool = False) -> Column:
         """The column with another item at its end, or as the first."""

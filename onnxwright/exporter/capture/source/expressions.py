@@ -160,8 +160,9 @@ class Expressions(ast.NodeTransformer):
         if len(node.ops) == 1:
             op, both = type(node.ops[0]), (node.left, node.comparators[0])
             if op in _ASKED:
-                name, is_negated = _ASKED[op]
-                return call("not_", call(name, *both)) if is_negated else call(name, *both)
+                function, is_negated = _ASKED[op]
+                asked = call(function, *both)
+                return call("not_", asked) if is_negated else asked
             constant = any(isinstance(part, ast.Constant) for part in both)
             if op in (ast.Eq, ast.NotEq) and not constant:
                 return call("equal", ast.Constant(op.__name__), *both)

@@ -17,11 +17,17 @@ from onnxwright.exporter.capture.source.errors import UsedAgainError
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
+
 class RunTimeLengthError(CaptureStoppedError):
     """Python asked for the items of an iterable; its function is to be rewritten."""
 
     def __init__(self) -> None:
         super().__init__("the length of what is iterated is data-dependent")
+
+
+def reads_items(self: Any, *args: Any, **options: Any) -> Any:
+    """What Python asks of a list or an iterator and has no answer for here."""
+    raise RunTimeLengthError
 
 
 class LazyIterator:
@@ -61,11 +67,7 @@ class LazyIterator:
             note_left(self)
         return self._make()
 
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
-
-    def __next__(self) -> Any:
-        raise RunTimeLengthError
+    __iter__ = __next__ = reads_items
 
 
 def taken(items: Any, *, whole: bool = True) -> Any:

@@ -33,7 +33,6 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
-    UnevenItemError,
     words,
 )
 from onnxwright.exporter.capture.source.holding import is_same_items, items_of
@@ -213,15 +212,12 @@ class Loop:
                     objects.check()
                     self.objects = objects
                     self.iteration = self._closed(region, after, again)
-        except (UnevenItemError, DisagreementError) as error:
+        except DisagreementError as error:
             take_chosen(count)
             self.state.write(self.before)
-            if isinstance(error, UnevenItemError):
-                self.lists.differ(error)
-            elif error.grows is not None:
-                self.lists.grow(*error.grows, error)
-            else:
+            if error.grows is None:
                 raise
+            self.lists.grow(*error.grows, error)
             return True
         self.lists.begin_again()
         return changed

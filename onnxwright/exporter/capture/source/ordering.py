@@ -11,7 +11,7 @@ import torch
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
-from onnxwright.exporter.capture.source.columns import Column, ItemForm
+from onnxwright.exporter.capture.source.columns import Column, ItemForm, number
 from onnxwright.exporter.capture.source.comprehensions import listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -19,7 +19,6 @@ from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.list_calls import (
     is_of_run_time,
     list_of,
-    number,
     numbers_of,
     stacked,
 )

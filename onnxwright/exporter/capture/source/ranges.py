@@ -20,8 +20,8 @@ from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRan
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
     LazyIterator,
-    RunTimeLengthError,
     note_left,
+    reads_items,
     refuse_left,
     taken,
 )
@@ -94,29 +94,7 @@ class Counted:
         """Whether the items are the values of the counter."""
         return self.item is same
 
-    def __iter__(self) -> Iterator[Any]:
-        raise RunTimeLengthError
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        raise RunTimeLengthError
-
-    def __len__(self) -> int:
-        raise RunTimeLengthError
-
-    def __bool__(self) -> bool:
-        raise RunTimeLengthError
-
-    def __contains__(self, value: Any) -> bool:
-        raise RunTimeLengthError
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            first = place.start or 0
-            if not isinstance(first, int) or first < 0 or (place.stop, place.step) != (None, None):
-                raise misused("range(...)[...]")
-            return dataclasses.replace(self, start=self.start + first * self.step)
-        last = isinstance(place, int) and place < 0
-        return self.at(self.length + place if last else place)
+    __iter__ = __array__ = __len__ = __bool__ = __contains__ = __getitem__ = reads_items
 
 
 def same(value: Any) -> Any:

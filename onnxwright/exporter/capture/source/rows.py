@@ -43,10 +43,9 @@ from onnxwright.exporter.capture.source.columns import (
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
     LoopChangeError,
-    UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
+from onnxwright.exporter.capture.source.iterators import reads_items, taken
 from onnxwright.exporter.capture.source.list_writes import misused, refuse_effects, written
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 
@@ -142,15 +141,12 @@ class Rows(List):
         """The leaves of another item as tensors.
 
         Raises:
-            LoopChangeError: it has other parts, or parts of other types.
-            UnevenItemError: one of them has another size.
+            LoopChangeError: it has other parts, or parts of other types or sizes.
         """
         leaves = [as_row(leaf) for leaf in self.form.leaves(item)]
         note_item(item)
         for column, leaf in zip(self._forms, leaves):
-            axes = column.differing_axes(leaf)
-            if axes:
-                raise UnevenItemError(words(column.sample()), words(leaf), self.held(), axes)
+            column.check_alike(leaf)
         return leaves
 
     def at(self, place: Any) -> Any:
@@ -384,15 +380,7 @@ class Rows(List):
     def __delitem__(self, index: Any) -> None:
         self.pop(index)
 
-    def __len__(self) -> int:
-        raise RunTimeLengthError
-
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
-
-    def __bool__(self) -> bool:
-        raise RunTimeLengthError
-
+    __len__ = __iter__ = __bool__ = reads_items
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -17,6 +17,7 @@ from onnxwright.converter.frontend.unpacking import unpacking_target
 from onnxwright.converter.normalize.exits import FlagNames, contains, set_flag, thread
 from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.tries import decides_outside_body, without_decisions
 
@@ -100,18 +101,11 @@ class Structure:
         return self.block_statement(s, span, self.block(s.body), read)
 
     def loop(self, s: ast.For, span: Span) -> hir.For:
-        """A `for`; a target that is not made of names is bound in the body."""
-        body = self.block(s.body)
+        """A `for`."""
         target = self.target(s.target)
         if target is None:
-            name = self.flags.fresh("item")
-            target = hir.NameTarget(span, name)
-            found = names_of(s.target)
-            load = ast.Name(python_name(name), ast.Load())
-            bind = ast.copy_location(ast.Assign([s.target], ast.copy_location(load, s)), s)
-            piece = hir.Verbatim(span, bind, (name, *found.read), tuple(found.bound))
-            body = (hir.Evaluate(span, piece), *body)
-        return hir.For(span, target, self.piece(s.iter), body, self.block(s.orelse))
+            raise CannotRewriteError("a `for` that binds an attribute or an item", span)
+        return hir.For(span, target, self.piece(s.iter), self.block(s.body), self.block(s.orelse))
 
     def target(self, node: ast.expr) -> hir.Target | None:
         """A target made of names; None for others."""
