@@ -25,7 +25,6 @@ from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.iterators import taken
 from onnxwright.exporter.capture.source.list_calls import (
-    bit_length,
     count_of,
     index_of,
     is_of_run_time,
@@ -225,7 +224,6 @@ BUILTINS: dict[str, Builtin] = {
 METHODS: dict[str, Callable[..., Any]] = {
     "add": add,
     "append": append,
-    "bit_length": bit_length,
     "count": count_of,
     "extend": extend,
     "index": index_of,

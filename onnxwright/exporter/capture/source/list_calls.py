@@ -11,7 +11,6 @@ import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.source.columns import Column, as_row, number
-from onnxwright.exporter.capture.source.ranges import Counted
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
@@ -99,26 +98,12 @@ def made_set(*args: Any) -> Any:
 
 def contained(value: Any, container: Any) -> Any:
     """`value in container`, where the numbers of the container are of run time; None for others."""
-    if isinstance(container, Counted) and container.is_range:
-        return _in_range(value, container)
     if isinstance(container, Rows):
         return container.equal_to(value).any()
     numbers = numbers_of(container)
     if numbers is None or not _is_number(value):
         return None
     return Rows.of_tensor(numbers).equal_to(value).any()
-
-
-def _in_range(value: Any, values: Counted) -> Any:
-    """`value in range(...)`."""
-    if not _is_number(value):
-        return None
-    place, start, stop = (
-        as_row(n) if isinstance(n, SYMBOLS) else n for n in (value, values.start, values.stop)
-    )
-    place = torch.as_tensor(place)
-    low, high = (start, stop) if values.step > 0 else (stop + 1, start + 1)
-    return (place >= low) & (place < high) & ((place - start) % abs(values.step) == 0)
 
 
 def index_of(values: Any, wanted: Any, *limits: Any) -> Any:
@@ -135,14 +120,6 @@ def count_of(values: Any, wanted: Any) -> Any:
     if numbers is None:
         return values.count(wanted)
     return number(Rows.of_tensor(numbers).equal_to(wanted).sum())
-
-
-def bit_length(value: Any) -> Any:
-    """`value.bit_length()`."""
-    if not is_of_run_time(value):
-        return value.bit_length()
-    whole = as_row(value).abs()
-    return number(((whole >> torch.arange(63)) > 0).sum())
 
 
 def equal(name: str, one: Any, other: Any) -> Any:

@@ -315,15 +315,9 @@ class Rows(List):
         return functools.reduce(operator.and_, found)
 
     def order(self, *, reverse: bool) -> torch.Tensor | None:
-        """The places of the items in their order, equal ones as they are; None without an order."""
-        found: torch.Tensor | None = None
-        for column in reversed(self.columns):
-            if column.axis is not None or column.values.ndim != 1 or not self.form.is_ordered:
-                return None
-            values = column.values if found is None else column.values.index_select(0, found)
-            places = values.sort(stable=True, descending=reverse).indices
-            found = places if found is None else found.index_select(0, places)
-        return found
+        """The places of numbers in their order, equal ones as they are; None for other items."""
+        numbers = self.numbers()
+        return None if numbers is None else numbers.sort(stable=True, descending=reverse).indices
 
     # -- the methods of `list` ---------------------------------------------------------------------
 
@@ -346,27 +340,6 @@ class Rows(List):
 
     def __radd__(self, items: Any) -> Any:
         return self.after(items)
-
-    def __mul__(self, times: Any) -> Any:
-        if not isinstance(times, int) or times < 1:
-            raise self.misuse(".__mul__")
-        return functools.reduce(operator.add, [self] * (times - 1), self.copy())
-
-    __rmul__ = __mul__
-
-    def __eq__(self, other: object) -> Any:
-        return True if other is self else self._is_empty(other, "==")
-
-    def __ne__(self, other: object) -> Any:
-        if other is self:
-            return False
-        self._is_empty(other, "!=")
-        return self.length != 0
-
-    def _is_empty(self, other: object, use: str) -> Any:
-        if not isinstance(other, list) or isinstance(other, Rows) or other:
-            raise self.misuse(use)
-        return self.length == 0
 
     def pop(self, index: Any = -1) -> Any:
         """Take an item out of the list, under all its names."""
@@ -402,17 +375,24 @@ def _in_place(change: str) -> Callable[..., None]:
     return method
 
 
-def _refused(name: str) -> Callable[..., Any]:
+def _refused(use: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise self.misuse(f".{name}")
+        raise self.misuse(use)
 
     return method
 
 
+_REFUSED = {
+    "index": ".index", "count": ".count", "sort": ".sort", "__contains__": "in",
+    "__reversed__": "reversed", "__eq__": "==", "__ne__": "!=", "__mul__": "*", "__rmul__": "*",
+}  # fmt: skip
+# What Python calls that would read the items one by one -> how the program writes it.
+
+
 for _name, _change in _CHANGES.items():
     setattr(Rows, _name, _in_place(_change))
-for _name in ("index", "count", "sort", "__contains__", "__reversed__"):
-    setattr(Rows, _name, _refused(_name))
+for _name, _use in _REFUSED.items():
+    setattr(Rows, _name, _refused(_use))
 
 
 def _as_type(leaf: Any, column: Column) -> Any:
