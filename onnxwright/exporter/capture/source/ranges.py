@@ -89,11 +89,6 @@ class Counted:
         """The item at a position, counted from 0."""
         return self.item(self.start + position * self.step)
 
-    @property
-    def is_range(self) -> bool:
-        """Whether the items are the values of the counter."""
-        return self.item is same
-
     __iter__ = __array__ = __len__ = __bool__ = __contains__ = __getitem__ = reads_items
 
 
@@ -125,11 +120,15 @@ def _as_tensor(number: Any) -> torch.Tensor:
     return number if isinstance(number, torch.Tensor) else torch.scalar_tensor(number).long()
 
 
+def _lazy(kind: str, items: Sequence[Any], own: Callable[[], Any], make: Callable[[], Any]) -> Any:
+    """An iterator over items: of Python's own kind, if Python knows how many there are."""
+    for one in items:
+        refuse_left(one)
+    return LazyIterator(kind, make) if any(map(is_counted, items)) else own()
+
+
 def enumerate_(items: Any, start: int = 0) -> Any:
     """`enumerate(...)`."""
-    refuse_left(items)
-    if not is_counted(items):
-        return enumerate(items, start)
 
     def numbered() -> Any:
         left = taken(items)
@@ -138,7 +137,7 @@ def enumerate_(items: Any, start: int = 0) -> Any:
             return tuple(enumerate(left, start))
         return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
 
-    return LazyIterator("enumerate", numbered)
+    return _lazy("enumerate", [items], lambda: enumerate(items, start), numbered)
 
 
 def reversed_(items: Any) -> Any:
@@ -151,19 +150,11 @@ def reversed_(items: Any) -> Any:
 
 def zip_(*items: Any, **options: Any) -> Any:
     """`zip(...)`: as long as the shortest."""
-    for one in items:
-        refuse_left(one)
-    if not any(map(is_counted, items)):
-        return zip(*items, **options)
-    return LazyIterator("zip", lambda: together(items))
+    return _lazy("zip", items, lambda: zip(*items, **options), lambda: together(items))
 
 
 def map_(function: Any, *items: Any) -> Any:
     """`map(...)`: as long as the shortest."""
-    for one in items:
-        refuse_left(one)
-    if not any(map(is_counted, items)):
-        return map(function, *items)
 
     def applied() -> Any:
         given = together(items)
@@ -172,7 +163,7 @@ def map_(function: Any, *items: Any) -> Any:
             return tuple(function(*one) for one in given)
         return dataclasses.replace(found, item=lambda n: function(*found.item(n)))
 
-    return LazyIterator("map", applied)
+    return _lazy("map", items, lambda: map(function, *items), applied)
 
 
 def is_counted(items: Any) -> bool:
@@ -222,7 +213,7 @@ def _part(items: Any) -> Any:
 def _at(items: Any, place: Any) -> Any:
     """The item at a place, which an item of Python asks to be a number of Python."""
     if isinstance(items, Counted):
-        if not isinstance(place, int) or items.most is not None or items.is_range:
+        if not isinstance(place, int) or items.most is not None or items.item is same:
             return items.at(place)
         return items.at(torch.tensor(place))  # beyond the end where the loop does not come
     if not isinstance(place, int):
