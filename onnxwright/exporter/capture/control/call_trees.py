@@ -40,7 +40,7 @@ def through_store(
         names: its globals.
         outer: the names that it declares `global` or `nonlocal`, with the keyword.
     """
-    made = Calls(local, {}, names, outer, branches=True)
+    made = Calls(local, names, outer, branches=True)
     node.body = made.block(node.body)
     node.has_store = True  # type: ignore[attr-defined]
 
@@ -50,7 +50,6 @@ class Calls(ast.NodeTransformer):
 
     Args:
         local: the names that it binds.
-        mangled: names that are private to its class -> as they are called.
         names: its globals.
         outer: names that it declares `global` or `nonlocal`.
         branches: whether functions inside are branches of it, unless they are rewritten already.
@@ -59,20 +58,17 @@ class Calls(ast.NodeTransformer):
     def __init__(
         self,
         local: set[str],
-        mangled: dict[str, str],
         names: dict[str, Any],
         outer: dict[str, str] | None = None,
         *,
         branches: bool = False,
     ) -> None:
-        self.local, self.mangled, self.names, self.branches = local, mangled, names, branches
+        self.local, self.names, self.branches = local, names, branches
         self.outer: dict[str, str] = {} if outer is None else outer
 
     def function(self, node: _Function) -> _Function:
         """The definition, without defaults, annotations and decorators."""
         node.args = without_defaults(node.args)
-        if self.mangled:
-            self.mangle(node)
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
             return node
@@ -83,20 +79,6 @@ class Calls(ast.NodeTransformer):
         node.decorator_list, node.returns = [], None
         node.body = self.block(node.body)
         return node
-
-    def mangle(self, node: _Function) -> None:
-        """Give names that are private to the class around the function the name that they have."""
-        for inner in ast.walk(node):
-            for field in ("id", "attr", "arg", "name", "asname"):
-                if isinstance(getattr(inner, field, None), str):
-                    setattr(inner, field, self.name(getattr(inner, field)))
-            if isinstance(inner, (ast.Global, ast.Nonlocal)):
-                inner.names = list(map(self.name, inner.names))
-
-    def name(self, name: str) -> str:
-        """A name that may be private to the class around the function."""
-        is_private = name.startswith("__") and not name.endswith("__")
-        return self.mangled.get(name, name) if is_private else name
 
     # -- statements --------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
 
 
 def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
-    """The definition of a function, with the lines of its file.
+    """The definition of a function, with the lines of its file and the private names of its code.
 
     Args:
         code: of the function.
@@ -138,7 +138,10 @@ def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
         SyntaxError: the source does not parse.
     """
     node = _definition(code, names)
-    return node if node is not None and _is_of(node, code) else None
+    if node is None or not _is_of(node, code):
+        return None
+    _mangle(node, code)
+    return node
 
 
 def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
@@ -261,10 +264,24 @@ def _key(code: CodeType) -> tuple[Any, ...]:
 
 def _calls(code: CodeType, names: dict[str, Any]) -> Calls:
     local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return Calls(local, private_names(code), names)
+    return Calls(local, names)
 
 
-def private_names(code: CodeType) -> dict[str, str]:
+def _mangle(node: _Function, code: CodeType) -> None:
+    """Give names that are private to the class around a function their names in code."""
+    names = _private_names(code)
+    for inner in ast.walk(node) if names else ():
+        if isinstance(inner, ast.keyword):  # Python leaves the names of arguments as they are
+            continue
+        for field in ("id", "attr", "arg", "name", "asname"):
+            name = getattr(inner, field, None)
+            if isinstance(name, str):
+                setattr(inner, field, names.get(name, name))
+        if isinstance(inner, (ast.Global, ast.Nonlocal)):
+            inner.names = [names.get(name, name) for name in inner.names]
+
+
+def _private_names(code: CodeType) -> dict[str, str]:
     """Names as `__x` -> as `_Class__x`, in code and in the functions defined inside."""
     names = (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
     found = {
@@ -274,5 +291,5 @@ def private_names(code: CodeType) -> dict[str, str]:
     }
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found |= private_names(inner)
+            found |= _private_names(inner)
     return found

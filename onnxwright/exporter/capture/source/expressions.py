@@ -76,20 +76,18 @@ class Expressions(ast.NodeTransformer):
     """Rewrites expressions in place.
 
     Args:
-        owner: the class that private names belong to; None outside a class.
         first: the first parameter of the method, for `super()`; None outside one.
-        function: rewrites a nested function; a method of the class whose name is given.
+        function: rewrites a nested function.
         local: names that are bound in the function: builtins of these names are not meant.
     """
 
     def __init__(
         self,
-        owner: str | None,
         first: str | None,
-        function: Callable[[ast.FunctionDef, str | None], ast.FunctionDef],
+        function: Callable[[ast.FunctionDef], ast.FunctionDef],
         local: set[str],
     ) -> None:
-        self.owner, self.first, self.function, self.local = owner, first, function, local
+        self.first, self.function, self.local = first, function, local
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
@@ -286,19 +284,9 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         return call("text", *(_text_part(value) for value in node.values))
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """Names that are private to the class."""
-        node.id = self.mangled(node.id)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Attributes that are private to the class."""
-        node.attr = self.mangled(node.attr)
-        return self.generic_visit(node)
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """A nested function is rewritten as a function."""
-        return self.function(node, None)
+        return self.function(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         """Left as it is."""
@@ -308,7 +296,7 @@ class Expressions(ast.NodeTransformer):
         """The methods of a nested class are rewritten, nothing else of it."""
         for n, s in enumerate(node.body):
             if isinstance(s, ast.FunctionDef):
-                node.body[n] = self.function(s, node.name)
+                node.body[n] = self.function(s)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -344,15 +332,6 @@ class Expressions(ast.NodeTransformer):
         value = call("augment", ast.Constant(OPERATORS[type(node.op)]), load, node.value)
         return ast.Assign([node.target], value)
 
-    def visit_Try(self, node: ast.Try) -> ast.AST:
-        """What cannot be captured is not for the `except` of the model."""
-        self.generic_visit(node)
-        if node.handlers:
-            refused = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "REFUSED", ast.Load())
-            first = ast.ExceptHandler(refused, None, [ast.Raise()])
-            node.handlers.insert(0, _place_at(first, node.handlers[0]))  # type: ignore[arg-type]
-        return node
-
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
         static = is_static(node.test) or is_fixed(node.test)
@@ -361,13 +340,6 @@ class Expressions(ast.NodeTransformer):
             return node
         args = [thunk(node.test)] + ([thunk(node.msg)] if node.msg is not None else [])
         return ast.Expr(call("assert_", *args))
-
-    def mangled(self, name: str) -> str:
-        """A name as the class in which it stands sees it."""
-        if self.owner is None or not name.startswith("__") or name.endswith("__"):
-            return name
-        owner = self.owner.lstrip("_")
-        return f"_{owner}{name}" if owner else name
 
 
 def _mark_bare(*nodes: ast.AST) -> None:

@@ -110,7 +110,7 @@ class Generator:
                 items[node.star] = ast.Starred(items[node.star], ast.Store())
             return _at(ast.Tuple(items, ast.Store()), node.span)
         assert isinstance(node, hir.NameTarget)
-        return _at(ast.Name(self.expressions.mangled(python_name(node.id)), ast.Store()), node.span)
+        return _at(ast.Name(python_name(node.id), ast.Store()), node.span)
 
     # -- decisions ---------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Generator:
 
     def declarations(self, bound: list[str]) -> list[ast.stmt]:
         """`global` and `nonlocal` of the names that a local function binds."""
-        names = [self.expressions.mangled(python_name(n)) for n in bound]
+        names = list(map(python_name, bound))
         glob = [n for n in names if self.outer.get(n) == "global"]
         local = [n for n in names if self.outer.get(n) != "global"]
         self.cells.update(dict.fromkeys(n for n in local if n not in self.outer))
@@ -246,7 +246,7 @@ class Generator:
         loop: tuple[tuple[str, ...], set[str]] | None = None,
     ) -> tuple[ast.expr, list[ast.stmt]]:
         """`runtime.State(...)` of what branches bind, and the function that binds it anew."""
-        names = [self.expressions.mangled(python_name(name)) for name in bound]
+        names = list(map(python_name, bound))
         setter = f"_ow_set_{n}"
         value = "_ow_values"
         body: list[ast.stmt] = list(self.declarations(bound))
@@ -262,7 +262,7 @@ class Generator:
         made = call(
             "State",
             _strings(names),
-            _strings([self.expressions.mangled(python_name(n)) for n in live]),
+            _strings(list(map(python_name, live))),
             ast.Tuple([thunk(_load(n)) for n in names], ast.Load()),
             _load(setter),
             ast.Tuple(self.places(block), ast.Load()),
@@ -275,9 +275,7 @@ class Generator:
                 if isinstance(piece, ast.AugAssign) and isinstance(piece.target, ast.Name)
             }  # fmt: skip
             for some in (read, read & changed):
-                made.args.append(
-                    _strings([self.expressions.mangled(python_name(n)) for n in bound if n in some])
-                )
+                made.args.append(_strings([python_name(n) for n in bound if n in some]))
         return _at(made, span), [_at(function, span)]
 
     def places(self, block: hir.Block) -> list[ast.expr]:
@@ -291,7 +289,6 @@ class Generator:
             for inner in ast.walk(owner):
                 if hasattr(inner, "ctx"):
                     inner.ctx = ast.Load()
-            name = name and self.expressions.mangled(name)
             pair = ast.Tuple([owner, ast.Constant(name)], ast.Load())
             found.setdefault(f"{ast.unparse(owner)}.{name}", thunk(pair))
         return list(found.values())

@@ -11,7 +11,6 @@ import inspect
 import linecache
 import tokenize
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Union, cast
 
@@ -31,14 +30,6 @@ from onnxwright.exporter.capture.source.structure import Structure, python_name
 _MODULE = "onnxwright.exporter.capture.source"
 _CONTROL = "onnxwright.exporter.capture.control"
 _Function = Union[ast.FunctionDef, ast.Lambda]
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A function in a file: its tree, and the class that its private names belong to."""
-
-    node: _Function
-    owner: str | None
 
 
 def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
@@ -63,11 +54,11 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
         >>> sign(3), sign(-3)
         (1, -1)
     """
-    place = _find(code, module)
+    node = _find(code, module)
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
     first = code.co_varnames[0] if code.co_argcount else None
-    made = _function(place.node, code.co_filename, place.owner, first, module or {})
+    made = _function(node, code.co_filename, first, module or {})
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
@@ -82,7 +73,6 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
 def _function(
     node: _Function,
     file: str,
-    owner: str | None,
     first: str | None,
     module: dict[str, Any],
     nested: bool = False,
@@ -102,18 +92,18 @@ def _function(
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
     block = (start, *liveness(normalize(block, flags), structure.outer))
 
-    def inner_function(f: ast.FunctionDef, of: str | None) -> ast.FunctionDef:
+    def inner_function(f: ast.FunctionDef) -> ast.FunctionDef:
         if _has_yield(f.body):
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
-        made = _function(f, file, of or owner, name, module, nested=True)
+        made = _function(f, file, name, module, nested=True)
         made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
         made.args = _defaults_visited(f.args, expressions)
         return made
 
     local = set(names_of(*body).bound) | _parameters(node.args)
-    expressions = Expressions(owner, first, inner_function, local)
+    expressions = Expressions(first, inner_function, local)
     captured = frozenset(captured_names(block))
     generator = Generator(expressions, structure.outer, captured)
     statements = generator.block(block)
@@ -135,9 +125,6 @@ def _function(
     result = ast.Return(value)
     args = call_trees.without_defaults(node.args) if not nested else node.args
     name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
-    for p in ast.walk(args):
-        if isinstance(p, ast.arg):
-            p.arg = expressions.mangled(p.arg)
     made = ast.FunctionDef(name, args, [*head, *statements, result], [])
     ast.copy_location(made, node)
     call_trees.through_store(made, local, module, structure.outer)
@@ -218,7 +205,7 @@ def _defaults_visited(args: ast.arguments, expressions: Expressions) -> ast.argu
     return made
 
 
-def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
+def _find(code: CodeType, module: dict[str, Any] | None) -> _Function:
     """The tree of a function."""
     if not linecache.getlines(code.co_filename, module):
         raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
@@ -230,8 +217,7 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
         ) from None
     if node is None:
         raise CannotRewriteError(f"`{code.co_name}`, whose source has changed", _span(code))
-    private = next(iter(convert.private_names(code).items()), None)
-    return _Place(node, None if private is None else private[1].removesuffix(private[0])[1:])
+    return node
 
 
 def _span(code: CodeType) -> Span:

@@ -29,7 +29,6 @@ from onnxwright.exporter.capture.source.operators import (
     or_,
     truth,
 )
-from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
@@ -44,7 +43,7 @@ item = functools.partial(each, items.item)
 math_ = functools.partial(each, math_calls.math_)
 
 __all__ = [
-    "REFUSED", "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
+    "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
     "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
     "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
     "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
