@@ -98,7 +98,9 @@ class Expressions(ast.NodeTransformer):
             _place_at(made, node)
         if isinstance(made, ast.Call) and not hasattr(made.func, "lineno"):
             # One line only: Python counts a call of several as its last.
-            _place_at(made.func, node).end_lineno = node.lineno  # type: ignore[attr-defined]
+            function: Any = _place_at(made.func, node)
+            if function.end_lineno != function.lineno:
+                function.end_lineno, function.end_col_offset = node.lineno, function.col_offset
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
