@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.columns import Column
-from onnxwright.exporter.capture.source.errors import ListUseError
+from onnxwright.exporter.capture.source.errors import ListUseError, UnevenItemError, words
 from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.rows import Parts, Rows
 
@@ -137,7 +137,10 @@ class BuildingRows(Rows):
         if self.first or any(column.axis is not None for column in other.columns):
             raise self.misuse(".extend")
         for column, like in zip(block.columns, self.loop_list.like.columns):
-            like.check_alike(column.sample())
+            axes = like.differing_axes(column.sample())
+            if axes:
+                sides = words(like.sample()), words(column.sample())
+                raise UnevenItemError(*sides, self.held(), axes)
         return self._with(Added(tuple(c.values for c in block.columns), is_block=True), False)
 
     def after(self, items: Sequence[Any]) -> BuildingRows:

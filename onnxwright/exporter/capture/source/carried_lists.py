@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
+    UnevenItemError,
 )
 from onnxwright.exporter.capture.source.list_forms import form_of_item, is_ragged, item_of, widened
 from onnxwright.exporter.capture.source.list_writes import check_own
@@ -152,6 +153,15 @@ class CarriedLists:
         else:
             self.variables.varying.pop(n, None)
             self.appended[n] = LoopList(before, form)
+
+    def differ(self, error: UnevenItemError) -> None:
+        """Make a list of rows one whose items differ in size; the iteration begins anew."""
+        loop_list = getattr(error.items, "loop_list", None)
+        found = [n for n, mine in self.appended.items() if mine is loop_list]
+        if not found or len(error.dims) > 1 or len(error.items.form.paths()) > 1:
+            raise error
+        one = self.appended.pop(found[0])
+        self._carry_as(found[0], widened(one.head, one.like.like(error.dims[0])))
 
     def carry_read(self, error: ListUseError) -> None:
         """Carry a list that iterations read, as an error says.

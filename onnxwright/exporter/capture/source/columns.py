@@ -81,19 +81,20 @@ class Column:
         none = torch.zeros(self.item_shape, dtype=self.values.dtype)
         return Column(none, self.axis, torch.zeros(0, dtype=torch.int64))
 
-    def check_alike(self, row: Any) -> None:
-        """Check that an item is known to have the type and the sizes of the others.
+    def differing_axes(self, row: Any) -> list[int]:
+        """The axes in which an item is not known to have the size of the others.
 
         Raises:
-            LoopChangeError: it is not.
+            LoopChangeError: it has another type, or number of axes.
         """
-        sizes = enumerate(zip(row.shape, self.item_shape))
-        is_alike = row.dtype == self.values.dtype and row.ndim == len(self.item_shape)
+        shape = self.item_shape
+        if row.dtype != self.values.dtype or row.ndim != len(shape):
+            raise LoopChangeError("an item of the list", words(self.sample()), words(row))
         with disable_proxy_modes_tracing():
-            if not is_alike or any(
-                n != self.axis and not statically_known_true(a == b) for n, (a, b) in sizes
-            ):
-                raise LoopChangeError("an item of the list", words(self.sample()), words(row))
+            return [
+                n for n, (a, b) in enumerate(zip(row.shape, shape))
+                if n != self.axis and not statically_known_true(a == b)
+            ]  # fmt: skip
 
     def with_row(self, row: Any, first: bool = False) -> Column:
         """The column with another item at its end, or as the first."""

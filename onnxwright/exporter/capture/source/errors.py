@@ -137,6 +137,20 @@ class LoopChangeError(RefusedError):
         )
 
 
+class UnevenItemError(LoopChangeError):
+    """An item that a loop adds to a list has another size than those before it.
+
+    Args:
+        before, after: descriptions of the items.
+        items: the list.
+        dims: the axes that have another size.
+    """
+
+    def __init__(self, before: str, after: str, items: Any, dims: list[int]) -> None:
+        super().__init__("an item of the list", before, after)
+        self.items, self.dims = items, dims
+
+
 class ListUseError(RefusedError):
     """A list that grew in a loop of a run-time length is used as only a list of Python can be.
 

@@ -33,6 +33,7 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     ListUseError,
     LoopChangeError,
+    UnevenItemError,
     words,
 )
 from onnxwright.exporter.capture.source.holding import is_same_items, items_of
@@ -212,12 +213,15 @@ class Loop:
                     objects.check()
                     self.objects = objects
                     self.iteration = self._closed(region, after, again)
-        except DisagreementError as error:
+        except (UnevenItemError, DisagreementError) as error:
             take_chosen(count)
             self.state.write(self.before)
-            if error.grows is None:
+            if isinstance(error, UnevenItemError):
+                self.lists.differ(error)
+            elif error.grows is not None:
+                self.lists.grow(*error.grows, error)
+            else:
                 raise
-            self.lists.grow(*error.grows, error)
             return True
         self.lists.begin_again()
         return changed

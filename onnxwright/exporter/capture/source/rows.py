@@ -43,6 +43,7 @@ from onnxwright.exporter.capture.source.columns import (
 from onnxwright.exporter.capture.source.errors import (
     ListUseError,
     LoopChangeError,
+    UnevenItemError,
     words,
 )
 from onnxwright.exporter.capture.source.iterators import reads_items, taken
@@ -141,12 +142,15 @@ class Rows(List):
         """The leaves of another item as tensors.
 
         Raises:
-            LoopChangeError: it has other parts, or parts of other types or sizes.
+            LoopChangeError: it has other parts, or parts of other types.
+            UnevenItemError: one of them has another size.
         """
         leaves = [as_row(leaf) for leaf in self.form.leaves(item)]
         note_item(item)
         for column, leaf in zip(self._forms, leaves):
-            column.check_alike(leaf)
+            axes = column.differing_axes(leaf)
+            if axes:
+                raise UnevenItemError(words(column.sample()), words(leaf), self.held(), axes)
         return leaves
 
     def at(self, place: Any) -> Any:
