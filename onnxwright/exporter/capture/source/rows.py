@@ -10,7 +10,8 @@ and with it what the place `Items(items)` of the store holds:
 | the join of two lengths | `Rows` | a tensor for each leaf of the items |
 | a loop that only appends to it | `BuildingRows` | what an iteration appends: a scan output |
 | a loop that reads it, too | `Rows` | the same tensors, which the loop carries |
-| a result of the model | `list_results` | tensors, of which the program makes a list |
+| what `tolist` or `split` gives | `Rows` | the tensor, or the parts joined beside their sizes |
+| a result of the model | `torch_lists` | tensors, of which the program makes a list |
 
 Nothing changes rows in place: a method makes other ones, and `written` gives them to the list by
 `Store.write`.  So a side is taken back, and its write is joined, as those of any container.
