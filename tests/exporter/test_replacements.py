@@ -208,7 +208,6 @@ ELSEWHERE = {
     "test_torch_func.py": "torch.*forward_ad",
     "test_quotients_of_sizes.py": "torch.fx.experimental.sym_node.SymNode",
     "test_decisions_by_sizes.py": "torch._subclasses.fake_impls._view_meta",
-    "test_joined_parts.py": "torch.c*t",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
     "test_seeded_draws.py": "torch.random.manual_seed",

@@ -272,14 +272,28 @@ def a_tensor_that_a_function_chose_is_written_to(x):
 def one_of_two_lists_takes_each_row(x):
     positive, negative, counts = [], [], [{"n": 0}, {"n": 0}]
     for row in x:
-        (positive if row.sum() > 0 else negative).append(row)
-        (counts[0] if row.max() > 1 else counts[1])["n"] += 1
+        if row.sum() > 0:
+            positive.append(row)
+        else:
+            negative.append(row)
+        if row.max() > 1:
+            counts[0]["n"] += 1
+        else:
+            counts[1]["n"] += 1
     return (
         torch.stack(positive) if positive else x[:0],
         torch.stack(negative) if negative else x[:0],
         counts[0]["n"],
         counts[1]["n"],
     )
+
+
+@refused
+def one_of_two_lists_in_a_line(x):
+    positive, negative = [], []
+    for row in x:
+        (positive if row.sum() > 0 else negative).append(row)
+    return len(positive), len(negative)
 
 
 @refused

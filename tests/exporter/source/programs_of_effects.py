@@ -59,13 +59,13 @@ class LeftLoop(Counting):
 
 @program
 class ShortCircuits(Counting):
-    """What stands after `and`, `or`, `<` and in `any` is evaluated for some values only."""
+    """What stands after `and`, `or` and `<` is evaluated for some values only."""
 
     def forward(self, x):
         self.count = 0
         if x.sum() > 0 and self.asks(x[0]):
             x = x * 2
-        if any(self.asks(row) for row in (x[0], x[1])):
+        if self.asks(x[0]) or self.asks(x[1]):
             x = x + 1
         if 0 < x.sum() < self.changed(x).max() * 3:
             x = x - 1

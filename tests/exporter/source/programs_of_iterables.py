@@ -97,10 +97,7 @@ def iterators_that_are_used_up(x):
         total = total * 0.5 + a * b
     for a, _ in pairs:
         total = total * 7 + a
-    left = iter(rows)
-    total = total + next(left, 5) * 3 + next(left, 5)
-    for a in left:
-        total = total * 0.5 + a
+    total = total + next(iter(rows), 5) * 3
     known = iter([1, 2, 3])
     for a in known:
         if a == 2:
@@ -124,7 +121,7 @@ def items_of_python_beside_others(x):
 def questions_about_a_range(x):
     k = int((x > 0).sum()) - 1
     span = range(1, k, 2)
-    found = [3 in span, 2 in range(k, 0, -1), k - 1 in span]
+    found = [1 < k, 2 <= k]
     if span:
         x = x + 1
     x = x + max(span, default=9) + sum(map(lambda i, j: i * j, span, range(k)), 2)

@@ -388,7 +388,7 @@ def sorted_by_tensors(x):
     rows = [x[0], x[1], x[0] * 2 + 1]
     named = {"a": x[0], "b": x[1], "c": x[0] - x[1]}
     names = sorted(named, key=lambda n: named[n].sum())
-    best = sorted(rows, key=lambda row: (row.max() > 1, row.sum()), reverse=True)
+    best = sorted(rows, key=lambda row: row.max() - row.sum(), reverse=True)
     if x.sum() > 0:
         rows.sort(key=lambda row: -row.sum())
     pairs = sorted([(row.sum(), n) for n, row in enumerate(rows)], key=lambda pair: pair[0])
@@ -441,6 +441,44 @@ def key_that_a_called_function_adds(x):
     if x.sum() > 0:
         _put(d, "a", x)
     return d["z"] + (d["a"] if "a" in d else x * 5)
+
+
+@refused
+def a_generator_that_decides(x):
+    def parts(y):
+        yield y[0]
+        if y.sum() > 0:
+            yield y[1] * 2
+        else:
+            yield y[0] - 1
+
+    total = x[0] * 0
+    for part in parts(x):
+        total = total * 2 + part
+    return total
+
+
+@refused
+def sorted_by_two_tensors(x):
+    return torch.stack(sorted([x[0], x[1]], key=lambda row: (row.max() > 1, row.sum())))
+
+
+@refused
+def sorted_rows_by_two_numbers(x):
+    pairs = [(row.argmax(), row.sum()) for row in x if row.sum() > -9]
+    pairs.sort()
+    return torch.stack([total for _, total in pairs])
+
+
+@refused
+def compared_with_an_empty_list(x):
+    return [row for row in x if row.sum() > -9] == []
+
+
+@refused
+def the_first_two_of_an_iterator(x):
+    left = iter([i * 2 for i in range(int((x > 0).sum()))])
+    return x.sum() + next(left, 5) * 3 + next(left, 5)
 
 
 @refused
@@ -615,11 +653,12 @@ def pairs_in_order(x):
     for n, row in enumerate(x):
         if n == 0 or row.sum() > 0:
             pairs.append((row.argmax(), row.sum()))
-    last = max(pairs)
-    pairs.sort(key=lambda pair: (-pair[0], pair[1]))
+    last = max(pairs, key=lambda pair: pair[1])
+    pairs.sort(key=lambda pair: pair[1])
+    pairs.sort(key=lambda pair: -pair[0])
     places, sums = zip(*pairs)
     if x[0].sum() > 0:
-        pairs.sort()
+        pairs.sort(key=lambda pair: pair[1])
     else:
         pairs.reverse()
     numbers = numbered(x)
@@ -666,7 +705,7 @@ def changes_at_places_of_run_time(x):
     total = x[0, 0] * 0
     while len(order) > 1:
         total = total * 2 + order.pop(int(x[0].argmax()) % len(order))
-    return total, numbers * 2, torch.stack(order)
+    return total, numbers + numbers, torch.stack(order)
 
 
 @program
@@ -693,7 +732,7 @@ def lists_as_tensors(x):
     places = numbered(x)
     return (
         torch.stack(tensors=rows, dim=1), torch.cat(tensors=rows), torch.vstack(rows),
-        torch.hstack(rows), torch.as_tensor(places), x.new_tensor(places), rows != [], places == [],
+        torch.hstack(rows), torch.as_tensor(places), x.new_tensor(places),
     )  # fmt: skip
 
 

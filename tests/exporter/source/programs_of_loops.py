@@ -175,21 +175,6 @@ class LeftBehindByAMethod(nn.Module):
 
 
 @program
-def a_generator_that_decides(x):
-    def parts(y):
-        yield y[0]
-        if y.sum() > 0:
-            yield y[1] * 2
-        else:
-            yield y[0] - 1
-
-    total = x[0] * 0
-    for part in parts(x):
-        total = total * 2 + part
-    return total
-
-
-@program
 def numbers_of_math(x):
     n, k = int((x > 0).sum()), 0
     if n == 0:

@@ -115,6 +115,18 @@ def view_chosen_in_a_side(x):
 
 
 @program
+def a_call_that_ends_further_left(x):
+    table = {"twice": 2}
+    if x.sum() > 0:
+        # fmt: off
+        x = x + table.get(
+    "twice"
+)
+        # fmt: on
+    return x
+
+
+@program
 def names_swapped_in_a_loop(x):
     """Both names go on, so that no tensor and no list has two."""
     a, b, c, d = torch.zeros(4), torch.ones(4), [0, x[0]], [5, x[1]]

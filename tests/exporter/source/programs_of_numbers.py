@@ -54,7 +54,7 @@ def bits_of_numbers(x):
     a, b = int(x[0].argmax()) + 1, int(x[1].argmax())
     c = a
     c |= 8
-    return a & b, a | b, a ^ b, a << 1, a >> 1, 1 << b, a.bit_length(), c, a
+    return a & b, a | b, a ^ b, a << 1, a >> 1, 1 << b, c, a
 
 
 @program

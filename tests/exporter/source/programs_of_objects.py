@@ -846,6 +846,34 @@ class RowsOfExperts(nn.Module):
 
 
 @refused
+class HookThatGivesNone(torch.nn.Module):
+    """Where a hook gives None, PyTorch keeps what it was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Identity()
+        self.inner.register_forward_hook(self.after)
+
+    def after(self, module, args, result):
+        if result.max() > 1:
+            return result / result.max()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+@refused
+def any_of_a_few_that_count(x):
+    counts = [0]
+
+    def asks(row):
+        counts[0] += 1
+        return row.sum() > 0
+
+    return x * 2 if any(asks(row) for row in (x[0], x[1])) else x, counts[0]
+
+
+@refused
 def any_of_a_generator_that_counts(x):
     """Python stops at the first row; for `sum` each is evaluated."""
     counts = {"n": 0}

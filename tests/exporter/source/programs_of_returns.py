@@ -156,7 +156,7 @@ def dict_of_the_last_iteration_changed_after_it(x):
 
 @program
 class HooksOfOneSide(torch.nn.Module):
-    """Where a hook gives None, what it was given is kept."""
+    """Hooks before and after a module, with names and without."""
 
     def __init__(self):
         super().__init__()
@@ -168,16 +168,17 @@ class HooksOfOneSide(torch.nn.Module):
         self.register_forward_hook(self.after)
 
     def before(self, module, args):
-        if args[0].max() > 1:
-            return args[0] * 2
+        return args[0] * 2 if args[0].max() > 1 else args[0]
 
     def before_with_names(self, module, args, names):
         if args[0].sum() < 0:
             return (args[0] - 1,), names
+        return args, names
 
     def after(self, module, args, result):
         if result.max() > 1:
             return result / result.max()
+        return result
 
     def forward(self, x):
         return self.inner(x) + self.scaled(x)

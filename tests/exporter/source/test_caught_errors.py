@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -60,10 +61,34 @@ def an_iterator(x):
     return total
 
 
+class TakesAll:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        return kind is not None
+
+
+def in_a_manager_of_its_own(x):
+    y = x
+    with TakesAll():
+        assert x.sum() > 0
+        y = x * 2
+    return y
+
+
+def in_a_manager_of_python(x):
+    y = x
+    with contextlib.suppress(Exception):
+        y = checked(x)
+    return y
+
+
 @pytest.mark.parametrize(
     ("function", "code"),
     [
         (in_a_try, "OW862"), (in_a_called_function, "OW862"), (an_assertion, "OW862"),
+        (in_a_manager_of_its_own, "OW862"), (in_a_manager_of_python, "OW862"),
         (an_iterator, "OW887"),  # a side takes an item
     ],
 )  # fmt: skip

@@ -94,6 +94,17 @@ def beside_known_sizes(x: Any) -> Any:
     return torch.cat(found)
 
 
+def two_known_sizes(x: Any) -> Any:
+    """Neither size is one of run time: the second iteration finds that they differ."""
+    found = []
+    for row in x:
+        if row.sum() > 0:
+            found.append(row[:2])
+        found.append(row)
+        found.append(x[:, 0])
+    return torch.cat(found)
+
+
 def inserted(x: Any) -> Any:
     found = [x[:1]]
     for i in range(x.shape[0] // 4):
@@ -103,7 +114,7 @@ def inserted(x: Any) -> Any:
 
 PROGRAMS = [
     chunks, uses, by_values, other_axis, split, nested, after_a_known_size, beside_known_sizes,
-    inserted,
+    two_known_sizes, inserted,
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from types import ModuleType
 from typing import Any, Union
 
@@ -39,7 +40,7 @@ def through_store(
         names: its globals.
         outer: the names that it declares `global` or `nonlocal`, with the keyword.
     """
-    made = Calls(local, {}, names, outer, branches=True)
+    made = Calls(local, names, outer, branches=True)
     node.body = made.block(node.body)
     node.has_store = True  # type: ignore[attr-defined]
 
@@ -49,7 +50,6 @@ class Calls(ast.NodeTransformer):
 
     Args:
         local: the names that it binds.
-        mangled: names that are private to its class -> as they are called.
         names: its globals.
         outer: names that it declares `global` or `nonlocal`.
         branches: whether functions inside are branches of it, unless they are rewritten already.
@@ -58,20 +58,17 @@ class Calls(ast.NodeTransformer):
     def __init__(
         self,
         local: set[str],
-        mangled: dict[str, str],
         names: dict[str, Any],
         outer: dict[str, str] | None = None,
         *,
         branches: bool = False,
     ) -> None:
-        self.local, self.mangled, self.names, self.branches = local, mangled, names, branches
+        self.local, self.names, self.branches = local, names, branches
         self.outer: dict[str, str] = {} if outer is None else outer
 
     def function(self, node: _Function) -> _Function:
         """The definition, without defaults, annotations and decorators."""
         node.args = without_defaults(node.args)
-        if self.mangled:
-            self.mangle(node)
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
             return node
@@ -82,20 +79,6 @@ class Calls(ast.NodeTransformer):
         node.decorator_list, node.returns = [], None
         node.body = self.block(node.body)
         return node
-
-    def mangle(self, node: _Function) -> None:
-        """Give names that are private to the class around the function the name that they have."""
-        for inner in ast.walk(node):
-            for field in ("id", "attr", "arg", "name", "asname"):
-                if isinstance(getattr(inner, field, None), str):
-                    setattr(inner, field, self.name(getattr(inner, field)))
-            if isinstance(inner, (ast.Global, ast.Nonlocal)):
-                inner.names = list(map(self.name, inner.names))
-
-    def name(self, name: str) -> str:
-        """A name that may be private to the class around the function."""
-        is_private = name.startswith("__") and not name.endswith("__")
-        return self.mangled.get(name, name) if is_private else name
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -175,7 +158,23 @@ class Calls(ast.NodeTransformer):
     def visit_withitem(self, node: ast.withitem) -> ast.AST:
         """`with manager`."""
         self.generic_visit(node)
-        node.context_expr = _call("entered", node.context_expr)
+        line = ast.Constant(node.context_expr.lineno)
+        node.context_expr = _call("entered", node.context_expr, line)
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """`try`: while its body runs, the run time knows which errors it takes and goes on."""
+        caught = [h for h in node.handlers if goes_on(h)]
+        lines = [h.lineno for h in caught]
+        self.generic_visit(node)
+        if caught:
+            kinds = [h.type or ast.Name("BaseException", ast.Load()) for h in caught]
+            pairs = [
+                ast.Tuple([ast.Constant(line), _thunk(copy.deepcopy(kind))], ast.Load())
+                for line, kind in zip(lines, kinds)
+            ]
+            entered = ast.With([ast.withitem(_call("Handlers", *pairs))], node.body)
+            node.body = [_on_line(entered, node.body[0])]
         return node
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
@@ -297,6 +296,19 @@ class Calls(ast.NodeTransformer):
         is_read = isinstance(node.ctx, ast.Load)
         node.value = _call("read" if is_read else "items_of", node.value)
         return node
+
+
+def goes_on(handler: ast.ExceptHandler) -> bool:
+    """Whether the program goes on after an `except`, which does not raise again at its end."""
+    return not isinstance(getattr(handler, "last", handler.body[-1]), ast.Raise)
+
+
+def _on_line(made: Any, node: ast.AST) -> Any:
+    """The same, with the line of another node where it has none."""
+    for inner in ast.walk(made):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return made
 
 
 def _runtime_name(node: ast.expr) -> str | None:

@@ -125,7 +125,7 @@ def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
 
 
 def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
-    """The definition of a function, with the lines of its file.
+    """The definition of a function, with the lines of its file and the private names of its code.
 
     Args:
         code: of the function.
@@ -138,7 +138,10 @@ def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
         SyntaxError: the source does not parse.
     """
     node = _definition(code, names)
-    return node if node is not None and _is_of(node, code) else None
+    if node is None or not _is_of(node, code):
+        return None
+    _mangle(node, code)
+    return node
 
 
 def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
@@ -207,21 +210,33 @@ def _compiled(node: _Function, code: CodeType) -> CodeType:
         # That of its first decorator: Python counts the lines of code from there.
         node.lineno = code.co_firstlineno
         body = [node]
-    line = node.lineno
+    made = compiled(body, name, code, (*code.co_freevars, NAME))
+    return made.replace(co_consts=_with_inner(made, code))
+
+
+def compiled(body: list[ast.stmt], name: str, code: CodeType, free: tuple[str, ...]) -> CodeType:
+    """The code of a definition that takes the place of other code.
+
+    Args:
+        body: statements with the definition.
+        name: that of the definition.
+        code: the other code.
+        free: the names that it may have from around it.
+    """
+    line = code.co_firstlineno
     place: Any = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
-    free = [ast.arg(v, **place) for v in (*code.co_freevars, NAME)]
-    arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
+    args = [ast.arg(v, **place) for v in free]
+    arguments = ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[])
     outer = ast.FunctionDef(FACTORY, arguments, body, [], **place)
     if sys.version_info >= (3, 12):
         outer.type_params = []
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FUTURE
-    compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    made = _inner(_inner(compiled, FACTORY), name)
+    made = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     changes: dict[str, Any] = {"co_name": code.co_name}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
-    return made.replace(co_consts=_with_inner(made, code), **changes)
+    return _inner(_inner(made, FACTORY), name).replace(**changes)
 
 
 def _inner(code: CodeType, name: str) -> CodeType:
@@ -249,10 +264,24 @@ def _key(code: CodeType) -> tuple[Any, ...]:
 
 def _calls(code: CodeType, names: dict[str, Any]) -> Calls:
     local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return Calls(local, private_names(code), names)
+    return Calls(local, names)
 
 
-def private_names(code: CodeType) -> dict[str, str]:
+def _mangle(node: _Function, code: CodeType) -> None:
+    """Give names that are private to the class around a function their names in code."""
+    names = _private_names(code)
+    for inner in ast.walk(node) if names else ():
+        if isinstance(inner, ast.keyword):  # Python leaves the names of arguments as they are
+            continue
+        for field in ("id", "attr", "arg", "name", "asname"):
+            name = getattr(inner, field, None)
+            if isinstance(name, str):
+                setattr(inner, field, names.get(name, name))
+        if isinstance(inner, (ast.Global, ast.Nonlocal)):
+            inner.names = [names.get(name, name) for name in inner.names]
+
+
+def _private_names(code: CodeType) -> dict[str, str]:
     """Names as `__x` -> as `_Class__x`, in code and in the functions defined inside."""
     names = (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
     found = {
@@ -262,5 +291,5 @@ def private_names(code: CodeType) -> dict[str, str]:
     }
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found |= private_names(inner)
+            found |= _private_names(inner)
     return found

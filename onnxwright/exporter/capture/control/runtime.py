@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.control.functions import (
     note_elements,
     setter_of,
 )
+from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
 from onnxwright.exporter.capture.control.iterators import own_iterator
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
@@ -102,14 +103,15 @@ def iterated(items: Any) -> Any:
     return own_iterator(store, items) if hasattr(type(items), "__next__") else items
 
 
-def entered(manager: Any) -> Any:
+def entered(manager: Any, line: int) -> Any:
     """The context manager of a `with`."""
     store = current()
     if store is None:
         return manager
     enter = _special(store, type(manager), "__enter__")
     leave = _special(store, type(manager), "__exit__")
-    return manager if enter is None or leave is None else _Context(manager, enter, leave)
+    is_own = enter is not None and leave is not None
+    return with_handlers(_Context(manager, enter, leave) if is_own else manager, manager, line)
 
 
 def augmented(value: Any) -> None:
@@ -324,7 +326,8 @@ class _Context:
 
 
 __all__ = [
-    "Float", "Int", "Kind", "augmented", "bound", "callable_", "cell", "changing", "entered",
+    "Float", "Handlers", "Int", "Kind", "augmented", "bound", "callable_", "cell", "changing",
+    "entered",
     "global_", "holder", "is_kind", "items_of", "iterated", "noted", "owner", "read",
     "refuse_caught", "truth",
 ]  # fmt: skip

@@ -20,7 +20,6 @@ from onnxwright.exporter.capture.replacements import (
     forward_derivatives,
     identity,
     integer_arguments,
-    joined_parts,
     module_casts,
     ode_solvers,
     packed_sequences,
@@ -41,6 +40,7 @@ from onnxwright.exporter.capture.replacements import (
 )
 from onnxwright.exporter.capture.replacements.changes import Changes, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
+from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"
 _CAST = "`torch.nn.Module._apply` assigns parameters, also where nothing changes"
@@ -271,7 +271,7 @@ _NON_STRICT: tuple[Change, ...] = (
 _SUBSTITUTES: tuple[Change, ...] = (
     Change(
         target="torch._subclasses.FakeTensor.tolist",
-        make=joined_parts.lengths_open,
+        make=lists_of_numbers,
         reason="a list of a length of run time would have the length of the example",
         upstream="`tolist` gives a list of Python, which has one length",
     ),
@@ -379,17 +379,7 @@ _DECIDING: tuple[Substitute, ...] = (
         reason="a tensor without axes or a dynamic size in an index is read as a number",
         upstream="`THPVariable_setitem` asks for integers",
     ),
-    *(
-        Substitute(
-            target=f"torch.{name}",
-            function=joined_parts.JOINED_PARTS[f],
-            reason="a list of parts of run-time sizes would have the length of the example",
-            upstream="schema: `split.sizes(Tensor self, SymInt[] split_sizes, ...)`",
-        )
-        for name, f in (("split", torch.split), ("Tensor.split", torch.Tensor.split),
-                        ("cat", torch.cat), ("concat", torch.concat))
-    ),
-)  # fmt: skip
+)
 FUNCTIONS: dict[str, tuple[Substitute, ...]] = {
     "non-strict": _INTEGERS,
     "substitutes": _DECIDING,

@@ -15,9 +15,11 @@ import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
-from onnxwright.exporter.capture.number_forms import NUMBERS, as_tensor, dtype_of
+from onnxwright.exporter.capture.control.lists import List, kind_of
+from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor, dtype_of
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.regions import depth, empty
+from onnxwright.exporter.capture.source.session import current
 
 
 @dataclass(frozen=True)
@@ -218,9 +220,10 @@ class ItemForm:
     """What an item consists of.
 
     Fields:
-        kind: the class of a tuple, dict or dataclass; None for a leaf.
+        kind: the class of a tuple, list, dict or dataclass; None for a leaf.
         keys: the names of its parts.
         parts: their forms.
+        is_number: whether it is a leaf that stands for a number of Python.
 
     Example:
         >>> form = ItemForm.of(({"a": 1, "b": 2}, 3))
@@ -233,6 +236,7 @@ class ItemForm:
     kind: type | None = None
     keys: tuple[Any, ...] = ()
     parts: tuple[ItemForm, ...] = ()
+    is_number: bool = False
 
     @classmethod
     def of(cls, item: Any) -> ItemForm:
@@ -240,7 +244,7 @@ class ItemForm:
         parts = _parts_of(item)
         if parts is None:
             return LEAF
-        return cls(type(item), tuple(parts), tuple(map(cls.of, parts.values())))
+        return cls(kind_of(item), tuple(parts), tuple(map(cls.of, parts.values())))
 
     def is_alike(self, item: Any) -> bool:
         """Whether an item has the same parts; tuples of one length have, whatever their class."""
@@ -249,7 +253,7 @@ class ItemForm:
             return self.kind is None and parts is None
         if issubclass(self.kind, tuple):
             return isinstance(item, tuple) and len(item) == len(self.parts)
-        return type(item) is self.kind and parts.keys() == set(self.keys)
+        return kind_of(item) is self.kind and parts.keys() == set(self.keys)
 
     def leaves(self, item: Any) -> list[Any]:
         """The leaves of an item, in order.
@@ -263,8 +267,13 @@ class ItemForm:
         if parts is None or not self.is_alike(item):
             nothing = iter([0] * len(self.paths()))
             raise LoopChangeError("an item of the list", words(self.build(nothing)), words(item))
-        values = item if isinstance(item, tuple) else [parts[key] for key in self.keys]
+        values = item if isinstance(item, (tuple, list)) else [parts[key] for key in self.keys]
         return [leaf for form, part in zip(self.parts, values) for leaf in form.leaves(part)]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is one tensor or number."""
+        return self.kind is None
 
     def paths(self) -> list[str]:
         """What messages call the leaves."""
@@ -276,16 +285,19 @@ class ItemForm:
     @property
     def is_ordered(self) -> bool:
         """Whether Python compares such items leaf by leaf: numbers, and tuples of them."""
-        is_tuple = self.kind is None or issubclass(self.kind, tuple)
+        is_tuple = self.kind is None or issubclass(self.kind, (tuple, list))
         return is_tuple and all(part.is_ordered for part in self.parts)
 
     def build(self, leaves: Iterator[Any]) -> Any:
         """An item of other leaves."""
         if self.kind is None:
-            return next(leaves)
+            leaf = next(leaves)
+            return number(leaf) if self.is_number and isinstance(leaf, torch.Tensor) else leaf
         values = [part.build(leaves) for part in self.parts]
         if self.kind is dict:
             return dict(zip(self.keys, values))
+        if self.kind is list:
+            return List(values)
         if issubclass(self.kind, tuple):
             return self.kind(*values) if hasattr(self.kind, "_fields") else tuple(values)
         made = object.__new__(self.kind)
@@ -295,11 +307,20 @@ class ItemForm:
 
 
 LEAF = ItemForm()
+NUMBER = ItemForm(is_number=True)
+
+
+def number(value: torch.Tensor) -> torch.Tensor:
+    """A tensor that stands for a number of Python."""
+    session = current()
+    if session is not None:
+        session.numbers.add(value)
+    return value
 
 
 def _parts_of(item: Any) -> dict[Any, Any] | None:
-    """The parts of a tuple, a dict with texts as keys or a dataclass; None for anything else."""
-    if isinstance(item, tuple) and item:
+    """The parts of a tuple, list, dict with texts as keys or dataclass; None for anything else."""
+    if (isinstance(item, tuple) or kind_of(item) is list) and item:
         return dict(zip(getattr(item, "_fields", range(len(item))), item))
     if type(item) is dict and item and all(isinstance(key, str) for key in item):
         return item

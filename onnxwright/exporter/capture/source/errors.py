@@ -68,6 +68,18 @@ class CannotRewriteError(RefusedError):
         return messages.NotRewritten(reason=self.reason, advice=self.advice, span=self.span)
 
 
+class GeneratorError(CannotRewriteError):
+    """A generator decides by values, or goes over a dynamic size.
+
+    Args:
+        span: its place.
+    """
+
+    def __init__(self, span: Span | None) -> None:
+        advice = "give a list: `items.append(x)` in place of `yield x`, and `return items`"
+        super().__init__("a generator", span, advice)
+
+
 class TextUsedError(CannotRewriteError):
     """A text of a number that is known at run time only is compared, looked up or taken apart.
 

@@ -41,27 +41,12 @@ def is_math(node: ast.Call, local: set[str]) -> bool:
     return isinstance(function, ast.Name) and function.id not in local and function.id in vars(math)
 
 
-def is_format(node: ast.Call) -> bool:
-    """Whether a call is `"...".format(...)`."""
-    function = node.func
-    if not isinstance(function, ast.Attribute) or function.attr != "format":
-        return False
-    return isinstance(function.value, ast.Constant) and isinstance(function.value.value, str)
-
-
 def may_be_number(index: ast.expr) -> bool:
     """Whether an index may be a number that is not written out."""
     others = (ast.Slice, ast.Tuple, ast.List)
     if isinstance(index, ast.UnaryOp):
         index = index.operand
     return not isinstance(index, others) and not isinstance(index, ast.Constant)
-
-
-def is_named(function: ast.expr, name: str) -> bool:
-    """Whether a function is read by a name, alone or as an attribute."""
-    if isinstance(function, ast.Attribute):
-        return function.attr == name
-    return isinstance(function, ast.Name) and function.id == name
 
 
 def is_length(node: ast.expr) -> bool:
@@ -107,8 +92,3 @@ def is_place(node: ast.expr) -> bool:
 def is_fixed(node: ast.AST) -> bool:
     """Whether an expression has parts that cannot move into a function of their own."""
     return any(isinstance(inner, _FIXED) for inner in ast.walk(node))
-
-
-def is_only_starred(node: ast.Call) -> bool:
-    """Whether a call has nothing but one `*items`."""
-    return len(node.args) == 1 and isinstance(node.args[0], ast.Starred) and not node.keywords

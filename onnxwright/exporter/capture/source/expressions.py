@@ -11,11 +11,8 @@ from onnxwright.exporter.capture.source.expression_kinds import (
     asks_empty,
     is_bound,
     is_fixed,
-    is_format,
     is_length,
     is_math,
-    is_named,
-    is_only_starred,
     is_open,
     is_place,
     is_starred,
@@ -26,6 +23,12 @@ from onnxwright.exporter.capture.source.intrinsics import BUILTINS, METHODS
 
 RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""
+
+_ASKED: dict[type[ast.cmpop], tuple[str, bool]] = {
+    ast.Is: ("is_", False), ast.IsNot: ("is_", True),
+    ast.In: ("contains", False), ast.NotIn: ("contains", True),
+}  # fmt: skip
+"""Comparisons -> the function of `runtime`, and whether its answer is negated."""
 
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 
@@ -73,20 +76,18 @@ class Expressions(ast.NodeTransformer):
     """Rewrites expressions in place.
 
     Args:
-        owner: the class that private names belong to; None outside a class.
         first: the first parameter of the method, for `super()`; None outside one.
-        function: rewrites a nested function; a method of the class whose name is given.
+        function: rewrites a nested function.
         local: names that are bound in the function: builtins of these names are not meant.
     """
 
     def __init__(
         self,
-        owner: str | None,
         first: str | None,
-        function: Callable[[ast.FunctionDef, str | None], ast.FunctionDef],
+        function: Callable[[ast.FunctionDef], ast.FunctionDef],
         local: set[str],
     ) -> None:
-        self.owner, self.first, self.function, self.local = owner, first, function, local
+        self.first, self.function, self.local = first, function, local
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
@@ -96,10 +97,10 @@ class Expressions(ast.NodeTransformer):
         if made is not node:
             _place_at(made, node)
         if isinstance(made, ast.Call) and not hasattr(made.func, "lineno"):
-            func: Any = _place_at(made.func, node)
-            if func.end_lineno != func.lineno:
-                # One line only: Python counts a call of several as its last.
-                func.end_lineno, func.end_col_offset = func.lineno, func.col_offset
+            # One line only: Python counts a call of several as its last.
+            function: Any = _place_at(made.func, node)
+            if function.end_lineno != function.lineno:
+                function.end_lineno, function.end_col_offset = node.lineno, function.col_offset
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -157,16 +158,14 @@ class Expressions(ast.NodeTransformer):
         if fixed:
             return node
         if len(node.ops) == 1:
-            if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-                found = call("is_", node.left, node.comparators[0])
-                return found if isinstance(node.ops[0], ast.Is) else call("not_", found)
-            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                found = call("contains", node.left, node.comparators[0])
-                return found if isinstance(node.ops[0], ast.In) else call("not_", found)
-            both = (node.left, node.comparators[0])
-            equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq))
-            if equal and not any(isinstance(part, ast.Constant) for part in both):
-                return call("equal", ast.Constant(type(node.ops[0]).__name__), *both)
+            op, both = type(node.ops[0]), (node.left, node.comparators[0])
+            if op in _ASKED:
+                function, is_negated = _ASKED[op]
+                asked = call(function, *both)
+                return call("not_", asked) if is_negated else asked
+            constant = any(isinstance(part, ast.Constant) for part in both)
+            if op in (ast.Eq, ast.NotEq) and not constant:
+                return call("equal", ast.Constant(op.__name__), *both)
             return node
         names = [ast.Constant(type(op).__name__) for op in node.ops]
         parts = [thunk(part) for part in (node.left, *node.comparators)]
@@ -174,49 +173,49 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
-        if isinstance(node.func, ast.Attribute) and node.func.attr not in METHODS:
-            if not isinstance(node.func.value, ast.Name) or node.func.value.id != self.first:
+        f = node.func
+        if isinstance(f, ast.Attribute) and f.attr not in METHODS:
+            if not isinstance(f.value, ast.Name) or f.value.id != self.first:
                 _mark_bare(*(arg for arg in node.args if getattr(arg, "elts", None)))
         self.generic_visit(node)
-        if is_format(node):
-            assert isinstance(node.func, ast.Attribute)
-            node.args = [node.func.value, *node.args]
-            node.func = call("format_").func
+        own, first = self.own_function(node)
+        if own is not None:
+            node.args, node.func = [*first, *node.args], call(own).func
             return node
-        if is_math(node, self.local):
-            node.args, node.func = [node.func, *node.args], call("math_").func
-            return node
-        if is_named(node.func, "is_tensor"):
-            node.args, node.func = [node.func, *node.args], call("is_tensor").func
-            return node
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
-            node.args = [node.func.value, *node.args]
-            node.func = call("got").func
-            return node
-        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
-            node.args = [ast.Constant(node.func.attr), node.func.value, *node.args]
-            node.func = call("method").func
-            return node
-        if not isinstance(node.func, ast.Name):
-            return node
-        name = node.func.id
+        name = f.id if isinstance(f, ast.Name) else ""
         if name == "super" and not node.args and self.first is not None:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.first, ast.Load())]
-        elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
-            name = "attribute" if name == "getattr" else "has_attribute"
-            node.args, node.func = [node.func, *node.args], call(name).func
-        elif name == "isinstance" and name not in self.local:
-            node.func = call("is_of_type").func
-        elif name == "zip" and name not in self.local and is_only_starred(node):
-            node.args = [node.func, node.args[0].value]  # type: ignore[attr-defined]
-            node.func = call("zip_items").func
         elif name in BUILTINS and name not in self.local:
-            first = node.args[0] if name == "map" and node.args else None
-            if isinstance(first, ast.Name) and first.id in set(BUILTINS) - self.local:
+            function = node.args[0] if name == "map" and node.args else None
+            if isinstance(function, ast.Name) and function.id in set(BUILTINS) - self.local:
                 # `map(int, box)`
-                node.args[0] = call("builtin", ast.Constant(first.id), first)
+                node.args[0] = call("builtin", ast.Constant(function.id), function)
             node.func = call("builtin", ast.Constant(name), node.func)
         return node
+
+    def own_function(self, node: ast.Call) -> tuple[str | None, list[ast.expr]]:
+        """The function of `runtime` for a call, and its first arguments; None for other calls."""
+        f = node.func
+        name = f.id if isinstance(f, ast.Name) and f.id not in self.local else ""
+        if is_math(node, self.local):
+            return "math_", [f]
+        if name == "is_tensor" or (isinstance(f, ast.Attribute) and f.attr == "is_tensor"):
+            return "is_tensor", [f]
+        if isinstance(f, ast.Attribute):
+            if f.attr == "format" and isinstance(getattr(f.value, "value", None), str):
+                return "format_", [f.value]
+            if f.attr == "get" and node.args:
+                return "got", [f.value]
+            if f.attr in METHODS:
+                return "method", [ast.Constant(f.attr), f.value]
+        if name in ("getattr", "hasattr") and not node.keywords:
+            return ("attribute" if name == "getattr" else "has_attribute"), [f]
+        if name == "isinstance":
+            return "is_of_type", []
+        if name == "zip" and len(node.args) == 1 and is_starred(node.args[0]):
+            node.args = [node.args[0].value]  # type: ignore[attr-defined]
+            return "zip_items", [f]
+        return None, []
 
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """`start:stop`: a tensor is the number that it has at run time."""
@@ -287,19 +286,9 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         return call("text", *(_text_part(value) for value in node.values))
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """Names that are private to the class."""
-        node.id = self.mangled(node.id)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Attributes that are private to the class."""
-        node.attr = self.mangled(node.attr)
-        return self.generic_visit(node)
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """A nested function is rewritten as a function."""
-        return self.function(node, None)
+        return self.function(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         """Left as it is."""
@@ -309,7 +298,7 @@ class Expressions(ast.NodeTransformer):
         """The methods of a nested class are rewritten, nothing else of it."""
         for n, s in enumerate(node.body):
             if isinstance(s, ast.FunctionDef):
-                node.body[n] = self.function(s, node.name)
+                node.body[n] = self.function(s)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -345,15 +334,6 @@ class Expressions(ast.NodeTransformer):
         value = call("augment", ast.Constant(OPERATORS[type(node.op)]), load, node.value)
         return ast.Assign([node.target], value)
 
-    def visit_Try(self, node: ast.Try) -> ast.AST:
-        """What cannot be captured is not for the `except` of the model."""
-        self.generic_visit(node)
-        if node.handlers:
-            refused = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "REFUSED", ast.Load())
-            first = ast.ExceptHandler(refused, None, [ast.Raise()])
-            node.handlers.insert(0, _place_at(first, node.handlers[0]))  # type: ignore[arg-type]
-        return node
-
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
         static = is_static(node.test) or is_fixed(node.test)
@@ -362,13 +342,6 @@ class Expressions(ast.NodeTransformer):
             return node
         args = [thunk(node.test)] + ([thunk(node.msg)] if node.msg is not None else [])
         return ast.Expr(call("assert_", *args))
-
-    def mangled(self, name: str) -> str:
-        """A name as the class in which it stands sees it."""
-        if self.owner is None or not name.startswith("__") or name.endswith("__"):
-            return name
-        owner = self.owner.lstrip("_")
-        return f"_{owner}{name}" if owner else name
 
 
 def _mark_bare(*nodes: ast.AST) -> None:

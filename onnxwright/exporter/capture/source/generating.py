@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -109,7 +110,7 @@ class Generator:
                 items[node.star] = ast.Starred(items[node.star], ast.Store())
             return _at(ast.Tuple(items, ast.Store()), node.span)
         assert isinstance(node, hir.NameTarget)
-        return _at(ast.Name(self.expressions.mangled(python_name(node.id)), ast.Store()), node.span)
+        return _at(ast.Name(python_name(node.id), ast.Store()), node.span)
 
     # -- decisions ---------------------------------------------------------------------------------
 
@@ -228,7 +229,7 @@ class Generator:
 
     def declarations(self, bound: list[str]) -> list[ast.stmt]:
         """`global` and `nonlocal` of the names that a local function binds."""
-        names = [self.expressions.mangled(python_name(n)) for n in bound]
+        names = list(map(python_name, bound))
         glob = [n for n in names if self.outer.get(n) == "global"]
         local = [n for n in names if self.outer.get(n) != "global"]
         self.cells.update(dict.fromkeys(n for n in local if n not in self.outer))
@@ -245,7 +246,7 @@ class Generator:
         loop: tuple[tuple[str, ...], set[str]] | None = None,
     ) -> tuple[ast.expr, list[ast.stmt]]:
         """`runtime.State(...)` of what branches bind, and the function that binds it anew."""
-        names = [self.expressions.mangled(python_name(name)) for name in bound]
+        names = list(map(python_name, bound))
         setter = f"_ow_set_{n}"
         value = "_ow_values"
         body: list[ast.stmt] = list(self.declarations(bound))
@@ -258,16 +259,13 @@ class Generator:
             posonlyargs=[], args=[ast.arg(value)], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
         function = ast.FunctionDef(setter, arguments, body or [ast.Pass()], [])
-        places = _Places(self.expressions)
-        for piece in _pieces(block):
-            places.visit(piece)
         made = call(
             "State",
             _strings(names),
-            _strings([self.expressions.mangled(python_name(n)) for n in live]),
+            _strings(list(map(python_name, live))),
             ast.Tuple([thunk(_load(n)) for n in names], ast.Load()),
             _load(setter),
-            ast.Tuple(list(places.found.values()), ast.Load()),
+            ast.Tuple(self.places(block), ast.Load()),
         )
         if loop is not None:
             after, read = loop
@@ -277,55 +275,43 @@ class Generator:
                 if isinstance(piece, ast.AugAssign) and isinstance(piece.target, ast.Name)
             }  # fmt: skip
             for some in (read, read & changed):
-                made.args.append(
-                    _strings([self.expressions.mangled(python_name(n)) for n in bound if n in some])
-                )
+                made.args.append(_strings([python_name(n) for n in bound if n in some]))
         return _at(made, span), [_at(function, span)]
 
+    def places(self, block: hir.Block) -> list[ast.expr]:
+        """Attributes and containers that a block writes to, each as `lambda: (owner, "name")`."""
+        found: dict[str, ast.expr] = {}
+        for node in (n for piece in _pieces(block) for n in _own_nodes(piece)):
+            owner, name = _written(node)
+            if owner is None or not _is_path(owner):
+                continue
+            owner = self.expressions.visit(copy.deepcopy(owner))
+            for inner in ast.walk(owner):
+                if hasattr(inner, "ctx"):
+                    inner.ctx = ast.Load()
+            pair = ast.Tuple([owner, ast.Constant(name)], ast.Load())
+            found.setdefault(f"{ast.unparse(owner)}.{name}", thunk(pair))
+        return list(found.values())
 
-class _Places(ast.NodeVisitor):
-    """Attributes and containers that a block writes to: `lambda: (owner, "name")`."""
 
-    def __init__(self, expressions: Expressions) -> None:
-        self.found: dict[str, ast.expr] = {}
-        self.expressions = expressions
+def _written(node: ast.AST) -> tuple[ast.expr | None, str | None]:
+    """The owner that a node writes to, and the attribute; None for all items of a container."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.value, node.attr
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return node.value, None
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        return node.target, None
+    f = node.func if isinstance(node, ast.Call) else None
+    return (f.value, None) if isinstance(f, ast.Attribute) and f.attr in _CHANGES else (None, None)
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        if isinstance(node.ctx, ast.Store) and _is_path(node.value):
-            self._add(node.value, node.attr)
-        self.generic_visit(node)
 
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.ctx, (ast.Store, ast.Del)) and _is_path(node.value):
-            self._add(node.value, None)
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name):
-            self._add(node.target, None)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        f = node.func
-        if isinstance(f, ast.Attribute) and f.attr in _CHANGES and _is_path(f.value):
-            self._add(f.value, None)
-        self.generic_visit(node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        return
-
-    visit_Lambda = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
-
-    def _add(self, owner: ast.expr, name: str | None) -> None:
-        owner = self.expressions.visit(copy.deepcopy(owner))
-        for inner in ast.walk(owner):
-            if hasattr(inner, "ctx"):
-                inner.ctx = ast.Load()
-        if name is not None:
-            name = self.expressions.mangled(name)
-        key = f"{ast.unparse(owner)}.{name}"
-        pair = ast.Tuple([owner, ast.Constant(name)], ast.Load())
-        self.found.setdefault(key, thunk(pair))
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a piece, but for those in functions and classes defined there."""
+    if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _own_nodes(child)
 
 
 def _is_path(node: ast.expr) -> bool:

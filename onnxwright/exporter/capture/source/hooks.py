@@ -1,6 +1,6 @@
-"""Hooks of modules that give something else on one side of a decision, and None on the other.
+"""Hooks of modules: where one gives None, PyTorch goes on with what the hook was given.
 
-PyTorch leaves the arguments or the result of a module as they are where a hook gives None.
+PyTorch asks that itself, so a hook that gives None on one side of a decision is refused.
 """
 
 from __future__ import annotations
@@ -13,25 +13,24 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.values.one_of import OneOf, among
-
-_Hook = Callable[..., Any]
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.values.one_of import OneOf
+from onnxwright.exporter.places import line_of
 
 
 @contextmanager
 def hooks_decided(model: Any) -> Iterator[None]:
-    """In this context, a hook that may give None gives what PyTorch would go on with.
+    """In this context, hooks run with their decisions, and give one kind of value.
 
     Args:
         model: a module, or anything else.
     """
     changed: list[tuple[dict[int, Any], int, Any]] = []
     for module in model.modules() if isinstance(model, torch.nn.Module) else ():
-        kinds = (module._forward_pre_hooks, _before), (module._forward_hooks, _after)
-        for hooks, wrapped in kinds:
-            for key, hook in list(hooks.items()):
-                changed.append((hooks, key, hook))
-                hooks[key] = wrapped(hook)
+        for hooks in (module._forward_pre_hooks, module._forward_hooks):
+            changed += [(hooks, key, hook) for key, hook in hooks.items()]
+    for hooks, key, hook in changed:
+        hooks[key] = _with_one_result(hook)
     try:
         yield
     finally:
@@ -40,33 +39,17 @@ def hooks_decided(model: Any) -> Iterator[None]:
                 hooks[key] = hook
 
 
-def _after(hook: _Hook) -> _Hook:
-    """A hook that runs after a module: its last argument is the result."""
-
+def _with_one_result(hook: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(hook)
     def run(*args: Any) -> Any:
         found = bound(hook)(*args)
-        if not isinstance(found, OneOf):
-            return found
-        return among(found, lambda one: args[-1] if one is None else one)
+        if isinstance(found, OneOf):
+            code = getattr(hook, "__code__", None)
+            raise CannotRewriteError(
+                "a hook that gives None, or another kind of value, on one side",
+                None if code is None else line_of(code.co_filename, code.co_firstlineno),
+                "give its argument back: `return args`, or `return result`, on the other side",
+            )
+        return found
 
     return run
-
-
-def _before(hook: _Hook) -> _Hook:
-    """A hook that runs before a module: it is given the arguments, or these and those by name."""
-
-    @functools.wraps(hook)
-    def run(module: Any, *given: Any) -> Any:
-        found = bound(hook)(module, *given)
-        if not isinstance(found, OneOf):
-            return found
-        other = given[0] if len(given) == 1 else given
-        return among(found, lambda one: other if one is None else _as_tuple(one))
-
-    return run
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    """What a hook gives, as arguments: PyTorch takes one without a tuple as well."""
-    return value if isinstance(value, tuple) else (value,)

@@ -20,14 +20,11 @@ from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.lists import kind_of, own_list
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
-from onnxwright.exporter.capture.source.columns import LEAF
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.iterators import taken
 from onnxwright.exporter.capture.source.list_calls import (
-    bit_length,
     count_of,
     index_of,
     is_of_run_time,
@@ -94,7 +91,7 @@ def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> A
 
 def zip_items(function: Any, items: Any) -> Any:
     """`zip(*items)`: of a list of tuples the parts of all at each place."""
-    if function is zip and isinstance(items, Rows) and items.form != LEAF:
+    if function is zip and isinstance(items, Rows) and not items.form.is_leaf:
         refuse_handled(ValueError())  # without items there is nothing to unpack
         return made_here(iter(items.by_parts()))
     return builtin("zip", function)(*items)
@@ -182,7 +179,7 @@ class Builtin:
     takes: str = "items"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call it; `sizes.tolist()` and `set(numbers)` are rows of numbers."""
+        """Call it; `set(numbers)` are rows of numbers."""
         if self.takes != "iterator":
             args = tuple(map(taken, args))
         first = args[0] if args else None
@@ -191,8 +188,6 @@ class Builtin:
                 first = listed(first, ranges.same)
             if isinstance(first, Rows) and first.is_set:
                 first = Rows(first.columns)
-        if isinstance(first, Lengths):
-            first = Rows.of_tensor(first.sizes)
         found = self.call(*(first, *args[1:]) if args else (), **options)
         is_new = hasattr(type(found), "__next__") and self.call not in (next_, iter_)
         return made_here(found) if is_new else found
@@ -229,7 +224,6 @@ BUILTINS: dict[str, Builtin] = {
 METHODS: dict[str, Callable[..., Any]] = {
     "add": add,
     "append": append,
-    "bit_length": bit_length,
     "count": count_of,
     "extend": extend,
     "index": index_of,
@@ -257,7 +251,7 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def method(name: str, value: Any, *args: Any, **options: Any) -> Any:
     """`value.name(...)`: a list may have numbers of run time."""
     value = settled(value)
-    own = kind_of(value) in (list, tuple, set) or isinstance(value, (Rows, Lengths))
+    own = kind_of(value) in (list, tuple, set) or isinstance(value, Rows)
     if current() is None or not (own or is_of_run_time(value)):
         return control.bound(getattr(value, name))(*args, **options)
     with refused_here():

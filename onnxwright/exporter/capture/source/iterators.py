@@ -1,8 +1,8 @@
-"""Iterators over items whose number is known at run time only: the items, and a position.
+"""Iterators over items whose number is known at run time only: used once.
 
 `zip(...)`, `enumerate(...)`, `map(...)`, generators and the like are empty after a loop over them.
-After a loop that a tensor may have ended before, and where a side of a decision or an iteration of
-a loop took an item, nobody knows how many are left: a later use is refused.
+After `next`, a loop that a tensor may have ended before, and a side of a decision that took items,
+nobody knows how many are left: a later use is refused.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ from onnxwright.exporter.capture.source.errors import UsedAgainError
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.places import line_of
 
-# The position of an iterator that has ended.
-_END = -1
-
 
 class RunTimeLengthError(CaptureStoppedError):
     """Python asked for the items of an iterable; its function is to be rewritten."""
@@ -28,25 +25,28 @@ class RunTimeLengthError(CaptureStoppedError):
         super().__init__("the length of what is iterated is data-dependent")
 
 
+def reads_items(self: Any, *args: Any, **options: Any) -> Any:
+    """What Python asks of a list or an iterator and has no answer for here."""
+    raise RunTimeLengthError
+
+
 class LazyIterator:
-    """An iterator; rewritten code takes all of its items, or the first ones.
+    """An iterator; rewritten code takes all of its items, or the first one.
 
     Args:
         kind: what Python calls it, such as "zip".
         make: gives the items when they are asked for.
 
     Fields:
-        place: how many items were taken; a tensor where sides or iterations took another number.
+        is_used: whether they were asked for; a tensor where only one side of a decision did.
     """
 
     def __init__(self, kind: str, make: Callable[[], Any]) -> None:
-        self.kind = kind
-        self.place: Any = 0
-        self._make: Callable[[], Any] | None = make
-        self._items: Any = None
+        self.kind, self._make = kind, make
+        self.is_used: Any = False
 
     def take(self, *, whole: bool = True) -> Any:
-        """The items that are left: none, if they were taken before.
+        """The items: none, if they were taken before.
 
         Args:
             whole: whether all are used; if not, this is the last use.
@@ -55,43 +55,19 @@ class LazyIterator:
             UsedAgainError: nobody knows how many are left.
         """
         refuse_left(self)
-        if self.has_ended:
+        if not isinstance(self.is_used, bool):
+            raise _used_again()
+        if self.is_used:
             return ()
-        items, first = self.items(), self.place
-        self.move(_END)
-        if not whole:
-            note_left(self)
-        return items[first:] if first else items
-
-    def move(self, place: int) -> None:
-        """Have taken as many items: sides of decisions may take another number."""
         store = store_now()
         if store is not None:
-            store.note(Attribute(self, "place"))
-        self.place = place
+            store.note(Attribute(self, "is_used"))
+        self.is_used = True
+        if not whole:
+            note_left(self)
+        return self._make()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether no item is left.
-
-        Raises:
-            UsedAgainError: that is known at run time only.
-        """
-        if not isinstance(self.place, int):
-            raise _used_again()
-        return self.place == _END
-
-    def items(self) -> Any:
-        """All items, those that were taken, too."""
-        if self._make is not None:
-            self._items, self._make = self._make(), None
-        return self._items
-
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
-
-    def __next__(self) -> Any:
-        raise RunTimeLengthError
+    __iter__ = __next__ = reads_items
 
 
 def taken(items: Any, *, whole: bool = True) -> Any:

@@ -10,9 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths
-from onnxwright.exporter.capture.source.columns import Column, as_row
-from onnxwright.exporter.capture.source.ranges import Counted
+from onnxwright.exporter.capture.source.columns import Column, as_row, number
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
@@ -71,8 +69,6 @@ def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
         values: a list, a tuple, or `x.tolist()`.
         others: numbers that are looked for in it.
     """
-    if isinstance(values, Lengths):
-        return values.sizes
     if isinstance(values, Rows):
         return values.numbers()
     if not isinstance(values, (list, tuple)) or not values or not all(map(_is_number, values)):
@@ -87,19 +83,11 @@ def stacked(values: Sequence[Any]) -> torch.Tensor:
     return torch.stack([row.to(dtype) for row in rows])
 
 
-def number(value: torch.Tensor) -> torch.Tensor:
-    """A tensor that stands for a number of Python."""
-    session = current()
-    if session is not None:
-        session.numbers.add(value)
-    return value
-
-
 def list_of(numbers: torch.Tensor) -> Any:
     """The numbers of a tensor as a list: of Python, where it has a length of Python."""
     if isinstance(numbers.shape[0], int):
         return List(number(one) for one in numbers.unbind(0))
-    return Rows.of_tensor(numbers)
+    return Rows.of_numbers(numbers)
 
 
 def made_set(*args: Any) -> Any:
@@ -110,26 +98,12 @@ def made_set(*args: Any) -> Any:
 
 def contained(value: Any, container: Any) -> Any:
     """`value in container`, where the numbers of the container are of run time; None for others."""
-    if isinstance(container, Counted) and container.is_range:
-        return _in_range(value, container)
     if isinstance(container, Rows):
         return container.equal_to(value).any()
     numbers = numbers_of(container)
     if numbers is None or not _is_number(value):
         return None
     return Rows.of_tensor(numbers).equal_to(value).any()
-
-
-def _in_range(value: Any, values: Counted) -> Any:
-    """`value in range(...)`."""
-    if not _is_number(value):
-        return None
-    place, start, stop = (
-        as_row(n) if isinstance(n, SYMBOLS) else n for n in (value, values.start, values.stop)
-    )
-    place = torch.as_tensor(place)
-    low, high = (start, stop) if values.step > 0 else (stop + 1, start + 1)
-    return (place >= low) & (place < high) & ((place - start) % abs(values.step) == 0)
 
 
 def index_of(values: Any, wanted: Any, *limits: Any) -> Any:
@@ -146,14 +120,6 @@ def count_of(values: Any, wanted: Any) -> Any:
     if numbers is None:
         return values.count(wanted)
     return number(Rows.of_tensor(numbers).equal_to(wanted).sum())
-
-
-def bit_length(value: Any) -> Any:
-    """`value.bit_length()`."""
-    if not is_of_run_time(value):
-        return value.bit_length()
-    whole = as_row(value).abs()
-    return number(((whole >> torch.arange(63)) > 0).sum())
 
 
 def equal(name: str, one: Any, other: Any) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from onnxwright.exporter.capture.control.lists import List, is_rows
 from onnxwright.exporter.capture.control.places import Items
 from onnxwright.exporter.capture.control.store import current as store_now
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ListUseError
-from onnxwright.exporter.capture.source.machinery import model_line
-from onnxwright.exporter.places import line_of
+from onnxwright.exporter.capture.source.machinery import model_span
 
 
 def written(items: list[Any], made: Any) -> None:
@@ -30,10 +29,9 @@ def check_own(items: list[Any]) -> None:
         CannotRewriteError: it is one.
     """
     if not isinstance(items, List):
-        place = model_line()
         raise CannotRewriteError(
             "a list from outside of `forward` that gets as many items as the model knows alone",
-            None if place is None else line_of(*place),
+            model_span(),
             "make a list of your own in `forward`, as by `items = list(items)`",
         )
 
@@ -41,7 +39,11 @@ def check_own(items: list[Any]) -> None:
 def misused(use: str) -> ListUseError:
     """The error for a use of a list, with the line of it."""
     error = ListUseError(use)
-    place = model_line()
-    if place is not None:
-        error.span = line_of(*place)
+    error.span = model_span()
     return error
+
+
+def refuse_effects(use: str) -> NoReturn:
+    """Refuse a use that may end before the last item, of a generator that changes something."""
+    what = f"`{use}` of a generator whose items change a variable or an object"
+    raise CannotRewriteError(what, model_span())

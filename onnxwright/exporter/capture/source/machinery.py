@@ -6,6 +6,8 @@ import sys
 from types import FrameType
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.places import line_of
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
 _OF_TORCH = (
@@ -64,3 +66,9 @@ def model_line() -> tuple[str, int] | None:
     """The file and line of the model's Python that runs now; None where none does."""
     frame = model_frame(sys._getframe(1))
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def model_span() -> Span | None:
+    """The same, as the place of a message."""
+    place = model_line()
+    return None if place is None else line_of(*place)

@@ -24,26 +24,19 @@ def iter_(items: Any, *rest: Any) -> Any:
 
 
 def next_(items: Any, *default: Any) -> Any:
-    """`next(items, default)`, of items whose number is known at run time only as well."""
+    """`next(items, default)`: of items whose number is known at run time only, the first."""
     refuse_left(items)
     if not isinstance(items, LazyIterator):
         note_taken(items)
         return bound(next)(items, *default)
-    if items.has_ended:
-        return next(iter(()), *default)
-    every, place = items.items(), items.place
-    found = ranges.counted(every)
+    every = items.take(whole=False)
     if isinstance(every, Rows):
         every.check_order("next")
-    if found is None or (found.most is not None and place >= found.most):
-        items.move(place + 1)
-        return next(iter(() if found is not None else every[place:]), *default)
-    one = functools.partial(found.at, place)
-    if not default:
-        # PyTorch takes the sizes of inputs for 1 or more.
-        if not found.is_sized or place:
-            refuse_handled(StopIteration())
-        items.move(place + 1)
-        return one()
-    items.move(place + 1)
-    return choose(place < found.length, one, lambda: default[0])
+    found = ranges.counted(every)
+    if found is None:
+        return next(iter(every), *default)
+    if default:
+        return choose(found.length > 0, functools.partial(found.at, 0), lambda: default[0])
+    if not found.is_sized:  # PyTorch takes the sizes of inputs for 1 or more
+        refuse_handled(StopIteration())
+    return found.at(0)

@@ -15,7 +15,7 @@ from onnxwright.exporter.capture.source.items import refuse_one_sided_names
 from onnxwright.exporter.capture.source.list_calls import contained
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.short_circuit import any_, reached_where
+from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.size_sides import is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
@@ -151,27 +151,16 @@ def _may_be_empty(node: Any) -> bool:
 
 
 def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
-    """`a < b < c`."""
-    left = parts[0]()
-    result: Any = True
-    for n, (name, part) in enumerate(zip(names, parts[1:])):
-        if result is True:
-            right = part()
-        else:
-            with reached_where(as_truth(result), roots=(part,)):
-                right = part()
-        found = _COMPARISONS[name](left, right)
-        answer = decided(found)
-        if answer is False:
-            return found
-        if answer is None:
-            result = (
-                found if result is True else torch.logical_and(as_truth(result), as_truth(found))
-            )
-        elif n == len(names) - 1 and result is True:
-            return found
-        left = right
-    return result
+    """`a < b < c`: the second comparison only where the first is true."""
+    return _chain(names, parts[0](), parts[1:])
+
+
+def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) -> Any:
+    right = parts[0]()
+    found = _COMPARISONS[names[0]](left, right)
+    if len(parts) == 1:
+        return found
+    return and_(lambda: found, lambda: _chain(names[1:], right, parts[1:]))
 
 
 def contains(value: Any, container: Any) -> Any:

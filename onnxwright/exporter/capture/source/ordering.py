@@ -11,7 +11,7 @@ import torch
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
-from onnxwright.exporter.capture.source.columns import Column, ItemForm
+from onnxwright.exporter.capture.source.columns import number
 from onnxwright.exporter.capture.source.comprehensions import listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -19,11 +19,11 @@ from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.list_calls import (
     is_of_run_time,
     list_of,
-    number,
     numbers_of,
     stacked,
 )
 from onnxwright.exporter.capture.source.list_writes import written
+from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
@@ -47,24 +47,28 @@ def _is_open(value: Any) -> bool:
 
 
 def _keys_of(keys: Sequence[Any]) -> Rows | None:
-    """Numbers, tensors of one element or tuples of these as rows; None where Python knows them."""
-    if not keys:
-        return None
-    form = ItemForm.of(keys[0])
-    if not form.is_ordered or not all(map(form.is_alike, keys)):
-        return None
-    every = [form.leaves(key) for key in keys]
-    leaves = [leaf for row in every for leaf in row]
+    """Numbers and tensors of one element as rows; None where Python knows them."""
+    leaves = [leaf for key in keys for leaf in (key if isinstance(key, tuple) else (key,))]
     if not all(map(_is_leaf, leaves)) or not any(map(_is_open, leaves)):
         return None
-    return Rows([Column(stacked(column)) for column in zip(*every)], form)
+    if any(isinstance(key, tuple) for key in keys):
+        raise _not_numbers("`sorted`")
+    return Rows.of_tensor(stacked(keys))
+
+
+def _not_numbers(use: str) -> CannotRewriteError:
+    return CannotRewriteError(
+        f"{use} by keys that are not numbers",
+        model_span(),
+        "give it one number as the key; by two numbers, sort by the second one first",
+    )
 
 
 def _order_by(keys: Any, use: str, reverse: bool) -> torch.Tensor:
     """The places of keys in their order."""
     order = keys.order(reverse=reverse) if isinstance(keys, Rows) else None
     if order is None:
-        raise CannotRewriteError(f"{use} by keys that are not numbers")
+        raise _not_numbers(use)
     return order
 
 

@@ -17,21 +17,19 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.number_forms import as_tensor
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths, NumberRows, Parts
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
-from onnxwright.exporter.capture.source.columns import part_at
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
     LazyIterator,
-    RunTimeLengthError,
     note_left,
+    reads_items,
     refuse_left,
     taken,
 )
 from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import asking_line
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -92,34 +90,7 @@ class Counted:
         """The item at a position, counted from 0."""
         return self.item(self.start + position * self.step)
 
-    @property
-    def is_range(self) -> bool:
-        """Whether the items are the values of the counter."""
-        return self.item is same
-
-    def __iter__(self) -> Iterator[Any]:
-        raise RunTimeLengthError
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        raise RunTimeLengthError
-
-    def __len__(self) -> int:
-        raise RunTimeLengthError
-
-    def __bool__(self) -> bool:
-        raise RunTimeLengthError
-
-    def __contains__(self, value: Any) -> bool:
-        raise RunTimeLengthError
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            first = place.start or 0
-            if not isinstance(first, int) or first < 0 or (place.stop, place.step) != (None, None):
-                raise misused("range(...)[...]")
-            return dataclasses.replace(self, start=self.start + first * self.step)
-        last = isinstance(place, int) and place < 0
-        return self.at(self.length + place if last else place)
+    __iter__ = __array__ = __len__ = __bool__ = __contains__ = __getitem__ = reads_items
 
 
 def same(value: Any) -> Any:
@@ -150,11 +121,15 @@ def _as_tensor(number: Any) -> torch.Tensor:
     return number if isinstance(number, torch.Tensor) else as_tensor(number, torch.int64)
 
 
+def _lazy(kind: str, items: Sequence[Any], own: Callable[[], Any], make: Callable[[], Any]) -> Any:
+    """An iterator over items: of Python's own kind, if Python knows how many there are."""
+    for one in items:
+        refuse_left(one)
+    return LazyIterator(kind, make) if any(map(is_counted, items)) else own()
+
+
 def enumerate_(items: Any, start: int = 0) -> Any:
     """`enumerate(...)`."""
-    refuse_left(items)
-    if not is_counted(items):
-        return enumerate(items, start)
 
     def numbered() -> Any:
         left = taken(items)
@@ -163,7 +138,7 @@ def enumerate_(items: Any, start: int = 0) -> Any:
             return tuple(enumerate(left, start))
         return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
 
-    return LazyIterator("enumerate", numbered)
+    return _lazy("enumerate", [items], lambda: enumerate(items, start), numbered)
 
 
 def reversed_(items: Any) -> Any:
@@ -176,19 +151,11 @@ def reversed_(items: Any) -> Any:
 
 def zip_(*items: Any, **options: Any) -> Any:
     """`zip(...)`: as long as the shortest."""
-    for one in items:
-        refuse_left(one)
-    if not any(map(is_counted, items)):
-        return zip(*items, **options)
-    return LazyIterator("zip", lambda: together(items))
+    return _lazy("zip", items, lambda: zip(*items, **options), lambda: together(items))
 
 
 def map_(function: Any, *items: Any) -> Any:
     """`map(...)`: as long as the shortest."""
-    for one in items:
-        refuse_left(one)
-    if not any(map(is_counted, items)):
-        return map(function, *items)
 
     def applied() -> Any:
         given = together(items)
@@ -197,7 +164,7 @@ def map_(function: Any, *items: Any) -> Any:
             return tuple(function(*one) for one in given)
         return dataclasses.replace(found, item=lambda n: function(*found.item(n)))
 
-    return LazyIterator("map", applied)
+    return _lazy("map", items, lambda: map(function, *items), applied)
 
 
 def is_counted(items: Any) -> bool:
@@ -247,7 +214,7 @@ def _part(items: Any) -> Any:
 def _at(items: Any, place: Any) -> Any:
     """The item at a place, which an item of Python asks to be a number of Python."""
     if isinstance(items, Counted):
-        if not isinstance(place, int) or items.most is not None or items.is_range:
+        if not isinstance(place, int) or items.most is not None or items.item is same:
             return items.at(place)
         return items.at(torch.tensor(place))  # beyond the end where the loop does not come
     if not isinstance(place, int):
@@ -276,12 +243,6 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
-    if isinstance(items, Lengths):
-        return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
-    if isinstance(items, NumberRows):
-        return Counted(0, items.rows.shape[0], 1, lambda n: _row(items.rows[n]))
-    if isinstance(items, Parts):
-        return _parts(items)
     if isinstance(items, Rows):
         if items.is_set:  # the order of Python's sets depends on their history
             raise misused("for ... in set(...)")
@@ -289,26 +250,6 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None
-
-
-def _number(value: torch.Tensor) -> torch.Tensor:
-    """A tensor that stands for a number of Python."""
-    session = current()
-    if session is not None:
-        session.numbers.add(value)
-    return value
-
-
-def _row(values: torch.Tensor) -> list[torch.Tensor]:
-    """A row as a list of numbers of Python."""
-    return [_number(value) for value in values.unbind(0)]
-
-
-def _parts(items: Parts) -> Counted:
-    """The parts of a tensor, by a counter."""
-    sizes = items.lengths.sizes
-    part = functools.partial(part_at, items.whole, sizes, items.dim)
-    return Counted(0, sizes.shape[0], 1, part)
 
 
 # A mask with more places than this is not gone through place by place.

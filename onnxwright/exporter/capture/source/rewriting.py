@@ -10,7 +10,7 @@ import ast
 import inspect
 import linecache
 import tokenize
-from dataclasses import dataclass
+from collections.abc import Iterable
 from types import CodeType
 from typing import Any, Union, cast
 
@@ -21,30 +21,15 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.control import call_trees, convert
-from onnxwright.exporter.capture.control.store import FACTORY
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, call
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, GeneratorError
+from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
-from onnxwright.exporter.capture.source.ternaries import as_statement
-from onnxwright.exporter.capture.source.yields import (
-    is_context_manager,
-    is_generator,
-    without_yields,
-)
 
 _MODULE = "onnxwright.exporter.capture.source"
 _CONTROL = "onnxwright.exporter.capture.control"
 _Function = Union[ast.FunctionDef, ast.Lambda]
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A function in a file: its tree, and the class that its private names belong to."""
-
-    node: _Function
-    owner: str | None
 
 
 def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
@@ -69,31 +54,25 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
         >>> sign(3), sign(-3)
         (1, -1)
     """
-    place = _find(code, module)
+    node = _find(code, module)
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
     first = code.co_varnames[0] if code.co_argcount else None
-    made = _function(place.node, code.co_filename, place.owner, first, module or {})
+    made = _function(node, code.co_filename, first, module or {})
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
     made.lineno = code.co_firstlineno
-    factory = _factory(made, code.co_freevars)
-    compiled = compile(factory, code.co_filename, "exec", dont_inherit=True)
-    found = _inner(_inner(compiled, FACTORY), made.name)
+    found = convert.compiled([made], made.name, code, code.co_freevars)
     if found.co_freevars != code.co_freevars:
         names = ", ".join(sorted(set(found.co_freevars) ^ set(code.co_freevars)))
         raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names})", None)
-    changes: dict[str, Any] = {"co_name": code.co_name}
-    if hasattr(code, "co_qualname"):
-        changes["co_qualname"] = code.co_qualname
-    return found.replace(**changes)
+    return found
 
 
 def _function(
     node: _Function,
     file: str,
-    owner: str | None,
     first: str | None,
     module: dict[str, Any],
     nested: bool = False,
@@ -104,27 +83,27 @@ def _function(
     body = cast("list[ast.stmt]", [_Plain().visit(s) for s in body])
     flags = FlagNames()
     structure = Structure(file, flags)
-    if is_context_manager(node):
-        raise CannotRewriteError("a context manager", structure.span(node))
-    yields = is_generator(body)
-    body = without_yields(body, structure.span(node))
+    if _has_yield(body):
+        if any(ast.unparse(d).endswith("contextmanager") for d in _decorators(node)):
+            raise CannotRewriteError("a context manager", structure.span(node))
+        raise GeneratorError(structure.span(node))
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
     block = (start, *liveness(normalize(block, flags), structure.outer))
 
-    def inner_function(f: ast.FunctionDef, of: str | None) -> ast.FunctionDef:
-        if is_context_manager(f):
+    def inner_function(f: ast.FunctionDef) -> ast.FunctionDef:
+        if _has_yield(f.body):
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
-        made = _function(f, file, of or owner, name, module, nested=True)
+        made = _function(f, file, name, module, nested=True)
         made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
         made.args = _defaults_visited(f.args, expressions)
         return made
 
     local = set(names_of(*body).bound) | _parameters(node.args)
-    expressions = Expressions(owner, first, inner_function, local)
+    expressions = Expressions(first, inner_function, local)
     captured = frozenset(captured_names(block))
     generator = Generator(expressions, structure.outer, captured)
     statements = generator.block(block)
@@ -143,18 +122,31 @@ def _function(
         ]
         head.append(ast.If(ast.Constant(False), bind, []))
     value: ast.expr = ast.Name(python_name(RESULT), ast.Load())
-    result = ast.Return(call("yielded", value) if yields else value)
+    result = ast.Return(value)
     args = call_trees.without_defaults(node.args) if not nested else node.args
     name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
-    for p in ast.walk(args):
-        if isinstance(p, ast.arg):
-            p.arg = expressions.mangled(p.arg)
     made = ast.FunctionDef(name, args, [*head, *statements, result], [])
     ast.copy_location(made, node)
     call_trees.through_store(made, local, module, structure.outer)
     for part in made.body:
         _locate(part, made)
     return ast.fix_missing_locations(made)
+
+
+def _has_yield(parts: Iterable[ast.AST]) -> bool:
+    """Whether the statements of a function make it a generator."""
+    return any(
+        isinstance(n, (ast.Yield, ast.YieldFrom))
+        or (not isinstance(n, _SCOPES) and _has_yield(ast.iter_child_nodes(n)))
+        for n in parts
+    )
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def _decorators(node: _Function) -> list[ast.expr]:
+    return node.decorator_list if isinstance(node, ast.FunctionDef) else []
 
 
 def _locate(node: Any, around: Any) -> None:
@@ -174,19 +166,12 @@ class _Plain(ast.NodeTransformer):
 
     `setattr(x, "name", value)` is `x.name = value`, `delattr(x, "name")` is `del x.name`, and
     `name: int = value` is `name = value`: Python does not evaluate annotations in functions, and
-    has none of names that a local function binds for the one around it.  What is changed of one of
-    two objects (`(a if test else b).append(x)`) is changed on each side of an `if`.
+    has none of names that a local function binds for the one around it.
     """
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         made = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
         return ast.fix_missing_locations(ast.copy_location(made, node))
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        if isinstance(node.target, (ast.Subscript, ast.Attribute)):
-            if isinstance(node.target.value, ast.IfExp):
-                return self.generic_visit(as_statement(node))
-        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         # The annotations of a class are its fields.
@@ -200,8 +185,6 @@ class _Plain(ast.NodeTransformer):
                 made = ast.Assign([ast.Attribute(owner, name, ast.Store())], value)
             case ast.Call(ast.Name("delattr"), [owner, ast.Constant(str(name))], []):
                 made = ast.Delete([ast.Attribute(owner, name, ast.Del())])
-            case ast.Call(ast.Attribute(ast.IfExp())):
-                return self.generic_visit(as_statement(node))
             case _:
                 return node
         if not name.isidentifier() or name.startswith("__"):  # those have the name of their class
@@ -222,22 +205,7 @@ def _defaults_visited(args: ast.arguments, expressions: Expressions) -> ast.argu
     return made
 
 
-def _factory(function: ast.FunctionDef, free: tuple[str, ...]) -> ast.Module:
-    """A module whose one function has the free names and makes the function."""
-    body: list[ast.stmt] = [
-        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in free
-    ]
-    arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    outer = ast.FunctionDef(FACTORY, arguments, [*body, function], [])
-    return ast.fix_missing_locations(ast.Module([outer], []))
-
-
-def _inner(code: CodeType, name: str) -> CodeType:
-    """The code of a function defined in another."""
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
-
-
-def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
+def _find(code: CodeType, module: dict[str, Any] | None) -> _Function:
     """The tree of a function."""
     if not linecache.getlines(code.co_filename, module):
         raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
@@ -249,8 +217,7 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
         ) from None
     if node is None:
         raise CannotRewriteError(f"`{code.co_name}`, whose source has changed", _span(code))
-    private = next(iter(convert.private_names(code).items()), None)
-    return _Place(node, None if private is None else private[1].removesuffix(private[0])[1:])
+    return node
 
 
 def _span(code: CodeType) -> Span:

@@ -10,7 +10,8 @@ and with it what the place `Items(items)` of the store holds:
 | the join of two lengths | `Rows` | a tensor for each leaf of the items |
 | a loop that only appends to it | `BuildingRows` | what an iteration appends: a scan output |
 | a loop that reads it, too | `Rows` | the same tensors, which the loop carries |
-| a result of the model | `list_results` | tensors, of which the program makes a list |
+| what `tolist` or `split` gives | `Rows` | the tensor, or the parts joined beside their sizes |
+| a result of the model | `torch_lists` | tensors, of which the program makes a list |
 
 Nothing changes rows in place: a method makes other ones, and `written` gives them to the list by
 `Store.write`.  So a side is taken back, and its write is joined, as those of any container.
@@ -31,6 +32,7 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
     LEAF,
+    NUMBER,
     Column,
     ItemForm,
     as_place,
@@ -40,17 +42,14 @@ from onnxwright.exporter.capture.source.columns import (
     place_of,
 )
 from onnxwright.exporter.capture.source.errors import (
-    CannotRewriteError,
     ListUseError,
     LoopChangeError,
     UnevenItemError,
     words,
 )
-from onnxwright.exporter.capture.source.iterators import RunTimeLengthError, taken
-from onnxwright.exporter.capture.source.list_writes import misused, written
-from onnxwright.exporter.capture.source.machinery import model_line
+from onnxwright.exporter.capture.source.iterators import reads_items, taken
+from onnxwright.exporter.capture.source.list_writes import misused, refuse_effects, written
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.places import line_of
 
 Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
 """The names of the parts of a value, the parts, and what makes such a value of others."""
@@ -80,6 +79,14 @@ class Rows(List):
     def of_tensor(cls, rows: torch.Tensor) -> Rows:
         """The list of the rows of a tensor."""
         return Rows([Column(rows)])
+
+    @classmethod
+    def of_numbers(cls, numbers: torch.Tensor) -> Rows:
+        """The numbers of a tensor of one or two axes, as `tolist` gives them."""
+        if numbers.ndim == 1:
+            return Rows([Column(numbers)], NUMBER)
+        columns = [Column(column) for column in numbers.unbind(1)]
+        return Rows(columns, ItemForm(list, tuple(range(len(columns))), (NUMBER,) * len(columns)))
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -151,7 +158,7 @@ class Rows(List):
         """The item at a place, which may be known at run time only."""
         item = self.form.build(column.at(place) for column in self.columns)
         note_item(item)
-        return item
+        return item.item() if self.form.is_number and isinstance(place, int) else item
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
@@ -293,14 +300,14 @@ class Rows(List):
     def whole(self, use: str) -> torch.Tensor:
         """The items as rows of one tensor, for a use of the whole list."""
         columns = self.columns
-        if self.form != LEAF or columns[0].axis is not None:
+        if not self.form.is_leaf or columns[0].axis is not None:
             raise self.misuse(use)
         return columns[0].values
 
     def numbers(self) -> torch.Tensor | None:
         """The items as a tensor of one axis, if they are numbers."""
         columns = self.columns
-        is_rows = self.form == LEAF and columns[0].axis is None
+        is_rows = self.form.is_leaf and columns[0].axis is None
         return columns[0].values if is_rows and columns[0].values.ndim == 1 else None
 
     def equal_to(self, value: Any) -> torch.Tensor:
@@ -313,15 +320,9 @@ class Rows(List):
         return functools.reduce(operator.and_, found)
 
     def order(self, *, reverse: bool) -> torch.Tensor | None:
-        """The places of the items in their order, equal ones as they are; None without an order."""
-        found: torch.Tensor | None = None
-        for column in reversed(self.columns):
-            if column.axis is not None or column.values.ndim != 1 or not self.form.is_ordered:
-                return None
-            values = column.values if found is None else column.values.index_select(0, found)
-            places = values.sort(stable=True, descending=reverse).indices
-            found = places if found is None else found.index_select(0, places)
-        return found
+        """The places of numbers in their order, equal ones as they are; None for other items."""
+        numbers = self.numbers()
+        return None if numbers is None else numbers.sort(stable=True, descending=reverse).indices
 
     # -- the methods of `list` ---------------------------------------------------------------------
 
@@ -332,9 +333,7 @@ class Rows(List):
     def check_order(self, use: str) -> None:
         """Refuse a use that ends before the last item, of a generator that changes something."""
         if self.changes_others:
-            what = f"`{use}` of a generator whose items change a variable or an object"
-            place = model_line()
-            raise CannotRewriteError(what, None if place is None else line_of(*place))
+            refuse_effects(use)
 
     def __iadd__(self, items: Any) -> Self:
         written(self, self.with_items(items))
@@ -346,27 +345,6 @@ class Rows(List):
 
     def __radd__(self, items: Any) -> Any:
         return self.after(items)
-
-    def __mul__(self, times: Any) -> Any:
-        if not isinstance(times, int) or times < 1:
-            raise self.misuse(".__mul__")
-        return functools.reduce(operator.add, [self] * (times - 1), self.copy())
-
-    __rmul__ = __mul__
-
-    def __eq__(self, other: object) -> Any:
-        return True if other is self else self._is_empty(other, "==")
-
-    def __ne__(self, other: object) -> Any:
-        if other is self:
-            return False
-        self._is_empty(other, "!=")
-        return self.length != 0
-
-    def _is_empty(self, other: object, use: str) -> Any:
-        if not isinstance(other, list) or isinstance(other, Rows) or other:
-            raise self.misuse(use)
-        return self.length == 0
 
     def pop(self, index: Any = -1) -> Any:
         """Take an item out of the list, under all its names."""
@@ -380,15 +358,7 @@ class Rows(List):
     def __delitem__(self, index: Any) -> None:
         self.pop(index)
 
-    def __len__(self) -> int:
-        raise RunTimeLengthError
-
-    def __iter__(self) -> Any:
-        raise RunTimeLengthError
-
-    def __bool__(self) -> bool:
-        raise RunTimeLengthError
-
+    __len__ = __iter__ = __bool__ = reads_items
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -410,17 +380,24 @@ def _in_place(change: str) -> Callable[..., None]:
     return method
 
 
-def _refused(name: str) -> Callable[..., Any]:
+def _refused(use: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise self.misuse(f".{name}")
+        raise self.misuse(use)
 
     return method
 
 
+_REFUSED = {
+    "index": ".index", "count": ".count", "sort": ".sort", "__contains__": "in",
+    "__reversed__": "reversed", "__eq__": "==", "__ne__": "!=", "__mul__": "*", "__rmul__": "*",
+}  # fmt: skip
+# What Python calls that would read the items one by one -> how the program writes it.
+
+
 for _name, _change in _CHANGES.items():
     setattr(Rows, _name, _in_place(_change))
-for _name in ("index", "count", "sort", "__contains__", "__reversed__"):
-    setattr(Rows, _name, _refused(_name))
+for _name, _use in _REFUSED.items():
+    setattr(Rows, _name, _refused(_use))
 
 
 def _as_type(leaf: Any, column: Column) -> Any:

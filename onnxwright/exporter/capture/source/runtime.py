@@ -29,10 +29,8 @@ from onnxwright.exporter.capture.source.operators import (
     or_,
     truth,
 )
-from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
-from onnxwright.exporter.capture.source.yields import yielded
 from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.capture.values.texts import format_, percent, text
@@ -45,9 +43,9 @@ item = functools.partial(each, items.item)
 math_ = functools.partial(each, math_calls.math_)
 
 __all__ = [
-    "REFUSED", "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
+    "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
     "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
     "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
     "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
-    "set_item", "set_items", "slice_of", "text", "truth", "while_", "yielded", "zip_items",
+    "set_item", "set_items", "slice_of", "text", "truth", "while_", "zip_items",
 ]  # fmt: skip

@@ -6,19 +6,24 @@ to one of both, the capture is run again, and the decision gives one of both by 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.errors import ChosenChangedError, ItemsReadError
+from onnxwright.exporter.capture.source.errors import (
+    ChosenChangedError,
+    GeneratorError,
+    ItemsReadError,
+)
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
-from onnxwright.exporter.capture.source.list_results import register_lists
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.size_sides import SizeDecisions, sizes_decided
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
+from onnxwright.exporter.capture.source.torch_lists import register_lists
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size, lines_passed, reads_value
 from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.places import line_of
@@ -88,8 +93,10 @@ def by_source(
             if refused is not None:
                 raise refused from raised
             changed.check_plain(has_choices=found.has_choices)
-            if found.unrolled and is_about_fixed_size(raised):
-                raise next(iter(found.unrolled.values())) from raised
+            if is_about_fixed_size(raised):
+                generators = [e for e in changed.reasons.values() if isinstance(e, GeneratorError)]
+                for reason in (*found.unrolled.values(), *generators):
+                    raise reason from raised
             raise _with_reason(raised, changed) from raised.__cause__
 
 
@@ -100,6 +107,8 @@ def _with_reason(raised: Exception, changed: Rewritten) -> Exception:
         reason = changed.reason_for(frame.f_code)
         if reason is not None:
             return reason
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return GeneratorError(line_of(frame.f_code.co_filename, line))
         if isinstance(cause, RunTimeLengthError):
             return ItemsReadError(line_of(frame.f_code.co_filename, line))
         break

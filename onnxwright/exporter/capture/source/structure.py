@@ -8,7 +8,6 @@ as they were.
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from onnxwright.converter.frontend.unpacking import unpacking_target
 from onnxwright.converter.normalize.exits import FlagNames, contains, set_flag, thread
 from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.tries import decides_outside_body, without_decisions
 
@@ -101,18 +101,11 @@ class Structure:
         return self.block_statement(s, span, self.block(s.body), read)
 
     def loop(self, s: ast.For, span: Span) -> hir.For:
-        """A `for`; a target that is not made of names is bound in the body."""
-        body = self.block(s.body)
+        """A `for`."""
         target = self.target(s.target)
         if target is None:
-            name = self.flags.fresh("item")
-            target = hir.NameTarget(span, name)
-            found = names_of(s.target)
-            load = ast.Name(python_name(name), ast.Load())
-            bind = ast.copy_location(ast.Assign([s.target], ast.copy_location(load, s)), s)
-            piece = hir.Verbatim(span, bind, (name, *found.read), tuple(found.bound))
-            body = (hir.Evaluate(span, piece), *body)
-        return hir.For(span, target, self.piece(s.iter), body, self.block(s.orelse))
+            raise CannotRewriteError("a `for` that binds an attribute or an item", span)
+        return hir.For(span, target, self.piece(s.iter), self.block(s.body), self.block(s.orelse))
 
     def target(self, node: ast.expr) -> hir.Target | None:
         """A target made of names; None for others."""
@@ -197,48 +190,15 @@ def _without_names_in_test(loop: ast.While) -> ast.While:
     """A `while` whose test binds names (`:=`), as one whose body binds them first and may break."""
     if loop.orelse or not any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test)):
         return loop
-    tests = [loop.test]
-    if isinstance(loop.test, ast.BoolOp) and isinstance(loop.test.op, ast.And):
-        tests = loop.test.values
-    first: list[ast.stmt] = []
-    for test in tests:
-        names = _NamesOfTest()
-        test = names.visit(copy.deepcopy(test))
-        if any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
-            return loop
-        first += names.made
-        stop = ast.UnaryOp(ast.Not(), test)
-        first.append(ast.If(stop, [ast.Break()], []))
-    made = ast.While(ast.Constant(value=True), [*first, *loop.body], [])
-    for one in (made, *first):
+    is_and = isinstance(loop.test, ast.BoolOp) and isinstance(loop.test.op, ast.And)
+    stops = [
+        ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
+        for test in (loop.test.values if is_and else [loop.test])  # type: ignore[attr-defined]
+    ]
+    made = ast.While(ast.Constant(value=True), [*stops, *loop.body], [])
+    for one in (made, *stops):
         ast.copy_location(one, loop.test)
     return ast.fix_missing_locations(ast.copy_location(made, loop))
-
-
-class _NamesOfTest(ast.NodeTransformer):
-    """Assignments in place of what a test binds wherever it is evaluated."""
-
-    def __init__(self) -> None:
-        self.made: list[ast.stmt] = []
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        self.generic_visit(node)
-        self.made.append(ast.copy_location(ast.Assign([node.target], node.value), node))
-        return ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """Only the first part of `and` and `or` is always evaluated."""
-        node.values[0] = self.visit(node.values[0])
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """Only the test of a ternary is always evaluated."""
-        node.test = self.visit(node.test)
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        """What a function binds is its own."""
-        return node
 
 
 def python_name(name: str) -> str:

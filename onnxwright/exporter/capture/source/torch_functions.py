@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
-from onnxwright.exporter.capture.source.columns import LEAF, Column, as_place
+from onnxwright.exporter.capture.source.columns import Column, as_place
 from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import Session, current
@@ -91,7 +91,9 @@ def _iterated_rows(x: Any, dim: int = 0) -> Rows | None:
 
 
 def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
-    """The same for `x.split(size, dim)`; the parts of a size that is known at run time only."""
+    """The same for `x.split(size, dim)`; the parts of sizes that are known at run time only."""
+    if isinstance(split_size, Rows):
+        return Rows([Column(x, dim % x.ndim, split_size.whole("split"))])
     if isinstance(split_size, (torch.Tensor, torch.SymInt)) and is_unknown(split_size):
         return _split_at_run_time(x, split_size, dim)
     if not isinstance(split_size, int) or split_size < 1:
@@ -160,7 +162,7 @@ def _stacked(items: Rows, dim: int = 0) -> torch.Tensor:
 def _joined(items: Rows, dim: int = 0) -> torch.Tensor:
     """`torch.cat(items, dim)`."""
     column = items.columns[0]
-    if items.form == LEAF and column.axis is not None:
+    if items.form.is_leaf and column.axis is not None:
         if (dim - column.axis) % column.values.ndim:
             raise items.misuse("torch.cat along another axis")
         return column.values.clone()
@@ -179,7 +181,7 @@ def _padded(
 ) -> torch.Tensor:
     """`pad_sequence(items, ...)`: rows of one tensor, with a number where one is shorter."""
     column = items.columns[0]
-    if items.form != LEAF or padding_side != "right" or column.axis:
+    if not items.form.is_leaf or padding_side != "right" or column.axis:
         raise items.misuse("pad_sequence")
     if column.axis is None:
         return _stacked(items, 0 if batch_first else 1)
@@ -197,8 +199,10 @@ def _padded(
 def _as_tensor(items: Rows, **options: Any) -> torch.Tensor:
     """`torch.tensor(items, ...)`: of tuples of numbers a row for each."""
     dtype = options.get("dtype")
-    if items.form == LEAF:
+    if items.form.is_leaf:
         rows = items.whole("tensor")
+        if dtype is None and items.form.is_number and rows.is_floating_point():
+            dtype = torch.get_default_dtype()  # numbers of Python are doubles
         return rows if dtype is None else rows.to(dtype)
     if not items.form.is_ordered:
         raise items.misuse("torch.tensor")

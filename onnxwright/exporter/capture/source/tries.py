@@ -56,7 +56,8 @@ def without_decisions(s: ast.Try, name: str) -> list[ast.stmt]:
         error = handler.name or f"{name}_error"
         held = ast.Tuple([ast.Constant(n), ast.Name(error, ast.Load())], ast.Load())
         made = ast.ExceptHandler(handler.type or _name("BaseException"), error, [_set(name, held)])
-        catching.insert(0, made)
+        made.last = handler.body[-1]  # type: ignore[attr-defined] # whether it raises again
+        catching.insert(0, ast.copy_location(made, handler))
         body: list[ast.stmt] = [_Raises(name).visit(x) for x in handler.body]
         if handler.name:
             body.insert(0, _set(handler.name, _item(name, 1)))

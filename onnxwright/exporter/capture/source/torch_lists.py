@@ -1,4 +1,4 @@
-"""Lists of a run-time length among the results of a model: tensors of its items.
+"""Where PyTorch takes lists apart or makes them: `tolist`, and the results of a model.
 
 PyTorch flattens results with its pytrees.  The model has one output for each leaf of the items of a
 list, and one more for the sizes of items that differ in size.  The exported program makes the list
@@ -16,12 +16,29 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.replacements.joined_parts import Lengths, Parts
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.columns import Column, ItemForm
 from onnxwright.exporter.capture.source.rows import Rows
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.torch_internals import FakeTensor
 
 _Form = tuple[ItemForm, tuple[Any, ...]]
 """The form of the items, and for each leaf its axis of different sizes, or None."""
+
+
+def lists_of_numbers(changes: Changes, model: Any) -> None:
+    """`tolist` of a vector or a matrix with a dynamic number of rows gives rows of numbers."""
+    own = FakeTensor.tolist
+
+    def tolist(self: Any) -> Any:
+        is_matrix = self.dim() == 2 and isinstance(self.shape[1], int)
+        is_open = (self.dim() == 1 or is_matrix) and isinstance(self.shape[0], torch.SymInt)
+        if current() is None or not is_open or self.is_complex():
+            return own(self)
+        # Numbers of Python are doubles.
+        return Rows.of_numbers(self.double() if self.is_floating_point() else self)
+
+    changes.attribute(FakeTensor, "tolist", tolist)
 
 
 def _flattened(items: Rows) -> tuple[list[Any], _Form]:
@@ -33,8 +50,10 @@ def _flattened(items: Rows) -> tuple[list[Any], _Form]:
 def _of_tensors(tensors: Sequence[Any], form: _Form) -> Any:
     rest = iter(tensors)
     columns = [Column(next(rest), axis, None if axis is None else next(rest)) for axis in form[1]]
-    if not all(map(_is_known, tensors)):
-        return Rows(columns, form[0])
+    if not all(isinstance(x, torch.Tensor) and not is_fake(x) for x in tensors):
+        return Rows(columns, form[0])  # torch traces, or only counts leaves
+    if form[0].is_number:
+        return columns[0].values.tolist()
     return [form[0].build(iter(leaves)) for leaves in zip(*map(_leaves_of, columns))]
 
 
@@ -45,30 +64,9 @@ def _leaves_of(column: Column) -> Sequence[Any]:
     return column.values.split(column.sizes.tolist(), column.axis)  # type: ignore[no-any-return]
 
 
-def _of_split(leaves: Sequence[Any], dim: int) -> Any:
-    """The result of `torch.split` by sizes that are values."""
-    whole, sizes = leaves
-    if _is_known(whole) and _is_known(sizes):
-        return whole.split(sizes.tolist(), dim)
-    return Parts.of(whole, Lengths(sizes), dim)
-
-
-def _of_numbers(leaves: Sequence[Any], _: Any) -> Any:
-    """The result of `tolist()` of a tensor of a dynamic length."""
-    (numbers,) = leaves
-    return numbers.tolist() if _is_known(numbers) else Lengths(numbers)
-
-
-def _is_known(tensor: Any) -> bool:
-    """Whether a tensor has values: not while torch traces, nor where it only counts leaves."""
-    return isinstance(tensor, torch.Tensor) and not is_fake(tensor)
-
-
 @functools.cache
 def register_lists() -> None:
     """Let PyTorch know how the lists of a capture are flattened."""
     register = pytree.register_pytree_node
     register(List, lambda items: (list(items), None), lambda items, _: list(items))
     register(Rows, _flattened, _of_tensors)
-    register(Parts, lambda items: ([items.whole, items.lengths.sizes], items.dim), _of_split)
-    register(Lengths, lambda numbers: ([numbers.sizes], None), _of_numbers)
