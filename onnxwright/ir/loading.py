@@ -29,8 +29,7 @@ from onnxwright.ir.validation.endless import check_endless
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.nodes import check_nodes
-from onnxwright.ir.validation.order import check_sorted
-from onnxwright.ir.validation.running import runnable
+from onnxwright.ir.validation.order import check_sorted, in_order
 from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 from onnxwright.ir.validation.untyped import check_types_in_functions
@@ -162,10 +161,11 @@ def open_model(
     if parts == "refused" and not isinstance(proto, onnx.ModelProto):
         not_a_model(source)
     opened = Opened(proto, path, base)
-    checked(proto, opened.folder, external=external, defined=defined)
+    is_sorted = checked(proto, opened.folder, external=external, defined=defined)
     if runs and isinstance(proto, onnx.ModelProto):
         try:
-            return Opened(runnable(proto), path, base)
+            check_nodes(proto)
+            return opened if is_sorted else Opened(in_order(proto), path, base)
         except Damage as damage:
             raise_damage(damage)
     return opened
@@ -244,7 +244,7 @@ def checked(
     *,
     external: str = "named",
     defined: bool = True,
-) -> None:
+) -> bool:
     """Check a model that is in memory already.
 
     Args:
@@ -252,12 +252,15 @@ def checked(
         folder: the folder of its external data; the working folder if not given.
         external, defined: as for `open_model`.
 
+    Returns:
+        Whether all nodes are sorted.
+
     Raises:
         ModelError: as for `open_model`.
     """
     place = None if external == "skip" else folder or Path()
     try:
-        check_model(proto, place, needed=external == "needed", defined=defined)
+        return check_model(proto, place, needed=external == "needed", defined=defined)
     except Damage as damage:
         raise_damage(damage)
 
@@ -382,7 +385,7 @@ def _check_ir(model: Any, *, schemas: bool) -> None:
     assert isinstance(proto, onnx.ModelProto)
     try:
         check_sorted(proto)
-        runnable(proto)
+        check_nodes(proto)
         check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)

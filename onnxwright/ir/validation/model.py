@@ -49,7 +49,7 @@ Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
 def check_model(
     proto: Model, folder: Path | None = None, *, needed: bool = False, defined: bool = True
-) -> None:
+) -> bool:
     """Refuse a model that other code cannot read safely.
 
     Args:
@@ -57,6 +57,9 @@ def check_model(
         folder: the folder of its external data; None where that is not looked at.
         needed: whether files of external data that are not there are a fault.
         defined: whether names that are read and not defined are a fault.
+
+    Returns:
+        Whether all nodes are sorted.
 
     Raises:
         Damage: the first fault that is found.
@@ -67,13 +70,16 @@ def check_model(
     Example:
         >>> from onnx import parser
         >>> check_model(parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
+        True
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) y = Neg(x) }"
         >>> check_model(parser.parse_graph(text))
         Traceback (most recent call last):
             ...
         onnxwright.ir.validation.damage.Damage: graph `g`: the value `y` is defined twice
     """
-    _Checker(folder, needed, defined).check(proto)
+    checker = _Checker(folder, needed, defined)
+    checker.check(proto)
+    return checker.sorted
 
 
 class _Checker:
@@ -82,6 +88,7 @@ class _Checker:
     def __init__(self, folder: Path | None, needed: bool, defined: bool) -> None:
         self.around: set[str] | None = set() if defined else None
         self.data = None if folder is None else Files(folder, needed)
+        self.sorted = True  # whether each node comes after those whose outputs it reads
         self.written_out = 0  # bytes of all sparse tensors, written out
 
     def check(self, proto: Model) -> None:
@@ -192,46 +199,58 @@ class _Checker:
         depth: int,
     ) -> None:
         for number, node in enumerate(nodes):
-            self._node_texts(node, f"{where}, node {number}")
+            try:
+                self._node_texts(node)
+            except Damage as damage:
+                raise damage.inside(f"{where}, node {number}") from None
         names = [*inputs, *(name for node in nodes for name in node.output)]
         self._once("value", names, where)
         inside = None if outside is None else outside | set(names)
         for number, node in enumerate(nodes):
-            place = f"{where}, node {number} ({quoted(node.op_type)})"
-            for name in node.input:
-                if name and inside is not None and name not in inside:
-                    what = f"it reads {quoted(name)}, which is not defined"
-                    raise Damage("structure", place, what)
-            self._once("attribute", [a.name for a in node.attribute], place)
-            if inside is not None:
-                _check_bodies(node, place)
-            for attr in node.attribute:
-                self._attribute(attr, place, inside, depth)
+            try:
+                self._node(node, inside, depth)
+            except Damage as damage:
+                place = f"{where}, node {number} ({quoted(node.op_type)})"
+                raise damage.inside(place) from None
         for name in (*inputs, *outputs) if inside is not None else ():
             if not name:
                 raise Damage("structure", where, "an input or output has no name")
         for name in outputs:
             if name and inside is not None and name not in inside:
                 raise Damage("structure", where, f"its output {quoted(name)} is not defined")
-        check_order(nodes, where)
+        self.sorted &= check_order(nodes, where)
 
-    def _node_texts(self, node: onnx.NodeProto, where: str) -> None:
+    def _node_texts(self, node: onnx.NodeProto) -> None:
         self._texts(
-            where, node.op_type, node.domain, node.overload, node.name, node.doc_string,
+            "", node.op_type, node.domain, node.overload, node.name, node.doc_string,
             *node.input, *node.output,
         )  # fmt: skip
-        self._once("node", [node.name], where)
+        self._once("node", [node.name], "")
         if not node.op_type:
-            raise Damage("structure", where, "it has no operator")
-        self._properties(node.metadata_props, where)
-        check_devices(node, where)
+            raise Damage("structure", "", "it has no operator")
+        self._properties(node.metadata_props, "")
+        check_devices(node)
         for attr in node.attribute:
-            self._texts(where, attr.name, attr.doc_string, attr.ref_attr_name)
+            self._texts("", attr.name, attr.doc_string, attr.ref_attr_name)
+
+    def _node(self, node: onnx.NodeProto, inside: set[str] | None, depth: int) -> None:
+        """Check what a node reads, and its attributes."""
+        if inside is not None:
+            for name in node.input:
+                if name and name not in inside:
+                    what = f"it reads {quoted(name)}, which is not defined"
+                    raise Damage("structure", "", what)
+            _check_bodies(node)
+        attributes = node.attribute
+        if attributes:
+            self._once("attribute", [a.name for a in attributes], "")
+            for attr in attributes:
+                self._attribute(attr, "", inside, depth)
 
     def _attribute(
         self, attr: onnx.AttributeProto, where: str, outside: set[str] | None, depth: int
     ) -> None:
-        place = f"{where}, attribute {quoted(attr.name)}"
+        place = _inside(where, f"attribute {quoted(attr.name)}")
         if not attr.name:
             raise Damage("structure", place, "it has no name")
         held = [f.name for f, _ in attr.ListFields() if f.name in _VALUES]
@@ -253,7 +272,7 @@ class _Checker:
         for kind in _values(attr, held[0], "tp", "type_protos"):
             _check_type(kind, place, 0)
         for graph in _values(attr, held[0], "g", "graphs"):
-            inner = f"{where}, {quoted(attr.name)} graph {quoted(graph.name)}"
+            inner = _inside(where, f"{quoted(attr.name)} graph {quoted(graph.name)}")
             self._graph(graph, inner, outside, depth + 1)
 
     def _info(self, info: onnx.ValueInfoProto, where: str) -> None:
@@ -264,7 +283,7 @@ class _Checker:
 
     def _properties(self, entries: Sequence[onnx.StringStringEntryProto], where: str) -> None:
         for entry in entries:
-            self._texts(f"{where}, metadata", entry.key, entry.value)
+            self._texts(_inside(where, "metadata"), entry.key, entry.value)
 
     @staticmethod
     def _texts(where: str, *values: object) -> None:
@@ -288,14 +307,19 @@ class _Checker:
                 raise Damage("structure", where, f"the {word} {quoted(name)} is defined twice")
 
 
-def _check_bodies(node: onnx.NodeProto, where: str) -> None:
+def _inside(where: str, part: str) -> str:
+    """The path of a part of what lies at a path."""
+    return f"{where}, {part}" if where else part
+
+
+def _check_bodies(node: onnx.NodeProto) -> None:
     """Refuse an If, Loop, Scan or SequenceMap without its graphs."""
     if node.domain not in ("", "ai.onnx"):
         return
     for name in _BODIES.get(node.op_type, ()):
         attribute = next((a for a in node.attribute if a.name == name), None)
         if attribute is None or not (attribute.HasField("g") or attribute.ref_attr_name):
-            raise Damage("structure", where, f"it has no graph {quoted(name)}")
+            raise Damage("structure", "", f"it has no graph {quoted(name)}")
 
 
 def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequence[Any]:
