@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx_ir as ir
@@ -50,8 +50,7 @@ class Scope:
         return (self.shared, self.made, self.initializers)
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """How much a recorder held at one moment: what comes later can be undone."""
 
     scopes: tuple[tuple[Scope, int, tuple[int, ...]], ...]

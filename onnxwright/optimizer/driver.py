@@ -253,10 +253,12 @@ class _Part:
     # -- rules ---------------------------------------------------------------------------------
 
     def _try_rules(self, node: ir.Node) -> None:
-        if node in self.rewriter.taken:
+        rewriter = self.rewriter
+        entries = rewriter.index.at(node)
+        if not entries or node in rewriter.taken:
             return
         recorder = self.b.recorder
-        for attempt in self.rewriter.at(node, self.replay, self.edit.env):
+        for attempt in rewriter.attempts(entries, node, self.replay, self.edit.env):
             mark = recorder.checkpoint()
             made = None
             try:

@@ -30,9 +30,9 @@ def _to_shape(rng: Any) -> Draw:
 
 
 @rule(cases=_to_shape)
-def known_reshape(op: Op, x: Value, s: Value) -> Any:
+def known_reshape(op: Op, x: Value, s: Value, allowzero: Attr) -> Any:
     """Reshape to a computed shape whose dimensions are known: those that stay are 0."""
-    return op.Reshape(x, s)
+    return op.Reshape(x, s, allowzero=allowzero)
 
 
 @known_reshape.also
@@ -56,11 +56,6 @@ def _reshaped(op: Any, x: Any, wanted: Any) -> Any:
     if shape.count(-1) > 1 or (-1 in shape and 0 in shape):
         return None  # of an empty tensor, -1 would be anything
     return op.Reshape(x, shape)
-
-
-@known_reshape.also
-def _(op: Op, x: Value, s: Value, allowzero: Attr) -> Any:
-    return op.Reshape(x, s, allowzero=allowzero)
 
 
 @known_reshape.to
