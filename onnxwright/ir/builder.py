@@ -57,6 +57,9 @@ class Recorder:
         self.holders: dict[str, ir.Value] = {}  # who has a name, if it has it still
         self.scopes: list[Scope] = [Scope()]
         self.values: dict[ir.Value, ValueInfo] = {}
+        # Results of the body that is built -> their types as its source states them, which say more
+        # than what is known here and are not relied on.
+        self.stated: dict[ir.Value, OnnxType] = {}
         self.sugar: set[ir.Node] = set()
         # Nodes at the start of the main graph; a rollback keeps them, they may be read again.
         self.pinned: set[ir.Node] = set()
@@ -250,6 +253,9 @@ class Recorder:
         scope = self.scope
         final = self.own_outputs(outputs)
         self.scopes.pop()
+        for value, given in zip(final, outputs, strict=True):
+            # The shape of a scan output without iterations is what the body says of it.
+            set_type(value, self.stated.pop(given, None))
         self.remove_dead(scope.nodes, final)
         name_nodes(scope.nodes)
         graph = ir.Graph(scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name))
@@ -314,10 +320,29 @@ class Recorder:
         set_type(made[0], kind)
         return made
 
-    def input(self, name: str, kind: OnnxType | None, *, held: bool = True) -> ir.Value:
-        """Add an input to the innermost scope; `held` where a Python name of its own holds it."""
-        value = ir.Value(name=self.names.unique(name))
-        set_type(value, kind)
+    def input(
+        self,
+        name: str,
+        kind: OnnxType | None,
+        *,
+        held: bool = True,
+        value: ir.Value | None = None,
+    ) -> ir.Value:
+        """Add an input to the innermost scope.
+
+        Args:
+            name: its name, made unique.
+            kind: its type.
+            held: whether a Python name of its own holds it.
+            value: a value of this name and type that becomes the input; by default a new one.
+
+        Returns:
+            The input.
+        """
+        unique = self.names.unique(name)
+        if value is None:
+            value = ir.Value(name=unique)
+            set_type(value, kind)
         self.set_type(value, kind)
         self.scope.inputs.append(value)
         self.scope.made[value] = None
@@ -387,6 +412,30 @@ class Recorder:
         if self.on_node is not None:
             self.on_node(node)
         return made
+
+    def keep(self, node: ir.Node) -> list[ir.Value]:
+        """Append a node of another graph, which is given up, with its outputs and their names.
+
+        Args:
+            node: the node; all of its outputs have names.
+
+        Returns:
+            Its outputs.
+        """
+        origin = node.metadata_props.get(ORIGIN)
+        self.last_origin = origin or self.last_origin
+        scope = self.scopes[-1]
+        scope.nodes.append(node)
+        if self._tracking:
+            self._nodes.append(node)
+        for value in node.outputs:
+            scope.made[value] = None
+            self.holders[str(value.name)] = value
+            self.values[value] = ValueInfo(None, None, None, None, origin)
+        self.sugar.add(node)
+        if self.on_node is not None:
+            self.on_node(node)
+        return list(node.outputs)
 
     def rename(self, value: ir.Value, hint: str) -> None:
         """Name a value after the Python variable that holds it."""

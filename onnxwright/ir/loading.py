@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -24,7 +24,7 @@ from onnxwright.ir.reading import (
     read_stream,
     unreadable,
 )
-from onnxwright.ir.validation import Damage, check_model
+from onnxwright.ir.validation import Damage, Form, check_model
 from onnxwright.ir.validation.endless import check_endless
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
@@ -51,11 +51,13 @@ class Opened:
         proto: the model, function or graph; external data stays where it is.
         path: its file; None where it did not come from one.
         base: the folder of its external data where the model itself says it.
+        is_plain: whether there is nothing that `plain_form` changes.
     """
 
     proto: Model
     path: Path | None
     base: Path | None = None
+    is_plain: bool = False
 
     @property
     def folder(self) -> Path:
@@ -161,11 +163,12 @@ def open_model(
     if parts == "refused" and not isinstance(proto, onnx.ModelProto):
         not_a_model(source)
     opened = Opened(proto, path, base)
-    is_sorted = checked(proto, opened.folder, external=external, defined=defined)
+    form = checked(proto, opened.folder, external=external, defined=defined)
+    opened = Opened(proto, path, base, form.is_plain)
     if runs and isinstance(proto, onnx.ModelProto):
         try:
             check_nodes(proto)
-            return opened if is_sorted else Opened(in_order(proto), path, base)
+            return opened if form.is_sorted else replace(opened, proto=in_order(proto))
         except Damage as damage:
             raise_damage(damage)
     return opened
@@ -199,7 +202,9 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
         unreadable("the given ModelProto", "it has no graph")
     try:
         types: dict[str, onnx.TypeProto] = {}
-        proto = plain_form(opened.proto, opened.folder, types)
+        proto = opened.proto
+        if not opened.is_plain:
+            proto = plain_form(proto, opened.folder, types)
         check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
@@ -244,7 +249,7 @@ def checked(
     *,
     external: str = "named",
     defined: bool = True,
-) -> bool:
+) -> Form:
     """Check a model that is in memory already.
 
     Args:
@@ -253,7 +258,7 @@ def checked(
         external, defined: as for `open_model`.
 
     Returns:
-        Whether all nodes are sorted.
+        What was seen of its form.
 
     Raises:
         ModelError: as for `open_model`.

@@ -27,6 +27,7 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.call_keys import call_key
 from onnxwright.tracing.constants import Pool
 from onnxwright.tracing.output_types import inferred_types, subgraph_types
+from onnxwright.tracing.standing import stands_for
 from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
@@ -76,6 +77,10 @@ class GraphBackend:
         # Whether the value of an equal call is computed here already.
         self.is_visible: Callable[[ir.Value], bool] | None = None
         self.replaced_nodes: Collection[ir.Node] = ()  # calls are not simplified by these
+        # A node that is there already: it is not made again where the next call is what it says.
+        self.standing: ir.Node | None = None
+        # What such a node of this graph now holds as shapes.
+        self.restated: Sequence[Shape | None] | None = None
         self._origin: str | None = None
 
     # -- places ------------------------------------------------------------------------------------
@@ -399,21 +404,26 @@ class GraphBackend:
     ) -> list[ir.Value]:
         """Append a node whose outputs have these types."""
         recorder, signature = self.recorder, op.signature
-        made = recorder.node(
-            op.domain,
-            op.name,
-            [None if v is None else v.value for v in inputs],
-            attrs,
-            len(types),
-            origin=self.origin(),
-            sugar=sugar,
-        )
+        read = [None if v is None else v.value for v in inputs]
+        node = self.standing
+        if node is not None and stands_for(node, (op.domain, op.name), read, attrs, len(types)):
+            self.standing = None
+            if node.outputs[0] in recorder.values:  # it is of this graph
+                self.restated = dims
+                return list(node.outputs)
+            made = recorder.keep(node)
+        else:
+            node = None
+            made = recorder.node(
+                op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar
+            )
         self._note_use(op)
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
             recorder.values[value].type = kind
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
-            adapters.set_type(value, kind)
+            if node is None:
+                adapters.set_type(value, kind)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims:

@@ -13,7 +13,8 @@ import onnx_ir as ir
 
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
-from onnxwright.ir.builder import ORIGIN
+from onnxwright.ir.builder import ORIGIN, detach
+from onnxwright.ir.nested import subgraphs
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
@@ -83,7 +84,12 @@ class Replay:
         self._ops: dict[tuple[str, str], Op] = {}  # those that the nodes have called
 
     def run(
-        self, nodes: Iterable[ir.Node], outputs: Sequence[ir.Value | None], env: Env
+        self,
+        nodes: Iterable[ir.Node],
+        outputs: Sequence[ir.Value | None],
+        env: Env,
+        *,
+        consumes: bool = False,
     ) -> list[GraphValue | None]:
         """The values of outputs, given those of inputs.
 
@@ -91,19 +97,31 @@ class Replay:
             nodes: the nodes, in order.
             outputs: what is wanted.
             env: the values that are known; it is filled.
+            consumes: whether nodes become those of the new graph where a call would make the same;
+                the others then read nothing any more.
 
         Returns:
             A value for each output.
         """
-        carrier = self.carrier
+        carrier, b = self.carrier, self.b
         for node in nodes:
             inputs = [None if v is None else self.value(v, env) for v in node.inputs]
-            before = len(self.b.recorder.scope.nodes)
+            before = len(b.recorder.scope.nodes)
+            b.standing = node if consumes and self._may_stay(node) else None
+            stays = b.standing is not None
             results = self.node(node, inputs, env)
+            stays, b.standing = stays and b.standing is None, None
             if carrier is not None:
-                results = carrier.carry(self.b, node, results, before)
+                results = carrier.carry(b, node, results, before)
             env.update(zip(node.outputs, results))
+            if consumes and not stays:
+                detach(node)
         return [None if v is None else self.value(v, env) for v in outputs]
+
+    def _may_stay(self, node: ir.Node) -> bool:
+        """Whether a node may be one of the new graph: no other value has one of its names."""
+        holders = self.b.recorder.holders
+        return all(v.name and v.name not in holders for v in node.outputs) and not subgraphs(node)
 
     def value(self, value: ir.Value, env: Env) -> GraphValue | None:
         """The value that replaces one of the source graph."""
@@ -403,7 +421,13 @@ class Replay:
                 for source, value in zip(graph.inputs, values, strict=True):
                     if value.value in self.b.recorder.scope.inputs:
                         self.carrier.name(self.b, source, value)
-            return tuple(self.run(graph, list(graph.outputs), inner))
+            results = self.run(graph, list(graph.outputs), inner)
+            if self.carrier is not None:
+                for source, made in zip(graph.outputs, results, strict=True):
+                    kind = None if made is None else meet(made.kind, kind_of(source))
+                    if made is not None and kind is not None and kind != made.kind:
+                        self.b.recorder.stated[made.value] = kind
+            return tuple(results)
 
         return body
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 import onnx
 
@@ -47,9 +47,21 @@ _ELEMENTS = {int(d) for d in DType} | {0}  # 0 is an unknown element type
 Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
 
+class Form(NamedTuple):
+    """What a check of a model sees of its form.
+
+    Fields:
+        is_sorted: whether each node comes after those whose outputs it reads.
+        is_plain: whether it has nothing that `plain_form` changes.
+    """
+
+    is_sorted: bool
+    is_plain: bool
+
+
 def check_model(
     proto: Model, folder: Path | None = None, *, needed: bool = False, defined: bool = True
-) -> bool:
+) -> Form:
     """Refuse a model that other code cannot read safely.
 
     Args:
@@ -59,7 +71,7 @@ def check_model(
         defined: whether names that are read and not defined are a fault.
 
     Returns:
-        Whether all nodes are sorted.
+        What was seen of its form.
 
     Raises:
         Damage: the first fault that is found.
@@ -70,7 +82,7 @@ def check_model(
     Example:
         >>> from onnx import parser
         >>> check_model(parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
-        True
+        Form(is_sorted=True, is_plain=True)
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) y = Neg(x) }"
         >>> check_model(parser.parse_graph(text))
         Traceback (most recent call last):
@@ -79,7 +91,7 @@ def check_model(
     """
     checker = _Checker(folder, needed, defined)
     checker.check(proto)
-    return checker.sorted
+    return Form(checker.is_sorted, checker.is_plain)
 
 
 class _Checker:
@@ -88,7 +100,7 @@ class _Checker:
     def __init__(self, folder: Path | None, needed: bool, defined: bool) -> None:
         self.around: set[str] | None = set() if defined else None
         self.data = None if folder is None else Files(folder, needed)
-        self.sorted = True  # whether each node comes after those whose outputs it reads
+        self.is_sorted = self.is_plain = True
         self.written_out = 0  # bytes of all sparse tensors, written out
 
     def check(self, proto: Model) -> None:
@@ -104,6 +116,7 @@ class _Checker:
 
     def _sparse(self, sparse: onnx.SparseTensorProto, place: str) -> None:
         """Check a sparse tensor; the limit is for all of them together."""
+        self.is_plain = False
         self.written_out += check_sparse(sparse, place, self.data)
         if self.written_out > SPARSE_LIMIT:
             what = f"with it, the sparse tensors are over {SPARSE_LIMIT >> 30} GB when written out"
@@ -131,6 +144,7 @@ class _Checker:
         for entry in proto.opset_import:
             self._texts(f"{where}, opset imports", entry.domain)
             domain = entry.domain or "ai.onnx"
+            self.is_plain &= entry.domain != "ai.onnx"
             if not 0 <= entry.version < 1 << 31:
                 what = f"the opset {quoted(domain)} is imported in version {entry.version}"
                 raise Damage("structure", where, what)
@@ -218,7 +232,7 @@ class _Checker:
         for name in outputs:
             if name and inside is not None and name not in inside:
                 raise Damage("structure", where, f"its output {quoted(name)} is not defined")
-        self.sorted &= check_order(nodes, where)
+        self.is_sorted &= check_order(nodes, where)
 
     def _node_texts(self, node: onnx.NodeProto) -> None:
         self._texts(
@@ -270,7 +284,7 @@ class _Checker:
         for sparse in _values(attr, held[0], "sparse_tensor", "sparse_tensors"):
             self._sparse(sparse, place)
         for kind in _values(attr, held[0], "tp", "type_protos"):
-            _check_type(kind, place, 0)
+            _check_type(kind, place)
         for graph in _values(attr, held[0], "g", "graphs"):
             inner = _inside(where, f"{quoted(attr.name)} graph {quoted(graph.name)}")
             self._graph(graph, inner, outside, depth + 1)
@@ -279,7 +293,10 @@ class _Checker:
         self._texts(where, info.name, info.doc_string)
         self._properties(info.metadata_props, where)
         if info.HasField("type"):
-            _check_type(info.type, f"{where} {quoted(info.name)}", 0)
+            try:
+                self.is_plain &= _check_type(info.type, "")
+            except Damage as damage:
+                raise damage.inside(f"{where} {quoted(info.name)}") from None
 
     def _properties(self, entries: Sequence[onnx.StringStringEntryProto], where: str) -> None:
         for entry in entries:
@@ -329,8 +346,8 @@ def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequen
     return list(getattr(attr, many)) if held == many else []
 
 
-def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
-    """Check one type, those inside it too."""
+def _check_type(proto: onnx.TypeProto, where: str, depth: int = 0) -> bool:
+    """Check one type, those inside it too; whether its sizes are not negative and it has no map."""
     if depth > TYPE_NESTING:
         raise Damage("limit", where, f"its type is nested more than {TYPE_NESTING} deep")
     if not is_text(proto.denotation):
@@ -343,14 +360,17 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
         if len(tensor.shape.dim) > RANK_LIMIT:
             what = f"its type has {len(tensor.shape.dim):,} dimensions, more than {RANK_LIMIT}"
             raise Damage("limit", where, what)
+        is_plain = True
         for dim in tensor.shape.dim:
             if not is_text(dim.dim_param, dim.denotation):
                 raise Damage("structure", where, "the name of a dimension is not UTF-8")
-    elif which == "sequence_type":
-        _check_type(proto.sequence_type.elem_type, where, depth + 1)
-    elif which == "optional_type":
-        _check_type(proto.optional_type.elem_type, where, depth + 1)
-    elif which == "map_type":
+            is_plain &= dim.dim_value >= 0
+        return is_plain
+    if which == "sequence_type":
+        return _check_type(proto.sequence_type.elem_type, where, depth + 1)
+    if which == "optional_type":
+        return _check_type(proto.optional_type.elem_type, where, depth + 1)
+    if which == "map_type":
         key = proto.map_type.key_type
         if key not in _ELEMENTS or not key:
             words = f"the unknown key type {key}" if key else "no key type"
@@ -360,6 +380,7 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
         opaque = proto.opaque_type
         if not is_text(opaque.domain, opaque.name):
             raise Damage("structure", where, "the name of its type is not UTF-8")
+    return which != "map_type"
 
 
 __all__ = ["NESTING", "check_model"]
