@@ -191,7 +191,8 @@ def _optimized(
         steps = rewriter.steps
         if driver.changed:
             moves_due = options.moves_transposes
-        moves = _moved(driver, rewriter, options) if moves_due else []
+        after = count_operators(driver.model) if driver.changed else counts
+        moves = _moved(driver, rewriter, options, after) if moves_due else []
         moves_due = bool(moves)
         if not driver.changed and not moves:
             if late:
@@ -210,13 +211,14 @@ def _optimized(
             driver = Driver(_replayed(driver.model, options))
             everywhere = True
     model = driver.model
-    if _share(model, options, done):  # what reads the same weights now is the same
+    shared = _share(model, options, done)
+    if shared:  # what reads the same weights now is the same
         driver.wave(Rewriter([], options.scope))
     if done.rounds > 1 or done.shared_weights:
         _check(model)
     leftovers.drop_new_types(model)
     leftovers.keep_quantization(model)
-    after = _noted(done, "equal weights", counts, count_operators(model))
+    after = _noted(done, "equal weights", counts, count_operators(model) if shared else counts)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
@@ -241,9 +243,10 @@ def _verify(
         ))  # fmt: skip
 
 
-def _moved(driver: Driver, rewriter: Rewriter, options: _Options) -> list[Step]:
-    """What moving Transposes did to a model, counted as a rule that was used."""
-    before = count_operators(driver.model)
+def _moved(
+    driver: Driver, rewriter: Rewriter, options: _Options, before: Counter[str]
+) -> list[Step]:
+    """What moving Transposes did to a model of these operators, counted as a rule that was used."""
     exact = options.scope.level == "exact"
     moved, changed = move_transposes(driver.model, exact=exact, keep=options.fixed)
     if not moved:

@@ -217,6 +217,7 @@ class _Checker:
                 self._node_texts(node)
             except Damage as damage:
                 raise damage.inside(f"{where}, node {number}") from None
+        self._short("node", [node.name for node in nodes], where)
         names = [*inputs, *(name for node in nodes for name in node.output)]
         self._once("value", names, where)
         inside = None if outside is None else outside | set(names)
@@ -239,7 +240,6 @@ class _Checker:
             "", node.op_type, node.domain, node.overload, node.name, node.doc_string,
             *node.input, *node.output,
         )  # fmt: skip
-        self._once("node", [node.name], "")
         if not node.op_type:
             raise Damage("structure", "", "it has no operator")
         self._properties(node.metadata_props, "")
@@ -310,13 +310,14 @@ class _Checker:
                 raise Damage("structure", where, f"a name or text is not UTF-8: {quoted(value)}")
 
     @staticmethod
-    def _once(word: str, names: Sequence[str], where: str) -> None:
-        if not names:
-            return
-        longest = max(map(len, names))
+    def _short(word: str, names: Sequence[str], where: str) -> None:
+        longest = max(map(len, names), default=0)
         if longest > NAME_LIMIT:
             what = f"the name of one {word} has {longest:,} characters, more than {NAME_LIMIT:,}"
             raise Damage("limit", where, what)
+
+    def _once(self, word: str, names: Sequence[str], where: str) -> None:
+        self._short(word, names, where)
         if len(set(names)) == len(names):
             return
         for name, count in Counter(names).items():
