@@ -413,15 +413,19 @@ class Recorder:
             self.on_node(node)
         return made
 
-    def keep(self, node: ir.Node) -> list[ir.Value]:
+    def keep(self, node: ir.Node, inputs: Sequence[ir.Value | None]) -> list[ir.Value]:
         """Append a node of another graph, which is given up, with its outputs and their names.
 
         Args:
             node: the node; all of its outputs have names.
+            inputs: what it reads from now on.
 
         Returns:
             Its outputs.
         """
+        for n, (before, value) in enumerate(zip(node.inputs, inputs)):
+            if before is not value:
+                node.replace_input_with(n, value)
         origin = node.metadata_props.get(ORIGIN)
         self.last_origin = origin or self.last_origin
         scope = self.scopes[-1]

@@ -406,14 +406,19 @@ class GraphBackend:
         recorder, signature = self.recorder, op.signature
         read = [None if v is None else v.value for v in inputs]
         node = self.standing
-        if node is not None and stands_for(node, (op.domain, op.name), read, attrs, len(types)):
-            self.standing = None
-            if node.outputs[0] in recorder.values:  # it is of this graph
-                self.restated = dims
-                return list(node.outputs)
-            made = recorder.keep(node)
-        else:
+        if node is not None and not stands_for(
+            node, (op.domain, op.name), read, attrs, len(types)
+        ):
             node = None
+        if node is not None and node.outputs[0] in recorder.values:  # it is of this graph
+            if all(a is b for a, b in zip(node.inputs, read)):
+                self.standing, self.restated = None, dims
+                return list(node.outputs)
+            node = None
+        if node is not None:
+            self.standing = None
+            made = recorder.keep(node, read)
+        else:
             made = recorder.node(
                 op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar
             )

@@ -108,15 +108,25 @@ class Replay:
             inputs = [None if v is None else self.value(v, env) for v in node.inputs]
             before = len(b.recorder.scope.nodes)
             b.standing = node if consumes and self._may_stay(node) else None
-            stays = b.standing is not None
             results = self.node(node, inputs, env)
-            stays, b.standing = stays and b.standing is None, None
+            b.standing = None
+            stays = consumes and node in b.recorder.scope.nodes[before:]
+            if stays:
+                self._rename_others(node, results)
             if carrier is not None:
                 results = carrier.carry(b, node, results, before)
             env.update(zip(node.outputs, results))
             if consumes and not stays:
                 detach(node)
         return [None if v is None else self.value(v, env) for v in outputs]
+
+    def _rename_others(self, node: ir.Node, results: Results) -> None:
+        """Give up the names of outputs of a node that are only steps to its results."""
+        recorder, wanted = self.b.recorder, {r.value for r in results if r is not None}
+        for value in node.outputs:
+            if value not in wanted:
+                del recorder.holders[str(value.name)]
+                value.name = recorder.names.unique(value.name or "")
 
     def _may_stay(self, node: ir.Node) -> bool:
         """Whether a node may be one of the new graph: no other value has one of its names."""
