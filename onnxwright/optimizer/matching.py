@@ -152,9 +152,11 @@ class Matcher:
         if value is None and not wanted.optional:
             self._fail(match, wanted, None, f"the input `{wanted.name}` is absent")
             return False
-        if wanted.constant and value is not None and not is_constant(value):
-            self._fail(match, wanted, _reader(value), f"`{wanted.name}` is not a constant")
-            return False
+        if wanted.constant is not None and value is not None:
+            if is_constant(value) is not wanted.constant:
+                what = "not a constant" if wanted.constant else "a constant"
+                self._fail(match, wanted, _reader(value), f"`{wanted.name}` is {what}")
+                return False
         if wanted.name in match.values:
             if match.values[wanted.name] is value or _equal(match.values[wanted.name], value):
                 return True

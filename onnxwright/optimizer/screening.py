@@ -233,7 +233,7 @@ def _may_make(p: Any, maker: _Maker) -> bool:
     if isinstance(p, Literal):
         one = isinstance(p.value, (int, float))
         return is_constant and not (one and maker == _CONSTANT)
-    return isinstance(p, Variable) and (is_constant or not p.constant)
+    return isinstance(p, Variable) and p.constant in (None, is_constant)
 
 
 def may_lie(wanted: PatternNode, node: ir.Node) -> bool:
@@ -277,7 +277,7 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     if isinstance(p, Variable):
         if value is None:
             return p.optional
-        return not p.constant or tensor_of(value) is not None
+        return p.constant is None or p.constant is (tensor_of(value) is not None)
     return value is None
 
 
