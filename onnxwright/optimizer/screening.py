@@ -6,13 +6,24 @@ an operator or a number that is another one: here that is seen without binding a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
+from onnxwright.opset.history import versions_of
+from onnxwright.opset.registry import signature
+from onnxwright.optimizer.attribute_matching import is_same
 from onnxwright.optimizer.constants import holds, readers, tensor_of
-from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
+from onnxwright.optimizer.pattern_nodes import (
+    AttributeVariable,
+    Literal,
+    Output,
+    PatternNode,
+    Rest,
+    Variable,
+)
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
@@ -83,16 +94,20 @@ class _Screened(NamedTuple):
     Fields:
         entry: the pattern.
         common: the variables that its results have in common, and who reads them.
+        needed: attributes that the node must have: by default they are something else.
         form: what is asked as text: equal where the same is asked.
     """
 
     entry: Entry
     common: _Common
+    needed: tuple[str, ...]
     form: str
 
     def may_lie(self, node: ir.Node) -> bool:
         """Whether the operators, constants and readers around a node are those of the pattern."""
-        root = self.entry[2]
+        root, held = self.entry[2], node.attributes.data
+        if any(name not in held for name in self.needed):
+            return False
         return may_lie(root, node) and (not self.common or _may_share(root, node, self.common))
 
 
@@ -103,8 +118,23 @@ def _screened(entries: Iterable[Entry], makers: Sequence[_Maker]) -> list[_Scree
         _, pattern, root = entry
         if _may_read(root, makers):
             common = _shared_by(pattern, root) if len(pattern.roots) > 1 else {}
-            screened.append(_Screened(entry, common, _form(root, common)))
+            needed = tuple(n for n, v in root.attributes.items() if _is_needed(root, n, v))
+            screened.append(_Screened(entry, common, needed, f"{needed}{_form(root, common)}"))
     return screened
+
+
+def _is_needed(node: PatternNode, name: str, wanted: Any) -> bool:
+    """Whether a node without an attribute is never that of a pattern."""
+    if isinstance(wanted, AttributeVariable) or node.domain or name == "axis":
+        return False  # an axis can be counted from both ends
+    return not any(is_same(d, wanted) for d in _defaults(node.op_type, name))
+
+
+@functools.cache
+def _defaults(op_type: str, name: str) -> list[Any]:
+    """What an absent attribute of a standard operator is, in each version that has it."""
+    known = [signature("", op_type, since) for since, _ in versions_of("", op_type)]
+    return [s.attributes[name].default for s in known if s is not None and name in s.attributes]
 
 
 def _form(node: PatternNode, common: _Common) -> str:
