@@ -203,9 +203,10 @@ class _Part:
                 recorder.dropped.update(v for n in all_nodes(graph) for v in n.outputs)
         inputs = [None if v is None else env[v] for v in node.inputs]
         mark = recorder.checkpoint()
-        self.b.standing, self.b.restated = node, None
+        self.b.expect(node)
         results = self.replay.node(node, inputs, env)
-        self.b.standing, restated = None, self.b.restated
+        restated = self.b.restated
+        self.b.expect(None)
         made = list(recorder.scope.nodes)
         if _is_same(node, results, made):
             kinds = [r.kind for r in results if r is not None]

@@ -130,9 +130,7 @@ class Variable(PatternValue):
 
     __slots__ = ("constant", "name", "optional")
 
-    def __init__(
-        self, name: str, *, constant: bool | None = None, optional: bool = False
-    ) -> None:
+    def __init__(self, name: str, *, constant: bool | None = None, optional: bool = False) -> None:
         self.name = name
         self.constant = constant
         self.optional = optional

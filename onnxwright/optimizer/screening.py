@@ -237,9 +237,7 @@ def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
     """Whether inputs that are made like this may be those of a node of a pattern."""
     inputs = wanted.inputs
     if wanted.commutative and len(makers) == 2:
-        return any(
-            all(map(_may_make, order, makers)) for order in (inputs, inputs[::-1])
-        )
+        return any(all(map(_may_make, order, makers)) for order in (inputs, inputs[::-1]))
     # Only constants may be attributes of the node instead of its inputs.
     if any(isinstance(p, Output) for p in inputs[len(makers) :]):
         return False

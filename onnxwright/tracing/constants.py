@@ -184,9 +184,7 @@ class Pool:
             self.sources[value] = source
         return value
 
-    def literal(
-        self, tensor: Any, name: str, source: ir.Value, *, stays: bool = False
-    ) -> ir.Value:
+    def literal(self, tensor: Any, name: str, source: ir.Value, *, stays: bool = False) -> ir.Value:
         """The value of an initializer of another graph whose numbers may be looked at.
 
         Args:

@@ -19,20 +19,17 @@ from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
-from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.body_graphs import body_graph
 from onnxwright.tracing.call_types import CallTypes
 from onnxwright.tracing.carrying import Carrier, kind_of, meet
-from onnxwright.tracing.constants import array_of_constant
 from onnxwright.tracing.graph_backend import GraphBackend
+from onnxwright.tracing.node_copies import Env, copied_node
 from onnxwright.tracing.unrolling import known_loop, known_scan
 from onnxwright.types.kinds import OnnxType
-from onnxwright.types.shapes import Shape
 
-Env = dict[ir.Value, "GraphValue | None"]
 Results = Sequence["GraphValue | None"]
 
 
@@ -107,9 +104,9 @@ class Replay:
         for node in nodes:
             inputs = [None if v is None else self.value(v, env) for v in node.inputs]
             before = len(b.recorder.scope.nodes)
-            b.standing = node if consumes and self._may_stay(node) else None
+            b.expect(node if consumes and self._may_stay(node) else None)
             results = self.node(node, inputs, env)
-            b.standing = None
+            b.expect(None)
             stays = consumes and node in b.recorder.scope.nodes[before:]
             if stays:
                 self._rename_others(node, results)
@@ -161,7 +158,7 @@ class Replay:
         if callee is not None:
             return self._called(callee, node, inputs, env)
         if self.verbatim:
-            return self.copied(node, inputs, env)
+            return copied_node(self, node, inputs, env)
         unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
         if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
             written_out = known_loop if node.op_type == "Loop" else known_scan
@@ -172,14 +169,14 @@ class Replay:
         if not self.tolerant:
             return self._emitted(node, inputs, env)
         if _has_other_meaning(node, self.imports):
-            return self.copied(node, inputs, env)
+            return copied_node(self, node, inputs, env)
         try:
             return self._emitted(node, inputs, env)
         except InternalError:
             raise
         except (OnnxwrightError, UnknownError, AttributeError, ValueError):
             # A runtime reports what is wrong with the node.
-            return self.copied(node, inputs, env)
+            return copied_node(self, node, inputs, env)
 
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
         attributes = self.attributes_of(node, env)
@@ -213,87 +210,6 @@ class Replay:
             b, self.imports, self.attributes, self.functions, calls=self.calls,
             references=self.references, tolerant=True,
         )  # fmt: skip
-
-    # -- copies --------------------------------------------------------------------------------
-
-    def copied(
-        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
-    ) -> list[GraphValue]:
-        """The results of a node copied as it is, with the types the source graph has for them.
-
-        Args:
-            node: the node.
-            inputs: the values that replace its inputs.
-            env: the values around.
-
-        Returns:
-            One value for each output.
-        """
-        b = self.b
-        attrs = [self._copied_attribute(a, env) for a in node.attributes.values()]
-        values = b.recorder.node(
-            node.domain,
-            node.op_type,
-            [None if v is None else v.value for v in inputs],
-            attrs,
-            len(node.outputs),
-            overload=node.overload,
-            origin=node.metadata_props.get(ORIGIN) or b.origin(),
-            sugar=not self.keep_dead,
-        )
-        version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
-        b.recorder.use_opset(node.domain, version, None)
-        kinds, dims = self._copied_types(node, inputs, env)
-        for n, (value, kind, old) in enumerate(zip(values, kinds, node.outputs, strict=True)):
-            b.recorder.set_type(value, kind)
-            adapters.set_type(value, kind)
-            if not old.name:
-                value.name = ""
-            if n < len(dims) and dims[n] is not None:
-                b.recorder.info(value).shape_value = dims[n]
-        if self.verbatim and node.op_type == "Constant" and not node.domain:
-            b.recorder.info(values[0]).const_value = array_of_constant(node)
-        return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
-
-    def _copied_types(
-        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
-    ) -> tuple[list[OnnxType | None], Sequence[Shape | None]]:
-        """Types and dimensions of a copied node: inferred, else as the model says."""
-        written = [kind_of(v) for v in node.outputs]
-        holds_graphs = any(
-            a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
-            for a in node.attributes.values()
-        )
-        if not self.verbatim or holds_graphs:
-            return written, ()
-        b = self.b
-        try:
-            op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
-            attributes = self.attributes_of(node, env)
-            call = b.op_call(op, inputs, attributes, len(node.outputs))
-            if call is None:
-                return written, ()
-            types = b.output_types(op, call, inputs, b.checked_attributes(op, attributes)) or []
-        except (OnnxwrightError, UnknownError, AttributeError, ValueError):
-            return written, ()
-        kinds = [meet(a, k, trusted=False) for a, k in zip(types, written, strict=True)]
-        dims = values_of(call, kinds) if node.domain == "" else None
-        return kinds, dims or ()
-
-    def _copied_attribute(self, attr: ir.Attr, env: Env) -> ir.Attr:
-        if attr.is_ref():
-            name = attr.ref_attr_name or ""
-            value = self.attributes.get(name)
-            try:
-                return attr if value is None else ir.Attr(attr.name, attr.type, value)
-            except (TypeError, ValueError):
-                what = f"it is {value!r}, and the function reads it as {attr.type.name}"
-                raise_damage(Damage("structure", f"attribute {quoted(name)} of a call", what))
-        if attr.type is ir.AttributeType.GRAPH:
-            return ir.Attr(attr.name, attr.type, self._graph(attr.as_graph(), env))
-        if attr.type is ir.AttributeType.GRAPHS:
-            return ir.Attr(attr.name, attr.type, [self._graph(g, env) for g in attr.as_graphs()])
-        return attr
 
     # -- functions -----------------------------------------------------------------------------
 
@@ -339,7 +255,7 @@ class Replay:
         env: Env,
     ) -> Results:
         """A call that stays one; its results have the types that the body gives them."""
-        made = self.copied(node, inputs, env)
+        made = copied_node(self, node, inputs, env)
         b = self.b
         kinds = self._result_types(callee, node, inputs)
         for n, value in enumerate(made):
@@ -397,9 +313,9 @@ class Replay:
                 if facts(node.op_type, node.domain).has_bodies:
                     attributes[attr.name] = self.body(attr.as_graph(), env)
                 else:
-                    attributes[attr.name] = self._graph(attr.as_graph(), env)
+                    attributes[attr.name] = self.graph(attr.as_graph(), env)
             elif attr.type is ir.AttributeType.GRAPHS:
-                graphs = [self._graph(graph, env) for graph in attr.as_graphs()]
+                graphs = [self.graph(graph, env) for graph in attr.as_graphs()]
                 attributes[attr.name] = ir.Attr(attr.name, ir.AttributeType.GRAPHS, graphs)
             elif attr.type in (ir.AttributeType.TYPE_PROTO, ir.AttributeType.SPARSE_TENSOR):
                 attributes[attr.name] = attr
@@ -407,7 +323,7 @@ class Replay:
                 attributes[attr.name] = attr.value
         return attributes
 
-    def _graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
+    def graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
         """A graph that an operator of another domain has, its nodes made anew."""
         kinds = [(v.name or "x", kind_of(v)) for v in graph.inputs]
         made, _ = body_graph(self.b, graph.name or "body", kinds, self.body(graph, env))

@@ -365,8 +365,8 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int = 0) -> bool:
         for dim in tensor.shape.dim:
             if not is_text(dim.dim_param, dim.denotation):
                 raise Damage("structure", where, "the name of a dimension is not UTF-8")
-            is_plain &= dim.dim_value >= 0
-        return is_plain
+            is_plain = is_plain and dim.dim_value >= 0
+        return bool(is_plain)
     if which == "sequence_type":
         return _check_type(proto.sequence_type.elem_type, where, depth + 1)
     if which == "optional_type":

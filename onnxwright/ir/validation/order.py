@@ -129,7 +129,7 @@ def _made(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
 
 
 def _first_late(nodes: Sequence[onnx.NodeProto], made: dict[str, int]) -> int | None:
-    """The first node that reads its own output or that of a later one; None where all are sorted."""
+    """The first node that reads its own output or that of a later one; None if all are sorted."""
     for number, node in enumerate(nodes):
         for name in node.input:
             if made.get(name, -1) >= number:
