@@ -11,7 +11,7 @@ PEERS = ("onnxslim", "onnxsim", "onnxoptimizer", "onnxscript", "ort basic")
 DIALECTS = ("coreml", "keras", "ort_transformers", "paddle", "sklearn", "tensorflow", "torchscript")
 # Why another one leaves fewer nodes of a model, by the beginning of its name.
 REASONS: dict[str, str] = {
-    "mamba.": "the weight of the embeddings is read as it is, too: transposed it would be stored twice",
+    "mamba.": "the weight of the embeddings is read as it is, too: it would be stored twice",
     "mamba_next_word.": "Transposes of axes of length 1 are Reshapes, which copy nothing; "
     "there FusedMatMul takes them in",
 }
