@@ -41,6 +41,8 @@ _Common: TypeAlias = "dict[str, set[str]]"
 
 # From so many patterns on it pays to look at the makers of the makers, too.
 _FEW = 3
+# An index is used again for the next model.
+_MOST_KEYS = 20_000
 
 
 class PatternIndex:
@@ -64,6 +66,8 @@ class PatternIndex:
         entries = self._by_operator.get((name, domain))
         if entries is None:
             return []
+        if len(self._by_makers) > _MOST_KEYS:  # of many models, in turn
+            self._by_makers.clear()
         inputs = node.inputs
         near = (name, domain, tuple([_maker(v, 0) for v in inputs]))
         left = self._by_makers.get(near)
@@ -213,7 +217,14 @@ def _may_share(wanted: PatternNode, node: ir.Node, names: _Common) -> bool:
 
 def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
     """The patterns of the rules that may be used, in the order in which they are tried."""
-    made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
+    allowed = tuple([r for r in rules if scope.allows(r)])
+    # A rule that is written step by step may get further patterns.
+    return _index(allowed, tuple([len(r.patterns) for r in allowed]), scope.version)
+
+
+@functools.lru_cache(maxsize=16)
+def _index(rules: tuple[Rule, ...], _patterns: tuple[int, ...], version: int) -> PatternIndex:
+    made = [r.for_version(version) for r in rules]
     pairs = [(r, p) for r in made for p in r.patterns]
     pairs.sort(key=lambda pair: -len(pair[1].nodes))
     # The results that a model computes first are made where the first of them is.
