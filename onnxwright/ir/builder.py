@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
@@ -18,15 +17,14 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import set_type
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import name_nodes
-from onnxwright.ir.recorded import Checkpoint, Scope, ValueInfo, shorten
+from onnxwright.ir.recorded import Checkpoint, KnownValues, Scope, ValueInfo, shorten
 from onnxwright.opset.op import Op
 from onnxwright.types.kinds import OnnxType
-from onnxwright.types.shapes import Shape
 
 ORIGIN = "onnxwright.origin"
 
 
-class Recorder:
+class Recorder(KnownValues):
     """Builds nodes into nested scopes.
 
     Example:
@@ -40,6 +38,7 @@ class Recorder:
     """
 
     def __init__(self, *, exact: bool = False) -> None:
+        super().__init__()
         # Exact: nodes and outputs as they are given, and which value each Python name holds.
         self.exact = exact
         self.shares = not exact  # equal constants are made once
@@ -56,7 +55,6 @@ class Recorder:
         self.names = Namer()
         self.holders: dict[str, ir.Value] = {}  # who has a name, if it has it still
         self.scopes: list[Scope] = [Scope()]
-        self.values: dict[ir.Value, ValueInfo] = {}
         # Results of the body that is built -> their types as its source states them, which say more
         # than what is known here and are not relied on.
         self.stated: dict[ir.Value, OnnxType] = {}
@@ -80,43 +78,6 @@ class Recorder:
         self._nodes: list[ir.Node] = []
         self._opsets: list[tuple[str, int]] = []
         self._undo: list[Callable[[], object]] = []
-
-    # -- what is known of values -------------------------------------------------------------------
-
-    def info(self, value: ir.Value) -> ValueInfo:
-        """The record of a value; a new one where there is none."""
-        found = self.values.get(value)
-        if found is None:
-            found = self.values[value] = ValueInfo()
-        return found
-
-    def type_of(self, value: ir.Value) -> OnnxType | None:
-        """The type of a value, as far as known."""
-        found = self.values.get(value)
-        return None if found is None else found.type
-
-    def set_type(self, value: ir.Value, kind: OnnxType | None) -> None:
-        """Record the type of a value."""
-        self.info(value).type = kind
-
-    def const_value(self, value: ir.Value) -> np.ndarray[Any, Any] | None:
-        """The array of a constant."""
-        found = self.values.get(value)
-        return None if found is None else found.const_value
-
-    def shape_value(self, value: ir.Value) -> Shape | None:
-        """The dimensions that a small integer tensor holds, as far as known."""
-        found = self.values.get(value)
-        return None if found is None else found.shape_value
-
-    def same_dtype_as(self, value: ir.Value) -> ir.Value | None:
-        """For a value of unknown element type: another that surely has the same."""
-        found = self.values.get(value)
-        return None if found is None else found.same_dtype_as
-
-    def known_types(self) -> list[OnnxType | None]:
-        """The types of all values."""
-        return [info.type for info in self.values.values()]
 
     def use_opset(self, domain: str, version: int, span: Span | None) -> None:
         """Record that a version of a domain is used, and where it is used first."""
