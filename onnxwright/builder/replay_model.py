@@ -38,12 +38,15 @@ class ReplayOptions:
         inline: functions whose calls are inlined; all others stay functions.
         verbatim: nodes are copied as they are, nothing is simplified.
         prepare: called with each new backend before nodes are built on it.
+        consumes: whether the nodes and values of the main graph may become those of the new one:
+            the model is not to be used afterwards.
     """
 
     version: int | None = None
     inline: Callable[[ir.Function], bool] = lambda _: False
     verbatim: bool = False
     prepare: Callable[[TracingBackend], None] | None = None
+    consumes: bool = False
 
 
 def replay_model(model: ir.Model, options: ReplayOptions | None = None) -> ir.Model:
@@ -109,8 +112,9 @@ class _ModelReplay:
         source = self.model.graph
         version = self._version(source.opset_imports)
         b, replay, env = self._start(version, source.opset_imports, references=False)
-        outputs = filled(b, replay, source, env)
-        closed = finalize(b, outputs, _output_names(source), as_they_are=True)
+        names = _output_names(source)
+        outputs = filled(b, replay, source, env, consumes=self.options.consumes)
+        closed = finalize(b, outputs, names, as_they_are=True)
         made = self._model(b, closed, version)
         self.parts.append((made.graph, replay))
         return made
@@ -141,11 +145,14 @@ class _ModelReplay:
                 value.metadata_props.update(kept.metadata_props)
                 value.meta.update(kept.meta)
                 value.doc_string = kept.doc_string
-        for new, given in zip(closed.inputs, source.inputs, strict=True):
+        inputs, outputs = list(source.inputs), list(source.outputs)
+        if self.options.consumes:
+            _empty(source)
+        for new, given in zip(closed.inputs, inputs, strict=True):
             copy_value(given, new)
             if given.const_value is not None:
                 new.const_value = given.const_value
-        for new, given in zip(closed.outputs, source.outputs, strict=True):
+        for new, given in zip(closed.outputs, outputs, strict=True):
             kind = b.recorder.type_of(new)
             copy_value(given, new)
             new.meta[INFERRED] = kind
@@ -211,7 +218,17 @@ class _ModelReplay:
         return made
 
 
-def filled(b: TracingBackend, replay: Replay, source: ir.Graph, env: Env) -> list[GraphValue]:
+def _empty(graph: ir.Graph) -> None:
+    """Release the values and nodes of a graph, for another one."""
+    graph.inputs.clear()
+    graph.outputs.clear()
+    graph.initializers.clear()
+    graph.remove(list(graph))
+
+
+def filled(
+    b: TracingBackend, replay: Replay, source: ir.Graph, env: Env, *, consumes: bool = False
+) -> list[GraphValue]:
     """Make the inputs, initializers and nodes of a graph in an empty one, with their names.
 
     Args:
@@ -219,15 +236,16 @@ def filled(b: TracingBackend, replay: Replay, source: ir.Graph, env: Env) -> lis
         replay: how nodes are made.
         source: the graph.
         env: the values that replace those of the graph; it is filled.
+        consumes: whether values and nodes of the graph may become those of the other one.
 
     Returns:
         The outputs.
     """
     for value in source.inputs:
-        env[value] = _input(b, value)
+        env[value] = _input(b, value, stays=consumes)
     for name, value in source.initializers.items():
         if value not in env and value.const_value is not None:
-            env[value] = initializer(b, value, name)
+            env[value] = initializer(b, value, name, stays=consumes)
     taken = dict.fromkeys(_names(source))
     _reserve(b, taken)
     for graph in _bodies(source):
@@ -237,7 +255,8 @@ def filled(b: TracingBackend, replay: Replay, source: ir.Graph, env: Env) -> lis
                 free = name not in taken and name not in b.recorder.holders
                 own = name if free else b.recorder.names.unique(name)
                 env[value] = initializer(b, value, own)
-    outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
+    results = replay.run(source, list(source.outputs), env, consumes=consumes)
+    outputs = [v for v in results if v is not None]
     assert len(outputs) == len(source.outputs)
     return outputs
 
@@ -246,28 +265,33 @@ def _output_names(graph: ir.Graph) -> list[str]:
     return [v.name or "" for v in graph.outputs]
 
 
-def _input(b: TracingBackend, value: ir.Value) -> GraphValue:
-    made = b.input(value.name or "x", kind_of(value))
+def _input(b: TracingBackend, value: ir.Value, *, stays: bool = False) -> GraphValue:
+    kind = kind_of(value)
+    kept = value if stays and value.name else None
+    made = b.wrap(b.recorder.input(value.name or "x", kind, value=kept), kind)
     b.recorder.holders[str(made.value.name)] = made.value
     return made
 
 
-def initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
+def initializer(
+    b: TracingBackend, value: ir.Value, name: str, *, stays: bool = False
+) -> GraphValue:
     """An initializer: small integers are read, everything else may be trained, and is not.
 
     Args:
         b: the backend.
         value: an initializer of another graph.
         name: its name.
+        stays: whether it becomes the value of this graph itself.
 
     Returns:
         The value of this graph.
     """
     tensor: Any = value.const_value
     if may_be_read(tensor):
-        made = b.pool.literal(tensor, name, value)
+        made = b.pool.literal(tensor, name, value, stays=stays)
     else:
-        made = b.pool.weight(tensor, name, value)
+        made = b.pool.weight(tensor, name, value, stays=stays)
     return b.value_of(made)
 
 
@@ -278,6 +302,8 @@ def copy_value(source: ir.Value, made: ir.Value) -> None:
         source: a value of the old graph.
         made: the value that replaces it.
     """
+    if made is source:
+        return
     if source.type is not None:
         made.type = source.type
         made.shape = None if source.shape is None else source.shape.copy()

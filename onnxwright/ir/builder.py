@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
@@ -18,15 +17,14 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import set_type
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import name_nodes
-from onnxwright.ir.recorded import Checkpoint, Scope, ValueInfo, shorten
+from onnxwright.ir.recorded import Checkpoint, KnownValues, Scope, ValueInfo, shorten
 from onnxwright.opset.op import Op
 from onnxwright.types.kinds import OnnxType
-from onnxwright.types.shapes import Shape
 
 ORIGIN = "onnxwright.origin"
 
 
-class Recorder:
+class Recorder(KnownValues):
     """Builds nodes into nested scopes.
 
     Example:
@@ -40,6 +38,7 @@ class Recorder:
     """
 
     def __init__(self, *, exact: bool = False) -> None:
+        super().__init__()
         # Exact: nodes and outputs as they are given, and which value each Python name holds.
         self.exact = exact
         self.shares = not exact  # equal constants are made once
@@ -56,7 +55,9 @@ class Recorder:
         self.names = Namer()
         self.holders: dict[str, ir.Value] = {}  # who has a name, if it has it still
         self.scopes: list[Scope] = [Scope()]
-        self.values: dict[ir.Value, ValueInfo] = {}
+        # Results of the body that is built -> their types as its source states them, which say more
+        # than what is known here and are not relied on.
+        self.stated: dict[ir.Value, OnnxType] = {}
         self.sugar: set[ir.Node] = set()
         # Nodes at the start of the main graph; a rollback keeps them, they may be read again.
         self.pinned: set[ir.Node] = set()
@@ -77,43 +78,6 @@ class Recorder:
         self._nodes: list[ir.Node] = []
         self._opsets: list[tuple[str, int]] = []
         self._undo: list[Callable[[], object]] = []
-
-    # -- what is known of values -------------------------------------------------------------------
-
-    def info(self, value: ir.Value) -> ValueInfo:
-        """The record of a value; a new one where there is none."""
-        found = self.values.get(value)
-        if found is None:
-            found = self.values[value] = ValueInfo()
-        return found
-
-    def type_of(self, value: ir.Value) -> OnnxType | None:
-        """The type of a value, as far as known."""
-        found = self.values.get(value)
-        return None if found is None else found.type
-
-    def set_type(self, value: ir.Value, kind: OnnxType | None) -> None:
-        """Record the type of a value."""
-        self.info(value).type = kind
-
-    def const_value(self, value: ir.Value) -> np.ndarray[Any, Any] | None:
-        """The array of a constant."""
-        found = self.values.get(value)
-        return None if found is None else found.const_value
-
-    def shape_value(self, value: ir.Value) -> Shape | None:
-        """The dimensions that a small integer tensor holds, as far as known."""
-        found = self.values.get(value)
-        return None if found is None else found.shape_value
-
-    def same_dtype_as(self, value: ir.Value) -> ir.Value | None:
-        """For a value of unknown element type: another that surely has the same."""
-        found = self.values.get(value)
-        return None if found is None else found.same_dtype_as
-
-    def known_types(self) -> list[OnnxType | None]:
-        """The types of all values."""
-        return [info.type for info in self.values.values()]
 
     def use_opset(self, domain: str, version: int, span: Span | None) -> None:
         """Record that a version of a domain is used, and where it is used first."""
@@ -146,6 +110,8 @@ class Recorder:
         Names of nested graphs are not given again; nodes pinned to the start of the main graph
         stay, and are dropped at the end where nothing reads them.
         """
+        if self.checkpoint() == to:
+            return  # nothing was built, which is what most rules that decline leave behind
         dropped = [node for node in self._nodes[to.nodes :] if node not in self.pinned]
         kept = [node for node in self._nodes[to.nodes :] if node in self.pinned]
         for node in reversed(dropped):
@@ -248,6 +214,9 @@ class Recorder:
         scope = self.scope
         final = self.own_outputs(outputs)
         self.scopes.pop()
+        for value, given in zip(final, outputs, strict=True):
+            # The shape of a scan output without iterations is what the body says of it.
+            set_type(value, self.stated.pop(given, None))
         self.remove_dead(scope.nodes, final)
         name_nodes(scope.nodes)
         graph = ir.Graph(scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name))
@@ -312,10 +281,29 @@ class Recorder:
         set_type(made[0], kind)
         return made
 
-    def input(self, name: str, kind: OnnxType | None, *, held: bool = True) -> ir.Value:
-        """Add an input to the innermost scope; `held` where a Python name of its own holds it."""
-        value = ir.Value(name=self.names.unique(name))
-        set_type(value, kind)
+    def input(
+        self,
+        name: str,
+        kind: OnnxType | None,
+        *,
+        held: bool = True,
+        value: ir.Value | None = None,
+    ) -> ir.Value:
+        """Add an input to the innermost scope.
+
+        Args:
+            name: its name, made unique.
+            kind: its type.
+            held: whether a Python name of its own holds it.
+            value: a value of this name and type that becomes the input; by default a new one.
+
+        Returns:
+            The input.
+        """
+        unique = self.names.unique(name)
+        if value is None:
+            value = ir.Value(name=unique)
+            set_type(value, kind)
         self.set_type(value, kind)
         self.scope.inputs.append(value)
         self.scope.made[value] = None
@@ -385,6 +373,34 @@ class Recorder:
         if self.on_node is not None:
             self.on_node(node)
         return made
+
+    def keep(self, node: ir.Node, inputs: Sequence[ir.Value | None]) -> list[ir.Value]:
+        """Append a node of another graph, which is given up, with its outputs and their names.
+
+        Args:
+            node: the node; all of its outputs have names.
+            inputs: what it reads from now on.
+
+        Returns:
+            Its outputs.
+        """
+        for n, (before, value) in enumerate(zip(node.inputs, inputs)):
+            if before is not value:
+                node.replace_input_with(n, value)
+        origin = node.metadata_props.get(ORIGIN)
+        self.last_origin = origin or self.last_origin
+        scope = self.scopes[-1]
+        scope.nodes.append(node)
+        if self._tracking:
+            self._nodes.append(node)
+        for value in node.outputs:
+            scope.made[value] = None
+            self.holders[str(value.name)] = value
+            self.values[value] = ValueInfo(None, None, None, None, origin)
+        self.sugar.add(node)
+        if self.on_node is not None:
+            self.on_node(node)
+        return list(node.outputs)
 
     def rename(self, value: ir.Value, hint: str) -> None:
         """Name a value after the Python variable that holds it."""

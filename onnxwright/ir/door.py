@@ -65,6 +65,21 @@ def opened(model: Any, *, schemas: bool = False, functions: bool = False) -> ir.
     return opened_model
 
 
+def is_held(model: Any) -> bool:
+    """Whether `opened` gives an object that the caller holds, not one that it has made.
+
+    Args:
+        model: what the user gave.
+
+    Example:
+        >>> is_held(onnx.ModelProto()), is_held(b"")
+        (False, False)
+    """
+    kind = kind_of(model)
+    held = kind is not None and (kind.trusted or kind.restored is not None)
+    return held or isinstance(model, ir.Model)
+
+
 def returned(
     made: ir.Model,
     given: Any,

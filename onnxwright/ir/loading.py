@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -24,13 +24,12 @@ from onnxwright.ir.reading import (
     read_stream,
     unreadable,
 )
-from onnxwright.ir.validation import Damage, check_model
+from onnxwright.ir.validation import Damage, Form, check_model
 from onnxwright.ir.validation.endless import check_endless
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.nodes import check_nodes
-from onnxwright.ir.validation.order import check_sorted
-from onnxwright.ir.validation.running import runnable
+from onnxwright.ir.validation.order import check_sorted, in_order
 from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 from onnxwright.ir.validation.untyped import check_types_in_functions
@@ -52,11 +51,13 @@ class Opened:
         proto: the model, function or graph; external data stays where it is.
         path: its file; None where it did not come from one.
         base: the folder of its external data where the model itself says it.
+        is_plain: whether there is nothing that `plain_form` changes.
     """
 
     proto: Model
     path: Path | None
     base: Path | None = None
+    is_plain: bool = False
 
     @property
     def folder(self) -> Path:
@@ -162,10 +163,12 @@ def open_model(
     if parts == "refused" and not isinstance(proto, onnx.ModelProto):
         not_a_model(source)
     opened = Opened(proto, path, base)
-    checked(proto, opened.folder, external=external, defined=defined)
+    form = checked(proto, opened.folder, external=external, defined=defined)
+    opened = Opened(proto, path, base, form.is_plain)
     if runs and isinstance(proto, onnx.ModelProto):
         try:
-            return Opened(runnable(proto), path, base)
+            check_nodes(proto)
+            return opened if form.is_sorted else replace(opened, proto=in_order(proto))
         except Damage as damage:
             raise_damage(damage)
     return opened
@@ -199,7 +202,9 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
         unreadable("the given ModelProto", "it has no graph")
     try:
         types: dict[str, onnx.TypeProto] = {}
-        proto = plain_form(opened.proto, opened.folder, types)
+        proto = opened.proto
+        if not opened.is_plain:
+            proto = plain_form(proto, opened.folder, types)
         check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
@@ -244,7 +249,7 @@ def checked(
     *,
     external: str = "named",
     defined: bool = True,
-) -> None:
+) -> Form:
     """Check a model that is in memory already.
 
     Args:
@@ -252,12 +257,15 @@ def checked(
         folder: the folder of its external data; the working folder if not given.
         external, defined: as for `open_model`.
 
+    Returns:
+        What was seen of its form.
+
     Raises:
         ModelError: as for `open_model`.
     """
     place = None if external == "skip" else folder or Path()
     try:
-        check_model(proto, place, needed=external == "needed", defined=defined)
+        return check_model(proto, place, needed=external == "needed", defined=defined)
     except Damage as damage:
         raise_damage(damage)
 
@@ -382,7 +390,7 @@ def _check_ir(model: Any, *, schemas: bool) -> None:
     assert isinstance(proto, onnx.ModelProto)
     try:
         check_sorted(proto)
-        runnable(proto)
+        check_nodes(proto)
         check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)

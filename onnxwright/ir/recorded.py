@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx_ir as ir
@@ -33,6 +33,52 @@ class ValueInfo:
     annotated: OnnxType | None = None
 
 
+class KnownValues:
+    """What is known of the values of a graph.
+
+    Attributes:
+        values: the record of each value.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[ir.Value, ValueInfo] = {}
+
+    def info(self, value: ir.Value) -> ValueInfo:
+        """The record of a value; a new one where there is none."""
+        found = self.values.get(value)
+        if found is None:
+            found = self.values[value] = ValueInfo()
+        return found
+
+    def type_of(self, value: ir.Value) -> OnnxType | None:
+        """The type of a value, as far as known."""
+        found = self.values.get(value)
+        return None if found is None else found.type
+
+    def set_type(self, value: ir.Value, kind: OnnxType | None) -> None:
+        """Record the type of a value."""
+        self.info(value).type = kind
+
+    def const_value(self, value: ir.Value) -> np.ndarray[Any, Any] | None:
+        """The array of a constant."""
+        found = self.values.get(value)
+        return None if found is None else found.const_value
+
+    def shape_value(self, value: ir.Value) -> Shape | None:
+        """The dimensions that a small integer tensor holds, as far as known."""
+        found = self.values.get(value)
+        return None if found is None else found.shape_value
+
+    def same_dtype_as(self, value: ir.Value) -> ir.Value | None:
+        """For a value of unknown element type: another that surely has the same."""
+        found = self.values.get(value)
+        return None if found is None else found.same_dtype_as
+
+    def known_types(self) -> list[OnnxType | None]:
+        """The types of all values."""
+        return [info.type for info in self.values.values()]
+
+
 @dataclass
 class Scope:
     """One graph being written: its inputs, its nodes, and the constants made in it."""
@@ -50,8 +96,7 @@ class Scope:
         return (self.shared, self.made, self.initializers)
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """How much a recorder held at one moment: what comes later can be undone."""
 
     scopes: tuple[tuple[Scope, int, tuple[int, ...]], ...]
@@ -76,4 +121,4 @@ def shorten(table: dict[Any, Any], size: int, pinned: set[ir.Value]) -> None:
     table.update(reversed(kept))
 
 
-__all__ = ["Checkpoint", "Scope", "ValueInfo", "shorten"]
+__all__ = ["Checkpoint", "KnownValues", "Scope", "ValueInfo", "shorten"]

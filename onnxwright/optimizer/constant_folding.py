@@ -58,7 +58,7 @@ def fold_constants(
     for node in all_nodes(graph):
         if node.graph is not graph and _may_fail(node):
             continue  # a body need not run
-        if (not exact or _moves(node)) and _is_frozen(node, frozen, fixed):
+        if _is_frozen(node, frozen, fixed) and (not exact or _moves(node)):
             if not trials.refused(node):
                 frozen[node] = None
     if not frozen:
@@ -76,18 +76,16 @@ def _may_fail(node: ir.Node) -> bool:
 
 
 def _is_frozen(node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]) -> bool:
-    if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
-        return False
-    if any(_bytes(output) is None for output in node.outputs) or _widens(node):
-        return False
-    if _decides(node):
-        return False
     for value in node.inputs:
         if value is None or value.producer() in frozen:
             continue
         if not is_fixed(value) or value.name in fixed:
             return False
-    return True
+    if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
+        return False
+    if any(_bytes(output) is None for output in node.outputs) or _widens(node):
+        return False
+    return not _decides(node)
 
 
 def _moves(node: ir.Node) -> bool:

@@ -10,6 +10,7 @@ so that a large pattern is not spoiled by a small one inside of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import onnx_ir as ir
@@ -23,6 +24,7 @@ from onnxwright.optimizer.rewriter import Attempt, Replaced, Rewriter
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.carrying import meet
 from onnxwright.tracing.replay import Replay
+from onnxwright.tracing.standing import is_same_attribute
 
 # How many nodes after a change rules are tried: more than the depth of any pattern of the library,
 # and what replacements look at before it.
@@ -201,12 +203,19 @@ class _Part:
                 recorder.dropped.update(v for n in all_nodes(graph) for v in n.outputs)
         inputs = [None if v is None else env[v] for v in node.inputs]
         mark = recorder.checkpoint()
+        self.b.expect(node)
         results = self.replay.node(node, inputs, env)
+        restated = self.b.restated
+        self.b.expect(None)
         made = list(recorder.scope.nodes)
         if _is_same(node, results, made):
-            known = [(r.kind, recorder.shape_value(r.value)) for r in results if r is not None]
+            kinds = [r.kind for r in results if r is not None]
+            if restated is not None and not made:
+                self._learn(node, zip_longest(kinds, restated))
+                return False
+            dims = [recorder.shape_value(r.value) for r in results if r is not None]
             recorder.rollback(mark)
-            self._learn(node, known)
+            self._learn(node, zip(kinds, dims, strict=True))
             self._share(node)
             return False
         results = self.edit.carrier.inner().carry(self.b, node, results, 0)
@@ -223,7 +232,7 @@ class _Part:
             self.edit.sweep([node])
         return True
 
-    def _learn(self, node: ir.Node, known: Sequence[tuple[Any, Any]]) -> None:
+    def _learn(self, node: ir.Node, known: Iterable[tuple[Any, Any]]) -> None:
         """Note what is known of the results of a node now."""
         for value, (kind, dims) in zip(node.outputs, known):
             info = self.b.recorder.info(value)
@@ -253,10 +262,12 @@ class _Part:
     # -- rules ---------------------------------------------------------------------------------
 
     def _try_rules(self, node: ir.Node) -> None:
-        if node in self.rewriter.taken:
+        rewriter = self.rewriter
+        entries = rewriter.index.at(node)
+        if not entries or node in rewriter.taken:
             return
         recorder = self.b.recorder
-        for attempt in self.rewriter.at(node, self.replay, self.edit.env):
+        for attempt in rewriter.attempts(entries, node, self.replay, self.edit.env):
             mark = recorder.checkpoint()
             made = None
             try:
@@ -309,7 +320,7 @@ def _is_same(node: ir.Node, results: Sequence[GraphValue | None], made: Sequence
         return False
     before, after = node.attributes.data, new.attributes.data
     return before.keys() == after.keys() and all(
-        _is_same_attribute(before[name], after[name]) for name in before
+        is_same_attribute(before[name], after[name]) for name in before
     )
 
 
@@ -318,20 +329,6 @@ def _present(node: ir.Node) -> list[ir.Value | None]:
     while inputs and inputs[-1] is None:
         inputs.pop()
     return inputs
-
-
-_SIMPLE = (
-    ir.AttributeType.INT, ir.AttributeType.INTS, ir.AttributeType.FLOAT, ir.AttributeType.FLOATS,
-    ir.AttributeType.STRING, ir.AttributeType.STRINGS,
-)  # fmt: skip
-
-
-def _is_same_attribute(a: ir.Attr, b: ir.Attr) -> bool:
-    if a.is_ref() or b.is_ref():
-        return a.is_ref() and b.is_ref() and a.ref_attr_name == b.ref_attr_name
-    if a.type in _SIMPLE:
-        return bool(a.value == b.value)
-    return a.value is b.value
 
 
 __all__ = ["REACH", "Driver"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_nodes
@@ -22,26 +24,45 @@ def drop_domains(model: ir.Model, source: ir.Model) -> None:
             holder.opset_imports.pop(domain, None)
 
 
-def drop_new_types(model: ir.Model, source: ir.Model) -> None:
-    """Leave out types of intermediate values that the source does not say: they cost bytes."""
-    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
-    for node in all_nodes(model.graph):
-        for value in node.outputs:
-            if value.name not in written and not value.is_graph_output():
-                value.type = value.shape = None
+@dataclass(frozen=True)
+class Leftovers:
+    """What is asked of a source model when it has been optimized.
+
+    Fields:
+        typed: the names of intermediate values whose types the source says.
+        initializers: its initializers.
+    """
+
+    typed: frozenset[str | None]
+    initializers: dict[str, ir.Value]
+
+    @classmethod
+    def of(cls, source: ir.Model) -> Leftovers:
+        """That of a source model."""
+        nodes = all_nodes(source.graph)
+        typed = frozenset(v.name for n in nodes for v in n.outputs if v.type is not None)
+        return cls(typed, dict(source.graph.initializers))
+
+    def drop_new_types(self, model: ir.Model) -> None:
+        """Leave out types of intermediate values that the source does not say: they cost bytes."""
+        for node in all_nodes(model.graph):
+            for value in node.outputs:
+                if value.name not in self.typed and not value.is_graph_output():
+                    value.type = value.shape = None
+
+    def keep_quantization(self, model: ir.Model) -> None:
+        """Keep the scales and zero points that annotations name, though no node reads them."""
+        graph = model.graph
+        values = (
+            *graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs)
+        )  # fmt: skip
+        wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
+        for name in wanted - set(graph.initializers) - {v.name for v in values}:
+            value = self.initializers.get(name)
+            if value is not None:
+                kept = ir.Value(name=name, type=value.type, shape=value.shape,
+                                const_value=value.const_value)  # fmt: skip
+                graph.register_initializer(kept)
 
 
-def keep_quantization(model: ir.Model, source: ir.Model) -> None:
-    """Keep the scales and zero points that annotations name, though no node reads them."""
-    graph = model.graph
-    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
-    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
-    for name in wanted - set(graph.initializers) - {v.name for v in values}:
-        value = source.graph.initializers.get(name)
-        if value is not None:
-            kept = ir.Value(name=name, type=value.type, shape=value.shape,
-                            const_value=value.const_value)  # fmt: skip
-            graph.register_initializer(kept)
-
-
-__all__ = ["drop_domains", "drop_new_types", "keep_quantization"]
+__all__ = ["Leftovers", "drop_domains"]

@@ -152,9 +152,11 @@ class Matcher:
         if value is None and not wanted.optional:
             self._fail(match, wanted, None, f"the input `{wanted.name}` is absent")
             return False
-        if wanted.constant and value is not None and not is_constant(value):
-            self._fail(match, wanted, _reader(value), f"`{wanted.name}` is not a constant")
-            return False
+        if wanted.constant is not None and value is not None:
+            if is_constant(value) is not wanted.constant:
+                what = "not a constant" if wanted.constant else "a constant"
+                self._fail(match, wanted, _reader(value), f"`{wanted.name}` is {what}")
+                return False
         if wanted.name in match.values:
             if match.values[wanted.name] is value or _equal(match.values[wanted.name], value):
                 return True
@@ -184,7 +186,7 @@ class Matcher:
                 pairs.append((p, attribute_as_input(wanted, n, node, signature)))
             elif not self._as_attribute(p, n, wanted, node, signature):
                 pairs.append((p, None))
-        if any(v is not None for v in given[len(wanted.inputs) :]):
+        if len(given) > len(pairs) and any(v is not None for v in given[len(pairs) :]):
             self._fail(match, wanted, node, f"it has {len(given)} inputs")
             return None
         return pairs
@@ -211,6 +213,8 @@ class Matcher:
     def _attributes(
         self, wanted: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
     ) -> bool:
+        if not (wanted.attributes or wanted.rest or node.attributes.data):
+            return True
         given = {a.name: a for a in node.attributes.values()}
         for name, expected in wanted.attributes.items():
             value = attribute_value(given.pop(name, None), name, signature)
@@ -296,9 +300,9 @@ def _described(value: ir.Value | None) -> str:
 
 def _may_widen(node: ir.Node, inputs: Any) -> bool:
     """Whether a number with axes of its own, `[[0.5]]`, may give the result more axes."""
-    if not facts(node.op_type, node.domain).elementwise:
-        return False
     if not any(isinstance(wanted, Literal) for wanted, _ in inputs):
+        return False
+    if not facts(node.op_type, node.domain).elementwise:
         return False
     values = [v for _, v in inputs if v is not None]
     known = [v for v in values if v.shape is not None]

@@ -16,7 +16,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
-from onnxwright.ir.door import opened, returned
+from onnxwright.ir.door import is_held, opened, returned
 from onnxwright.ir.verify import verify
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
@@ -24,7 +24,7 @@ from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
-from onnxwright.optimizer.leftovers import drop_domains, drop_new_types, keep_quantization
+from onnxwright.optimizer.leftovers import Leftovers, drop_domains
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
@@ -151,7 +151,8 @@ def optimize(
         moves_transposes="move_transposes" not in left_out,
         shares_weights="share_weights" not in left_out,
     )  # fmt: skip
-    made, done = _optimized(source, options)
+    consumes = verify is False and not is_held(model) and source is not model
+    made, done = _optimized(source, options, consumes=consumes)
     done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
@@ -162,12 +163,16 @@ def optimize(
     return (back, done) if report else back
 
 
-def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeReport]:
+def _optimized(
+    source: ir.Model, options: _Options, *, consumes: bool = False
+) -> tuple[ir.Model, OptimizeReport]:
+    """The optimized model; `consumes` says that the source is not used afterwards."""
     done = OptimizeReport()
+    leftovers = Leftovers.of(source)
     exact = options.scope.level == "exact"
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
-    built = _replayed(source, options)
+    built = _replayed(source, options, consumes=consumes)
     driver = Driver(built)
     _folded(built.model, options)
     _share(built.model, options, done, weights=False)
@@ -186,7 +191,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         steps = rewriter.steps
         if driver.changed:
             moves_due = options.moves_transposes
-        moves = _moved(driver, rewriter, options) if moves_due else []
+        after = count_operators(driver.model) if driver.changed else counts
+        moves = _moved(driver, rewriter, options, after) if moves_due else []
         moves_due = bool(moves)
         if not driver.changed and not moves:
             if late:
@@ -205,13 +211,14 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
             driver = Driver(_replayed(driver.model, options))
             everywhere = True
     model = driver.model
-    if _share(model, options, done):  # what reads the same weights now is the same
+    shared = _share(model, options, done)
+    if shared:  # what reads the same weights now is the same
         driver.wave(Rewriter([], options.scope))
     if done.rounds > 1 or done.shared_weights:
         _check(model)
-    drop_new_types(model, source)
-    keep_quantization(model, source)
-    after = _noted(done, "equal weights", counts, count_operators(model))
+    leftovers.drop_new_types(model)
+    leftovers.keep_quantization(model)
+    after = _noted(done, "equal weights", counts, count_operators(model) if shared else counts)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
@@ -236,9 +243,10 @@ def _verify(
         ))  # fmt: skip
 
 
-def _moved(driver: Driver, rewriter: Rewriter, options: _Options) -> list[Step]:
-    """What moving Transposes did to a model, counted as a rule that was used."""
-    before = count_operators(driver.model)
+def _moved(
+    driver: Driver, rewriter: Rewriter, options: _Options, before: Counter[str]
+) -> list[Step]:
+    """What moving Transposes did to a model of these operators, counted as a rule that was used."""
     exact = options.scope.level == "exact"
     moved, changed = move_transposes(driver.model, exact=exact, keep=options.fixed)
     if not moved:
@@ -279,7 +287,7 @@ def _folded(model: ir.Model, options: _Options) -> None:
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
 
 
-def _replayed(model: ir.Model, options: _Options) -> Replayed:
+def _replayed(model: ir.Model, options: _Options, *, consumes: bool = False) -> Replayed:
     """The model in its normal form: rules see less variety then."""
     return replayed(
         model,
@@ -287,6 +295,7 @@ def _replayed(model: ir.Model, options: _Options) -> Replayed:
             version=options.version or None,
             inline=options.inline,
             prepare=_fold_exactly if options.scope.level == "exact" else None,
+            consumes=consumes,
         ),
     )
 

@@ -25,6 +25,10 @@ class Const:
     """Annotation of a pattern's parameter: only a constant or a weight matches."""
 
 
+class Computed:
+    """Annotation of a pattern's parameter: no constant and no weight matches."""
+
+
 class Attr:
     """Annotation of a pattern's parameter: an attribute of any value, which is captured."""
 
@@ -120,13 +124,13 @@ class Variable(PatternValue):
 
     Args:
         name: the parameter's name.
-        constant: whether only constants match.
+        constant: whether only constants match; None where it does not matter.
         optional: whether an absent input matches.
     """
 
     __slots__ = ("constant", "name", "optional")
 
-    def __init__(self, name: str, *, constant: bool = False, optional: bool = False) -> None:
+    def __init__(self, name: str, *, constant: bool | None = None, optional: bool = False) -> None:
         self.name = name
         self.constant = constant
         self.optional = optional
@@ -355,6 +359,7 @@ __all__ = [
     "Attr",
     "AttributeVariable",
     "Attrs",
+    "Computed",
     "Const",
     "Literal",
     "Output",

@@ -16,6 +16,7 @@ from onnxwright.optimizer.pattern_nodes import (
     Attr,
     AttributeVariable,
     Attrs,
+    Computed,
     Const,
     Literal,
     Output,
@@ -163,7 +164,7 @@ def _hint(parameter: inspect.Parameter) -> Any:
     return inside[0] if inside else hint
 
 
-_HINTS = {"Const": Const, "Attr": Attr, "Attrs": Attrs}
+_HINTS = {"Const": Const, "Computed": Computed, "Attr": Attr, "Attrs": Attrs}
 
 
 def _placeholder(parameter: inspect.Parameter, hint: Any) -> Any:
@@ -171,7 +172,7 @@ def _placeholder(parameter: inspect.Parameter, hint: Any) -> Any:
         return AttributeVariable(parameter.name)
     if hint is Attrs:
         return RestOfAttributes(parameter.name)
-    constant = hint is Const
+    constant = True if hint is Const else False if hint is Computed else None
     if parameter.kind is parameter.VAR_POSITIONAL:
         return Rest(parameter.name, constant=constant)
     optional = parameter.default is None
@@ -201,4 +202,4 @@ def _variables(root: PatternNode) -> list[Variable]:
     return [v for node in _reachable([root]) for v in node.inputs if isinstance(v, Variable)]
 
 
-__all__ = ["MOST_COMMUTATIVE", "Attr", "Attrs", "Const", "Pattern"]
+__all__ = ["MOST_COMMUTATIVE", "Attr", "Attrs", "Computed", "Const", "Pattern"]

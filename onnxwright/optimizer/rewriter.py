@@ -30,7 +30,7 @@ from onnxwright.optimizer.replacement_checks import (
 )
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
-from onnxwright.optimizer.screening import pattern_index
+from onnxwright.optimizer.screening import Entry, pattern_index
 from onnxwright.optimizer.steps import Step, Use, operators_of, steps_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
@@ -86,15 +86,18 @@ class Rewriter:
         """What each rule did."""
         return steps_of(self._uses.values())
 
-    def at(self, node: ir.Node, replay: Replay, env: Env) -> Iterator[Attempt]:
+    def attempts(
+        self, entries: Iterable[Entry], node: ir.Node, replay: Replay, env: Env
+    ) -> Iterator[Attempt]:
         """The rules that match at a node of a finished graph, in the order in which they are tried.
 
         Args:
+            entries: the patterns that may lie there, as `index` finds them.
             node: the node.
             replay: the replay that built the graph.
             env: the values that are computed before the node.
         """
-        for rule, pattern, root in self.index.at(node):
+        for rule, pattern, root in entries:
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)

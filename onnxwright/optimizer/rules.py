@@ -66,6 +66,7 @@ class Rule:
         self.patterns = [pattern or Pattern.traced(function, self.name)]
         self.replacement: Replacement | None = None
         self._wanted: Sequence[str] = ()
+        self._before: Sequence[str] = ()  # those before `*rest`
         self._rest: str | None = None
         self.since = since
         self.until = until
@@ -116,7 +117,9 @@ class Rule:
                     known=", ".join(sorted(known)), span=user_span(),
                 ))  # fmt: skip
         self._wanted = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-        self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+        place = next((n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), None)
+        self._rest = None if place is None else parameters[place].name
+        self._before = self._wanted[:place]
         self.replacement = function
         return self
 
@@ -147,18 +150,11 @@ class Rule:
                 rule=self.name, reason="there is none", known=", ".join(self.patterns[0].parameters)
             ))  # fmt: skip
         if self._rest is not None:
-            given = [bound.get(n) for n in self._wanted_before]
+            given = [bound.get(n) for n in self._before]
             rest = bound.get(self._rest) or ()
-            after = {n: bound.get(n) for n in self._wanted if n not in self._wanted_before}
+            after = {n: bound.get(n) for n in self._wanted if n not in self._before}
             return self.replacement(op, *given, *rest, **after)
         return self.replacement(op, **{n: bound.get(n) for n in self._wanted})
-
-    @property
-    def _wanted_before(self) -> list[str]:
-        assert self.replacement is not None
-        _, *parameters = inspect.signature(self.replacement).parameters.values()
-        place = next(n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL)
-        return [p.name for p in parameters[:place]]
 
     def for_version(self, _version: int) -> Rule:
         """The rule for models of an opset version."""

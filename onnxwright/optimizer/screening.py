@@ -6,13 +6,24 @@ an operator or a number that is another one: here that is seen without binding a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
+from onnxwright.opset.history import versions_of
+from onnxwright.opset.registry import signature
+from onnxwright.optimizer.attribute_matching import is_same
 from onnxwright.optimizer.constants import holds, readers, tensor_of
-from onnxwright.optimizer.pattern_nodes import Literal, Output, PatternNode, Rest, Variable
+from onnxwright.optimizer.pattern_nodes import (
+    AttributeVariable,
+    Literal,
+    Output,
+    PatternNode,
+    Rest,
+    Variable,
+)
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
 from onnxwright.optimizer.scope import Scope
@@ -20,15 +31,18 @@ from onnxwright.optimizer.scope import Scope
 Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
 """A rule, one of its patterns, and the node of it that makes one of its results."""
 
-# The operator and domain of the node that makes an input, and those of what that node reads as far
-# as they are looked at; None where no node makes it.
-_Maker: TypeAlias = "tuple[str, str, tuple[_Maker, ...] | None] | None"
+# The operator and domain of the node that makes an input, and what that node reads as far as it is
+# looked at.  Where no node makes it, what it is; None where it is absent.
+_Maker: TypeAlias = "tuple[str, str, tuple[_Maker, ...] | None] | str | None"
+_OPEN, _CONSTANT, _NUMBER = "open", "constant", "number"
 _Key: TypeAlias = "tuple[str, str, tuple[_Maker, ...]]"
 # Variables that results have in common, with the operators that read them for other results.
 _Common: TypeAlias = "dict[str, set[str]]"
 
 # From so many patterns on it pays to look at the makers of the makers, too.
 _FEW = 3
+# An index is used again for the next model.
+_MOST_KEYS = 20_000
 
 
 class PatternIndex:
@@ -44,8 +58,7 @@ class PatternIndex:
             root = entry[2]
             self._by_operator.setdefault((root.op_type, root.domain), []).append(entry)
         # The graph of a model has few combinations of operators: each is looked through once.
-        self._by_makers: dict[_Key, list[Entry]] = {}
-        self._shared: dict[tuple[int, int], _Common] = {}
+        self._by_makers: dict[_Key, list[_Screened]] = {}
 
     def at(self, node: ir.Node) -> list[Entry]:
         """The patterns that may lie at a node, in order."""
@@ -53,29 +66,95 @@ class PatternIndex:
         entries = self._by_operator.get((name, domain))
         if entries is None:
             return []
+        if len(self._by_makers) > _MOST_KEYS:  # of many models, in turn
+            self._by_makers.clear()
         inputs = node.inputs
-        known = self._read(entries, (name, domain, tuple([_maker(v, 0) for v in inputs])))
-        if len(known) > _FEW:
-            known = self._read(known, (name, domain, tuple([_maker(v, 1) for v in inputs])))
-        return [e for e in known if may_lie(e[2], node) and self._is_shared(e, node)]
-
-    def _read(self, entries: list[Entry], key: _Key) -> list[Entry]:
-        """Those of some patterns that may read what such nodes make."""
-        found = self._by_makers.get(key)
-        if found is None:
-            found = self._by_makers[key] = [e for e in entries if _may_read(e[2], key[2])]
+        near = (name, domain, tuple([_maker(v, 0) for v in inputs]))
+        left = self._by_makers.get(near)
+        if left is None:
+            left = self._by_makers[near] = _screened(entries, near[2])
+        if len(left) > _FEW:
+            far = (name, domain, tuple([_maker(v, 1) for v in inputs]))
+            further = self._by_makers.get(far)
+            if further is None:
+                further = [s for s in left if _may_read(s.entry[2], far[2])]
+                self._by_makers[far] = further
+            left = further
+        # Several patterns look at the same, and differ in what else they have.
+        answers: dict[str, bool] = {}
+        found = []
+        for screened in left:
+            form = screened.form
+            if form not in answers:
+                answers[form] = screened.may_lie(node)
+            if answers[form]:
+                found.append(screened.entry)
         return found
 
-    def _is_shared(self, entry: Entry, node: ir.Node) -> bool:
-        """Whether a value has as many readers as a pattern of several results wants."""
+
+class _Screened(NamedTuple):
+    """A pattern, with what is asked of a node before it is matched there.
+
+    Fields:
+        entry: the pattern.
+        common: the variables that its results have in common, and who reads them.
+        needed: attributes that the node must have: by default they are something else.
+        form: what is asked as text: equal where the same is asked.
+    """
+
+    entry: Entry
+    common: _Common
+    needed: tuple[str, ...]
+    form: str
+
+    def may_lie(self, node: ir.Node) -> bool:
+        """Whether the operators, constants and readers around a node are those of the pattern."""
+        root, held = self.entry[2], node.attributes.data
+        if any(name not in held for name in self.needed):
+            return False
+        return may_lie(root, node) and (not self.common or _may_share(root, node, self.common))
+
+
+def _screened(entries: Iterable[Entry], makers: Sequence[_Maker]) -> list[_Screened]:
+    """Those of some patterns that may read what is made like this."""
+    screened = []
+    for entry in entries:
         _, pattern, root = entry
-        if len(pattern.roots) == 1:
-            return True
-        key = (id(pattern), id(root))
-        if key not in self._shared:
-            self._shared[key] = _shared_by(pattern, root)
-        names = self._shared[key]
-        return not names or _may_share(root, node, names)
+        if _may_read(root, makers):
+            common = _shared_by(pattern, root) if len(pattern.roots) > 1 else {}
+            needed = tuple(n for n, v in root.attributes.items() if _is_needed(root, n, v))
+            screened.append(_Screened(entry, common, needed, f"{needed}{_form(root, common)}"))
+    return screened
+
+
+def _is_needed(node: PatternNode, name: str, wanted: Any) -> bool:
+    """Whether a node without an attribute is never that of a pattern."""
+    if isinstance(wanted, AttributeVariable) or node.domain or name == "axis":
+        return False  # an axis can be counted from both ends
+    return not any(is_same(d, wanted) for d in _defaults(node.op_type, name))
+
+
+@functools.cache
+def _defaults(op_type: str, name: str) -> list[Any]:
+    """What an absent attribute of a standard operator is, in each version that has it."""
+    known = [signature("", op_type, since) for since, _ in versions_of("", op_type)]
+    return [s.attributes[name].default for s in known if s is not None and name in s.attributes]
+
+
+def _form(node: PatternNode, common: _Common) -> str:
+    """What screening asks of a node of a pattern and of what it reads."""
+    parts = []
+    for p in node.inputs:
+        if isinstance(p, Output):
+            parts.append(f"{p.index}:{_form(p.node, common)}")
+        elif isinstance(p, Literal):
+            parts.append(f"={p.value!r}~{p.rtol}")
+        elif isinstance(p, Variable):
+            kind = "*" if isinstance(p, Rest) else "?" if p.optional else "$"
+            parts.append(f"{kind}{p.constant}{sorted(common.get(p.name, ()))}")
+        else:
+            parts.append("")
+    return f"{node.domain}.{node.op_type}{node.commutative}({','.join(parts)})"
 
 
 def _shared_by(pattern: Pattern, root: PatternNode) -> _Common:
@@ -138,7 +217,14 @@ def _may_share(wanted: PatternNode, node: ir.Node, names: _Common) -> bool:
 
 def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
     """The patterns of the rules that may be used, in the order in which they are tried."""
-    made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
+    allowed = tuple([r for r in rules if scope.allows(r)])
+    # A rule that is written step by step may get further patterns.
+    return _index(allowed, tuple([len(r.patterns) for r in allowed]), scope.version)
+
+
+@functools.lru_cache(maxsize=16)
+def _index(rules: tuple[Rule, ...], _patterns: tuple[int, ...], version: int) -> PatternIndex:
+    made = [r.for_version(version) for r in rules]
     pairs = [(r, p) for r in made for p in r.patterns]
     pairs.sort(key=lambda pair: -len(pair[1].nodes))
     # The results that a model computes first are made where the first of them is.
@@ -146,33 +232,47 @@ def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
 
 
 def _maker(value: ir.Value | None, depth: int) -> _Maker:
-    node = None if value is None else value.producer()
-    if node is None:
+    if value is None:
         return None
+    node = value.producer()
+    if node is None:
+        if value.const_value is None or value.is_graph_input():
+            return _OPEN
+        shape = value.shape
+        return _NUMBER if shape is None or all(d == 1 for d in shape) else _CONSTANT
     read = tuple([_maker(v, depth - 1) for v in node.inputs]) if depth else None
     return (node.op_type, node.domain, read)
 
 
 def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
-    """Whether inputs that these operators make may be those of a node of a pattern."""
-    inputs = [p.node if isinstance(p, Output) else None for p in wanted.inputs]
+    """Whether inputs that are made like this may be those of a node of a pattern."""
+    inputs = wanted.inputs
     if wanted.commutative and len(makers) == 2:
-        orders = [inputs, inputs[::-1]]
-    else:
-        # Only constants may be attributes of the node instead of its inputs.
-        if any(inputs[len(makers) :]):
-            return False
-        orders = [inputs]
-    return any(
-        all(p is None or _may_make(p, made) for p, made in zip(order, makers)) for order in orders
-    )
-
-
-def _may_make(wanted: PatternNode, maker: _Maker) -> bool:
-    """Whether a maker of an input may be a node of a pattern."""
-    if maker is None or maker[:2] != (wanted.op_type, wanted.domain):
+        return any(all(map(_may_make, order, makers)) for order in (inputs, inputs[::-1]))
+    # Only constants may be attributes of the node instead of its inputs.
+    if any(isinstance(p, Output) for p in inputs[len(makers) :]):
         return False
-    return maker[2] is None or _may_read(wanted, maker[2])
+    for p, maker in zip(inputs, makers):
+        if isinstance(p, Rest):
+            return True
+        if not _may_make(p, maker):
+            return False
+    return True
+
+
+def _may_make(p: Any, maker: _Maker) -> bool:
+    """Whether what makes an input may be that of an input of a pattern; as `_may_be`."""
+    if isinstance(p, Output):
+        if not isinstance(maker, tuple) or maker[:2] != (p.node.op_type, p.node.domain):
+            return False
+        return maker[2] is None or _may_read(p.node, maker[2])
+    if maker is None:
+        return p is None or (isinstance(p, Variable) and p.optional)
+    is_constant = maker[:2] == ("Constant", "") if isinstance(maker, tuple) else maker != _OPEN
+    if isinstance(p, Literal):
+        one = isinstance(p.value, (int, float))
+        return is_constant and not (one and maker == _CONSTANT)
+    return isinstance(p, Variable) and p.constant in (None, is_constant)
 
 
 def may_lie(wanted: PatternNode, node: ir.Node) -> bool:
@@ -216,7 +316,7 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     if isinstance(p, Variable):
         if value is None:
             return p.optional
-        return not p.constant or tensor_of(value) is not None
+        return p.constant is None or p.constant is (tensor_of(value) is not None)
     return value is None
 
 

@@ -83,8 +83,11 @@ def _equal(group: list[ir.Value], frozen: bool, weights: bool) -> Iterator[list[
         yield from _grouped(group, _identity)
         return
 
+    tensor: Any = group[0].const_value
+    size = 0 if tensor.dtype == ir.DataType.STRING else int(tensor.nbytes)
+
     def key(value: ir.Value) -> Hashable:
-        return _identity(value) if _is_opaque(value, frozen) else _sample(value)
+        return _identity(value) if _is_opaque(value, frozen) else _sample(value, size)
 
     for same in _grouped(group, key):
         if len({_identity(v) for v in same}) == 1:
@@ -149,11 +152,10 @@ def _reader(tensor: Any) -> Callable[[int, int], bytes | memoryview]:
     return lambda start, end: flat[start:end]
 
 
-def _sample(value: ir.Value) -> Hashable:
-    """A few bytes of a tensor: where they differ, the rest is not read."""
+def _sample(value: ir.Value, size: int) -> Hashable:
+    """A few bytes of a tensor of so many: where they differ, the rest is not read."""
     tensor: Any = value.const_value
     try:
-        size = int(tensor.nbytes)
         if size <= _SAMPLE and not isinstance(tensor, ir.ExternalTensor):
             return bytes(tensor.tobytes())
         read = _reader(tensor)

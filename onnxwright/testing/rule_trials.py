@@ -204,7 +204,7 @@ class Trial:
             elif old is not None and (held := self._given_constant(value)) is not None:
                 attributes[old] = held
             elif isinstance(value, Rest):
-                inputs += [self._array(f"{value.name}{k}", a, value.constant)
+                inputs += [self._array(f"{value.name}{k}", a, bool(value.constant))
                            for k, a in enumerate(self._rest(value))]  # fmt: skip
             else:
                 inputs.append(self._input(value, node, n))
@@ -277,7 +277,7 @@ class Trial:
             self.names[value] = ""
             return ""
         array = self._drawn(value, node, n) if given is ... else np.asarray(given)
-        name = self._array(value.name, array, value.constant)
+        name = self._array(value.name, array, bool(value.constant))
         if not value.constant and array.dtype.kind == "f" and self._is_produced(given is ...):
             name = self._after_an_operator(name)
         self.names[value] = name

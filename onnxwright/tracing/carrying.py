@@ -91,7 +91,7 @@ class Carrier:
             The results, of more exact types where the source knew more.
         """
         fresh = b.recorder.scope.nodes[before:]
-        if node.metadata_props:
+        if node.metadata_props and node not in fresh:
             note_nodes(fresh, [node])
         if fresh and not fresh[-1].name:
             fresh[-1].name = node.name
@@ -114,13 +114,22 @@ class Carrier:
         if producer not in fresh:
             return made
         self.name(b, source, made)
+        standard = producer.domain == ""
+        if value is source:  # its node has been kept
+            known = kind_of(source)
+            kind = meet(made.kind, known, trusted=not standard)
+            if kind != known and not source.is_graph_output():
+                adapters.set_type(value, kind)
+            if kind == made.kind:
+                return made
+            b.recorder.set_type(value, kind)
+            return b.wrap(value, kind, b.weak_kind(made))
         if source.metadata_props:
             value.metadata_props.update(source.metadata_props)
         if QUANTIZATION in source.meta:
             value.meta.setdefault(QUANTIZATION, source.meta[QUANTIZATION])
         if source.doc_string:
             value.doc_string = value.doc_string or source.doc_string
-        standard = producer.domain == ""
         kind = meet(made.kind, kind_of(source), trusted=not standard)
         if kind != made.kind:
             b.recorder.set_type(value, kind)

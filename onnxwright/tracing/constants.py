@@ -161,35 +161,42 @@ class Pool:
             self._remember(given, value)
         return value
 
-    def weight(self, tensor: Any, name: str, source: ir.Value | None = None) -> ir.Value:
+    def weight(
+        self, tensor: Any, name: str, source: ir.Value | None = None, *, stays: bool = False
+    ) -> ir.Value:
         """The value of a tensor of onnx_ir whose numbers may still change: never folded or shared.
 
         Args:
             tensor: the tensor; it is not read.
             name: the name a new value asks for.
             source: the value of another graph that it replaces.
+            stays: whether that value itself becomes one of this graph.
 
         Returns:
             A value of its own.
         """
         self._owners.append(tensor)
-        value = self._add(("object", id(tensor)), tensor, _kind_of_tensor(tensor), name)
+        key, kind = ("object", id(tensor)), _kind_of_tensor(tensor)
+        if stays:
+            return self._add(key, tensor, kind, name, source)
+        value = self._add(key, tensor, kind, name)
         if source is not None:
             self.sources[value] = source
         return value
 
-    def literal(self, tensor: Any, name: str, source: ir.Value) -> ir.Value:
+    def literal(self, tensor: Any, name: str, source: ir.Value, *, stays: bool = False) -> ir.Value:
         """The value of an initializer of another graph whose numbers may be looked at.
 
         Args:
             tensor: a small tensor of onnx_ir.
             name: its name, which it keeps.
             source: the value of the other graph.
+            stays: whether that value itself becomes one of this graph.
 
         Returns:
             A value of its own.
         """
-        value = self.weight(tensor, name, source)
+        value = self.weight(tensor, name, source, stays=stays)
         self._note(value, tensor)
         return value
 
@@ -232,13 +239,24 @@ class Pool:
         self._owners.append(given)
         return value
 
-    def _add(self, key: object, held: Any, kind: TensorType, name: str | None) -> ir.Value:
+    def _add(
+        self,
+        key: object,
+        held: Any,
+        kind: TensorType,
+        name: str | None,
+        value: ir.Value | None = None,
+    ) -> ir.Value:
         names = self.recorder.names
         # It outlives the graph it is made in, and so does its name.
         before, names.for_good = names.for_good, True
-        value = ir.Value(name=names.unique(name) if name else None)
+        unique = names.unique(name) if name else None
         names.for_good = before
-        adapters.set_type(value, kind)
+        if value is None:
+            value = ir.Value(name=unique)
+            adapters.set_type(value, kind)
+        elif value.dtype != held.dtype or value.shape != held.shape:
+            adapters.set_type(value, kind)  # the model says something else than its tensor
         self.recorder.set_type(value, kind)
         self.recorder.scopes[0].made[value] = None
         if value.name is not None:

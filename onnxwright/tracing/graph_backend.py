@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import onnx_ir as ir
 from typing_extensions import Self
 
-from onnxwright.diagnostics.catalogue import ops as messages
-from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.origins import origin_text
-from onnxwright.diagnostics.span import Span
-from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.infer import schema_kinds
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import Array, OpCall, array_dims, axis_in, is_shape_like
-from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
-from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.call_keys import call_key
 from onnxwright.tracing.constants import Pool
-from onnxwright.tracing.output_types import inferred_types, subgraph_types
-from onnxwright.types.kinds import AttrKind, OnnxType
-from onnxwright.types.roles import AttributeReference
+from onnxwright.tracing.node_appender import NodeAppender
+from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Shape
 
 _GRAPH = ir.AttributeType.GRAPH
@@ -50,7 +40,7 @@ class ConvertCall(Protocol):
         """See `versions.one_call.converted_call`."""
 
 
-class GraphBackend:
+class GraphBackend(NodeAppender):
     """Builds nodes through a `Recorder`: each call is a node, each constant a Constant node.
 
     `TracingBackend` builds the same graph from fewer nodes.  The modules of this package that
@@ -64,11 +54,9 @@ class GraphBackend:
     """
 
     def __init__(self, recorder: Recorder, opset: Opset, convert_call: ConvertCall) -> None:
-        self.recorder = recorder
-        self.opset = opset
+        super().__init__(recorder, opset)
         self.convert_call = convert_call
         self.pool = Pool(recorder)
-        self.span: Span | None = None
         # Values of nodes that were converted to another opset version, and those that replace them.
         self.replaced: dict[ir.Value, ir.Value] = {}
         # Whether calls become as few nodes as possible; else each call is the node that is written.
@@ -76,39 +64,6 @@ class GraphBackend:
         # Whether the value of an equal call is computed here already.
         self.is_visible: Callable[[ir.Value], bool] | None = None
         self.replaced_nodes: Collection[ir.Node] = ()  # calls are not simplified by these
-        self._origin: str | None = None
-
-    # -- places ------------------------------------------------------------------------------------
-
-    def here(self) -> Span | None:
-        """The place in the source that is being compiled."""
-        return self.span
-
-    @contextmanager
-    def at(self, span: Span | None) -> Iterator[None]:
-        """Build nodes as coming from `span`."""
-        before = self.span
-        self.span = span or before
-        try:
-            yield
-        finally:
-            self.span = before
-
-    def origin(self) -> str | None:
-        """`file:line:col` of the place being compiled, written on nodes (no folders)."""
-        if self._origin is not None or self.span is None:
-            return self._origin
-        return origin_text(self.span)
-
-    @contextmanager
-    def from_origin(self, origin: str | None) -> Iterator[None]:
-        """Build nodes as coming from where another node came from."""
-        before = self._origin
-        self._origin = origin or before
-        try:
-            yield
-        finally:
-            self._origin = before
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -320,134 +275,6 @@ class GraphBackend:
                 if array.dtype != object and not sugar:
                     self.recorder.info(values[0]).const_value = array
         return tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
-
-    def op_call(
-        self,
-        op: Op,
-        inputs: Sequence[GraphValue | None],
-        attributes: Mapping[str, object],
-        outputs: int,
-    ) -> OpCall | None:
-        """The call as rules see it; None for an operator without a schema."""
-        signature = op.signature
-        if signature is None:
-            return None
-        infos = self.recorder.values
-        kinds: list[OnnxType | None] = []
-        arrays: list[np.ndarray[Any, Any] | None] = []
-        shapes: list[Shape | None] = []
-        for v in inputs:
-            info = None if v is None else infos.get(v.value)
-            kinds.append(None if v is None else v.kind)
-            arrays.append(None if info is None else info.const_value)
-            shapes.append(None if info is None else info.shape_value)
-        present = [v is not None for v in inputs]
-        return OpCall(signature, attributes, outputs, kinds, arrays, shapes, present)
-
-    def attributes_of(self, call: OpCall) -> list[ir.Attr]:
-        """The attributes of a call as onnx_ir has them."""
-        kinds = schema_kinds(call.signature)
-        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
-        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
-
-    def checked_attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
-        """The attributes of a call as onnx_ir has them; an unsuitable value is an error (OW407)."""
-        if not attributes:
-            return []
-        kinds = schema_kinds(op.signature)
-        return [self.attribute(op.name, n, v, kinds.get(n)) for n, v in attributes.items()]
-
-    def attribute(self, operation: str, name: str, value: object, kind: AttrKind | None) -> ir.Attr:
-        """One attribute of a call of an operator or a function."""
-        if isinstance(value, AttributeReference):
-            return ir.RefAttr(name, value.name, adapters.attribute_type(value.kind))
-        try:
-            return adapters.attribute(name, value, kind)
-        except (TypeError, ValueError) as error:
-            fail(
-                messages.BadAttributeValue(
-                    operation=operation, name=name, reason=str(error), span=self.span
-                )
-            )
-
-    def output_types(
-        self,
-        op: Op,
-        call: OpCall | None,
-        inputs: Sequence[GraphValue | None],
-        attrs: list[ir.Attr],
-    ) -> list[OnnxType | None] | None:
-        """The types of the outputs; None for an operator without a schema."""
-        if call is None:
-            return None
-        graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
-        if graphs:
-            types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
-            return subgraph_types(op, len(inputs), call.count, types, attrs, self.span)
-        return inferred_types(op, call, attrs, self.span)
-
-    def append_node(
-        self,
-        op: Op,
-        inputs: Sequence[GraphValue | None],
-        attrs: list[ir.Attr],
-        types: Sequence[OnnxType | None],
-        call: OpCall | None,
-        *,
-        sugar: bool,
-        dims: Sequence[Shape | None] | None = None,
-    ) -> list[ir.Value]:
-        """Append a node whose outputs have these types."""
-        recorder, signature = self.recorder, op.signature
-        made = recorder.node(
-            op.domain,
-            op.name,
-            [None if v is None else v.value for v in inputs],
-            attrs,
-            len(types),
-            origin=self.origin(),
-            sugar=sugar,
-        )
-        self._note_use(op)
-        for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            recorder.values[value].type = kind
-            if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
-                self._note_witness(signature, n, value, inputs)
-            adapters.set_type(value, kind)
-        if dims is None and call is not None and call.signature.domain == "":
-            dims = values_of(call, types)
-        if dims:
-            for value, shape in zip(made, dims):
-                if shape is not None:
-                    recorder.info(value).shape_value = shape
-        return made
-
-    def _note_use(self, op: Op) -> None:
-        """Remember which operator the last node came from."""
-        self.recorder.use_opset(op.domain, op.version, self.span)
-        self.recorder.uses.append((self.recorder.scope.nodes[-1], op, self.span))
-
-    def _note_witness(
-        self,
-        signature: OpSignature,
-        n: int,
-        value: ir.Value,
-        inputs: Sequence[GraphValue | None],
-    ) -> None:
-        """Remember an input that has the element type of an output, when neither is known."""
-        if not signature.outputs:
-            return
-        wanted = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
-        for place, x in enumerate(inputs):
-            param = signature.inputs[min(place, len(signature.inputs) - 1)]
-            if x is not None and param.type_str == wanted and param.homogeneous:
-                same = self.recorder.same_dtype_as(x.value) or x.value
-                self.recorder.info(value).same_dtype_as = same
-                return
-
-
-def _is_reference(value: object) -> bool:
-    return isinstance(value, AttributeReference)
 
 
 __all__ = ["ConvertCall", "GraphBackend"]

@@ -13,25 +13,23 @@ import onnx_ir as ir
 
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
-from onnxwright.ir.builder import ORIGIN
+from onnxwright.ir.builder import ORIGIN, detach
+from onnxwright.ir.nested import subgraphs
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
-from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.body_graphs import body_graph
 from onnxwright.tracing.call_types import CallTypes
 from onnxwright.tracing.carrying import Carrier, kind_of, meet
-from onnxwright.tracing.constants import array_of_constant
 from onnxwright.tracing.graph_backend import GraphBackend
+from onnxwright.tracing.node_copies import Env, copied_node
 from onnxwright.tracing.unrolling import known_loop, known_scan
 from onnxwright.types.kinds import OnnxType
-from onnxwright.types.shapes import Shape
 
-Env = dict[ir.Value, "GraphValue | None"]
 Results = Sequence["GraphValue | None"]
 
 
@@ -83,7 +81,12 @@ class Replay:
         self._ops: dict[tuple[str, str], Op] = {}  # those that the nodes have called
 
     def run(
-        self, nodes: Iterable[ir.Node], outputs: Sequence[ir.Value | None], env: Env
+        self,
+        nodes: Iterable[ir.Node],
+        outputs: Sequence[ir.Value | None],
+        env: Env,
+        *,
+        consumes: bool = False,
     ) -> list[GraphValue | None]:
         """The values of outputs, given those of inputs.
 
@@ -91,19 +94,41 @@ class Replay:
             nodes: the nodes, in order.
             outputs: what is wanted.
             env: the values that are known; it is filled.
+            consumes: whether nodes become those of the new graph where a call would make the same;
+                the others then read nothing any more.
 
         Returns:
             A value for each output.
         """
-        carrier = self.carrier
+        carrier, b = self.carrier, self.b
         for node in nodes:
             inputs = [None if v is None else self.value(v, env) for v in node.inputs]
-            before = len(self.b.recorder.scope.nodes)
+            before = len(b.recorder.scope.nodes)
+            b.expect(node if consumes and self._may_stay(node) else None)
             results = self.node(node, inputs, env)
+            b.expect(None)
+            stays = consumes and node in b.recorder.scope.nodes[before:]
+            if stays:
+                self._rename_others(node, results)
             if carrier is not None:
-                results = carrier.carry(self.b, node, results, before)
+                results = carrier.carry(b, node, results, before)
             env.update(zip(node.outputs, results))
+            if consumes and not stays:
+                detach(node)
         return [None if v is None else self.value(v, env) for v in outputs]
+
+    def _rename_others(self, node: ir.Node, results: Results) -> None:
+        """Give up the names of outputs of a node that are only steps to its results."""
+        recorder, wanted = self.b.recorder, {r.value for r in results if r is not None}
+        for value in node.outputs:
+            if value not in wanted:
+                del recorder.holders[str(value.name)]
+                value.name = recorder.names.unique(value.name or "")
+
+    def _may_stay(self, node: ir.Node) -> bool:
+        """Whether a node may be one of the new graph: no other value has one of its names."""
+        holders = self.b.recorder.holders
+        return all(v.name and v.name not in holders for v in node.outputs) and not subgraphs(node)
 
     def value(self, value: ir.Value, env: Env) -> GraphValue | None:
         """The value that replaces one of the source graph."""
@@ -133,7 +158,7 @@ class Replay:
         if callee is not None:
             return self._called(callee, node, inputs, env)
         if self.verbatim:
-            return self.copied(node, inputs, env)
+            return copied_node(self, node, inputs, env)
         unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
         if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
             written_out = known_loop if node.op_type == "Loop" else known_scan
@@ -144,14 +169,14 @@ class Replay:
         if not self.tolerant:
             return self._emitted(node, inputs, env)
         if _has_other_meaning(node, self.imports):
-            return self.copied(node, inputs, env)
+            return copied_node(self, node, inputs, env)
         try:
             return self._emitted(node, inputs, env)
         except InternalError:
             raise
         except (OnnxwrightError, UnknownError, AttributeError, ValueError):
             # A runtime reports what is wrong with the node.
-            return self.copied(node, inputs, env)
+            return copied_node(self, node, inputs, env)
 
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
         attributes = self.attributes_of(node, env)
@@ -185,87 +210,6 @@ class Replay:
             b, self.imports, self.attributes, self.functions, calls=self.calls,
             references=self.references, tolerant=True,
         )  # fmt: skip
-
-    # -- copies --------------------------------------------------------------------------------
-
-    def copied(
-        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
-    ) -> list[GraphValue]:
-        """The results of a node copied as it is, with the types the source graph has for them.
-
-        Args:
-            node: the node.
-            inputs: the values that replace its inputs.
-            env: the values around.
-
-        Returns:
-            One value for each output.
-        """
-        b = self.b
-        attrs = [self._copied_attribute(a, env) for a in node.attributes.values()]
-        values = b.recorder.node(
-            node.domain,
-            node.op_type,
-            [None if v is None else v.value for v in inputs],
-            attrs,
-            len(node.outputs),
-            overload=node.overload,
-            origin=node.metadata_props.get(ORIGIN) or b.origin(),
-            sugar=not self.keep_dead,
-        )
-        version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
-        b.recorder.use_opset(node.domain, version, None)
-        kinds, dims = self._copied_types(node, inputs, env)
-        for n, (value, kind, old) in enumerate(zip(values, kinds, node.outputs, strict=True)):
-            b.recorder.set_type(value, kind)
-            adapters.set_type(value, kind)
-            if not old.name:
-                value.name = ""
-            if n < len(dims) and dims[n] is not None:
-                b.recorder.info(value).shape_value = dims[n]
-        if self.verbatim and node.op_type == "Constant" and not node.domain:
-            b.recorder.info(values[0]).const_value = array_of_constant(node)
-        return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
-
-    def _copied_types(
-        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
-    ) -> tuple[list[OnnxType | None], Sequence[Shape | None]]:
-        """Types and dimensions of a copied node: inferred, else as the model says."""
-        written = [kind_of(v) for v in node.outputs]
-        holds_graphs = any(
-            a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
-            for a in node.attributes.values()
-        )
-        if not self.verbatim or holds_graphs:
-            return written, ()
-        b = self.b
-        try:
-            op = Opset(node.domain, self.imports.get(node.domain, 1))[node.op_type]
-            attributes = self.attributes_of(node, env)
-            call = b.op_call(op, inputs, attributes, len(node.outputs))
-            if call is None:
-                return written, ()
-            types = b.output_types(op, call, inputs, b.checked_attributes(op, attributes)) or []
-        except (OnnxwrightError, UnknownError, AttributeError, ValueError):
-            return written, ()
-        kinds = [meet(a, k, trusted=False) for a, k in zip(types, written, strict=True)]
-        dims = values_of(call, kinds) if node.domain == "" else None
-        return kinds, dims or ()
-
-    def _copied_attribute(self, attr: ir.Attr, env: Env) -> ir.Attr:
-        if attr.is_ref():
-            name = attr.ref_attr_name or ""
-            value = self.attributes.get(name)
-            try:
-                return attr if value is None else ir.Attr(attr.name, attr.type, value)
-            except (TypeError, ValueError):
-                what = f"it is {value!r}, and the function reads it as {attr.type.name}"
-                raise_damage(Damage("structure", f"attribute {quoted(name)} of a call", what))
-        if attr.type is ir.AttributeType.GRAPH:
-            return ir.Attr(attr.name, attr.type, self._graph(attr.as_graph(), env))
-        if attr.type is ir.AttributeType.GRAPHS:
-            return ir.Attr(attr.name, attr.type, [self._graph(g, env) for g in attr.as_graphs()])
-        return attr
 
     # -- functions -----------------------------------------------------------------------------
 
@@ -311,7 +255,7 @@ class Replay:
         env: Env,
     ) -> Results:
         """A call that stays one; its results have the types that the body gives them."""
-        made = self.copied(node, inputs, env)
+        made = copied_node(self, node, inputs, env)
         b = self.b
         kinds = self._result_types(callee, node, inputs)
         for n, value in enumerate(made):
@@ -369,9 +313,9 @@ class Replay:
                 if facts(node.op_type, node.domain).has_bodies:
                     attributes[attr.name] = self.body(attr.as_graph(), env)
                 else:
-                    attributes[attr.name] = self._graph(attr.as_graph(), env)
+                    attributes[attr.name] = self.graph(attr.as_graph(), env)
             elif attr.type is ir.AttributeType.GRAPHS:
-                graphs = [self._graph(graph, env) for graph in attr.as_graphs()]
+                graphs = [self.graph(graph, env) for graph in attr.as_graphs()]
                 attributes[attr.name] = ir.Attr(attr.name, ir.AttributeType.GRAPHS, graphs)
             elif attr.type in (ir.AttributeType.TYPE_PROTO, ir.AttributeType.SPARSE_TENSOR):
                 attributes[attr.name] = attr
@@ -379,7 +323,7 @@ class Replay:
                 attributes[attr.name] = attr.value
         return attributes
 
-    def _graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
+    def graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
         """A graph that an operator of another domain has, its nodes made anew."""
         kinds = [(v.name or "x", kind_of(v)) for v in graph.inputs]
         made, _ = body_graph(self.b, graph.name or "body", kinds, self.body(graph, env))
@@ -403,7 +347,13 @@ class Replay:
                 for source, value in zip(graph.inputs, values, strict=True):
                     if value.value in self.b.recorder.scope.inputs:
                         self.carrier.name(self.b, source, value)
-            return tuple(self.run(graph, list(graph.outputs), inner))
+            results = self.run(graph, list(graph.outputs), inner)
+            if self.carrier is not None:
+                for source, made in zip(graph.outputs, results, strict=True):
+                    kind = None if made is None else meet(made.kind, kind_of(source))
+                    if made is not None and kind is not None and kind != made.kind:
+                        self.b.recorder.stated[made.value] = kind
+            return tuple(results)
 
         return body
 

@@ -2,6 +2,13 @@
 
 Each rule is exact: for every value of the inputs, zeros with a sign, NaN and empty tensors
 included, element type and shape too.  A rule returns the value, or None to build the node.
+
+These are not rules of the optimizer (`ow.rule`), which rewrite a finished graph: they look for a
+pattern among nodes, and may ask who reads a value and which nodes a replacement takes away.  Here
+there is no node yet, and no reader of it: a rule decides by what is known of the arguments of one
+call (constants, shapes that are computed, the node that makes an argument), each call is asked
+once, and what is built next already sees the result.  So exports and builders get small graphs
+without a second pass, and the patterns of the optimizer have fewer forms to look for.
 """
 
 from __future__ import annotations

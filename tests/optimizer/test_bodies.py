@@ -97,3 +97,26 @@ def test_weights_that_are_kept_stay_in_bodies() -> None:
     made = ow.optimize(parsed(text, 18), keep=["w"])
     assert "w" in {t.name for t in made.graph.initializer}
     assert operators(made) == Counter("Loop Identity MatMul Mul Tanh".split())
+
+
+NEVER = """<ir_version: 9, opset_import: ["" : 18, "local" : 1]>
+g (float[N,3] x) => (float[K,3] y) { y = local.F (x) }
+<domain: "local", opset_import: ["" : 18]> F (a) => (r) {
+  count = Constant <value = int64 {2}> ()
+  never = Constant <value = bool {0}> ()
+  last, rows = Loop (count, never, a) <body = b (int64 i, bool go, float[N,3] s) =>
+      (bool on, float[N,3] next, float[N,3] row) {
+        on = Identity (go)  next = Add (s, s)  row = Identity (s) }>
+  axis = Constant <value = int64[1] {0}> ()
+  r = ReduceSum <keepdims = 0> (rows, axis) }"""
+
+
+def test_a_scan_output_without_iterations_has_the_shape_that_its_body_states() -> None:
+    # ONNX's text on Loop leaves the shape open; ONNX Runtime reads it from the body.
+    model = onnx.parser.parse_model(NEVER)
+    made = ow.optimize(model)
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    before, after = run_plainly(model, feeds), run_plainly(made, feeds)
+    assert before is not None
+    assert after is not None
+    assert before[0].shape == after[0].shape == (0, 3)

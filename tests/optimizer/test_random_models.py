@@ -65,7 +65,7 @@ def test_most_models_run() -> None:
     assert sum(run_plainly(m, RUNS[0]) is not None for m in models) > 8
 
 
-@pytest.mark.parametrize("seed", [*range(2, 8), 118, 155])
+@pytest.mark.parametrize("seed", [*range(2, 8), 118, 155, 10099])
 def test_seeded_model(seed: int) -> None:
     check(Random(seed))
 

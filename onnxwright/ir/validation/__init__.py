@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from onnxwright.ir.validation.damage import Damage
 from onnxwright.ir.validation.external import Files
-from onnxwright.ir.validation.model import check_model
+from onnxwright.ir.validation.model import Form, check_model
 
-__all__ = ["Damage", "Files", "check_model"]
+__all__ = ["Damage", "Files", "Form", "check_model"]

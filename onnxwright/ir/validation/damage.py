@@ -23,6 +23,18 @@ class Damage(Exception):  # noqa: N818 - the loader makes the user's error of it
         super().__init__(f"{where}: {what}")
         self.kind, self.where, self.what, self.advice = kind, where, what, advice
 
+    def inside(self, place: str) -> Damage:
+        """The same fault, its path continued outwards.
+
+        Args:
+            place: the part of the model in which the path of this fault begins.
+
+        Returns:
+            The fault with the longer path.
+        """
+        where = f"{place}, {self.where}" if self.where else place
+        return Damage(self.kind, where, self.what, self.advice)
+
 
 def is_text(*values: object) -> bool:
     """Whether protobuf could decode strings: it gives those that are not UTF-8 as bytes."""

@@ -31,12 +31,11 @@ def check_configurations(model: onnx.ModelProto) -> None:
             raise Damage("structure", "a device configuration", "it has no name")
 
 
-def check_devices(node: onnx.NodeProto, where: str) -> None:
+def check_devices(node: onnx.NodeProto) -> None:
     """Check what a node says of devices.
 
     Args:
         node: the node.
-        where: which one, for the message.
 
     Raises:
         Damage: the name of a configuration or of a tensor is missing or is not UTF-8.
@@ -45,11 +44,11 @@ def check_devices(node: onnx.NodeProto, where: str) -> None:
         `NodeDeviceConfigurationProto` and `ShardingSpecProto` in onnx.proto.
 
     Example:
-        >>> check_devices(onnx.NodeProto(), "node 0")
+        >>> check_devices(onnx.NodeProto())
     """
     if not node.device_configurations:
         return
-    place = f"{where}, device configurations"
+    place = "device configurations"
     for entry in node.device_configurations:
         _check_texts(place, entry.configuration_id)
         if not entry.configuration_id:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 import onnx
 
@@ -47,9 +47,21 @@ _ELEMENTS = {int(d) for d in DType} | {0}  # 0 is an unknown element type
 Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
 
+class Form(NamedTuple):
+    """What a check of a model sees of its form.
+
+    Fields:
+        is_sorted: whether each node comes after those whose outputs it reads.
+        is_plain: whether it has nothing that `plain_form` changes.
+    """
+
+    is_sorted: bool
+    is_plain: bool
+
+
 def check_model(
     proto: Model, folder: Path | None = None, *, needed: bool = False, defined: bool = True
-) -> None:
+) -> Form:
     """Refuse a model that other code cannot read safely.
 
     Args:
@@ -57,6 +69,9 @@ def check_model(
         folder: the folder of its external data; None where that is not looked at.
         needed: whether files of external data that are not there are a fault.
         defined: whether names that are read and not defined are a fault.
+
+    Returns:
+        What was seen of its form.
 
     Raises:
         Damage: the first fault that is found.
@@ -67,13 +82,16 @@ def check_model(
     Example:
         >>> from onnx import parser
         >>> check_model(parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
+        Form(is_sorted=True, is_plain=True)
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) y = Neg(x) }"
         >>> check_model(parser.parse_graph(text))
         Traceback (most recent call last):
             ...
         onnxwright.ir.validation.damage.Damage: graph `g`: the value `y` is defined twice
     """
-    _Checker(folder, needed, defined).check(proto)
+    checker = _Checker(folder, needed, defined)
+    checker.check(proto)
+    return Form(checker.is_sorted, checker.is_plain)
 
 
 class _Checker:
@@ -82,6 +100,7 @@ class _Checker:
     def __init__(self, folder: Path | None, needed: bool, defined: bool) -> None:
         self.around: set[str] | None = set() if defined else None
         self.data = None if folder is None else Files(folder, needed)
+        self.is_sorted = self.is_plain = True
         self.written_out = 0  # bytes of all sparse tensors, written out
 
     def check(self, proto: Model) -> None:
@@ -97,6 +116,7 @@ class _Checker:
 
     def _sparse(self, sparse: onnx.SparseTensorProto, place: str) -> None:
         """Check a sparse tensor; the limit is for all of them together."""
+        self.is_plain = False
         self.written_out += check_sparse(sparse, place, self.data)
         if self.written_out > SPARSE_LIMIT:
             what = f"with it, the sparse tensors are over {SPARSE_LIMIT >> 30} GB when written out"
@@ -124,6 +144,7 @@ class _Checker:
         for entry in proto.opset_import:
             self._texts(f"{where}, opset imports", entry.domain)
             domain = entry.domain or "ai.onnx"
+            self.is_plain &= entry.domain != "ai.onnx"
             if not 0 <= entry.version < 1 << 31:
                 what = f"the opset {quoted(domain)} is imported in version {entry.version}"
                 raise Damage("structure", where, what)
@@ -192,46 +213,58 @@ class _Checker:
         depth: int,
     ) -> None:
         for number, node in enumerate(nodes):
-            self._node_texts(node, f"{where}, node {number}")
+            try:
+                self._node_texts(node)
+            except Damage as damage:
+                raise damage.inside(f"{where}, node {number}") from None
+        self._short("node", [node.name for node in nodes], where)
         names = [*inputs, *(name for node in nodes for name in node.output)]
         self._once("value", names, where)
         inside = None if outside is None else outside | set(names)
         for number, node in enumerate(nodes):
-            place = f"{where}, node {number} ({quoted(node.op_type)})"
-            for name in node.input:
-                if name and inside is not None and name not in inside:
-                    what = f"it reads {quoted(name)}, which is not defined"
-                    raise Damage("structure", place, what)
-            self._once("attribute", [a.name for a in node.attribute], place)
-            if inside is not None:
-                _check_bodies(node, place)
-            for attr in node.attribute:
-                self._attribute(attr, place, inside, depth)
+            try:
+                self._node(node, inside, depth)
+            except Damage as damage:
+                place = f"{where}, node {number} ({quoted(node.op_type)})"
+                raise damage.inside(place) from None
         for name in (*inputs, *outputs) if inside is not None else ():
             if not name:
                 raise Damage("structure", where, "an input or output has no name")
         for name in outputs:
             if name and inside is not None and name not in inside:
                 raise Damage("structure", where, f"its output {quoted(name)} is not defined")
-        check_order(nodes, where)
+        self.is_sorted &= check_order(nodes, where)
 
-    def _node_texts(self, node: onnx.NodeProto, where: str) -> None:
+    def _node_texts(self, node: onnx.NodeProto) -> None:
         self._texts(
-            where, node.op_type, node.domain, node.overload, node.name, node.doc_string,
+            "", node.op_type, node.domain, node.overload, node.name, node.doc_string,
             *node.input, *node.output,
         )  # fmt: skip
-        self._once("node", [node.name], where)
         if not node.op_type:
-            raise Damage("structure", where, "it has no operator")
-        self._properties(node.metadata_props, where)
-        check_devices(node, where)
+            raise Damage("structure", "", "it has no operator")
+        self._properties(node.metadata_props, "")
+        check_devices(node)
         for attr in node.attribute:
-            self._texts(where, attr.name, attr.doc_string, attr.ref_attr_name)
+            self._texts("", attr.name, attr.doc_string, attr.ref_attr_name)
+
+    def _node(self, node: onnx.NodeProto, inside: set[str] | None, depth: int) -> None:
+        """Check what a node reads, and its attributes."""
+        if inside is not None:
+            for name in node.input:
+                if name and name not in inside:
+                    what = f"it reads {quoted(name)}, which is not defined"
+                    raise Damage("structure", "", what)
+            _check_bodies(node)
+        attributes = node.attribute
+        if attributes:
+            self._once("attribute", [a.name for a in attributes], "")
+            for attr in attributes:
+                self._attribute(attr, "", inside, depth)
 
     def _attribute(
         self, attr: onnx.AttributeProto, where: str, outside: set[str] | None, depth: int
     ) -> None:
-        place = f"{where}, attribute {quoted(attr.name)}"
+        place = _inside(where, f"attribute {quoted(attr.name)}")
         if not attr.name:
             raise Damage("structure", place, "it has no name")
         held = [f.name for f, _ in attr.ListFields() if f.name in _VALUES]
@@ -251,20 +284,23 @@ class _Checker:
         for sparse in _values(attr, held[0], "sparse_tensor", "sparse_tensors"):
             self._sparse(sparse, place)
         for kind in _values(attr, held[0], "tp", "type_protos"):
-            _check_type(kind, place, 0)
+            _check_type(kind, place)
         for graph in _values(attr, held[0], "g", "graphs"):
-            inner = f"{where}, {quoted(attr.name)} graph {quoted(graph.name)}"
+            inner = _inside(where, f"{quoted(attr.name)} graph {quoted(graph.name)}")
             self._graph(graph, inner, outside, depth + 1)
 
     def _info(self, info: onnx.ValueInfoProto, where: str) -> None:
         self._texts(where, info.name, info.doc_string)
         self._properties(info.metadata_props, where)
         if info.HasField("type"):
-            _check_type(info.type, f"{where} {quoted(info.name)}", 0)
+            try:
+                self.is_plain &= _check_type(info.type, "")
+            except Damage as damage:
+                raise damage.inside(f"{where} {quoted(info.name)}") from None
 
     def _properties(self, entries: Sequence[onnx.StringStringEntryProto], where: str) -> None:
         for entry in entries:
-            self._texts(f"{where}, metadata", entry.key, entry.value)
+            self._texts(_inside(where, "metadata"), entry.key, entry.value)
 
     @staticmethod
     def _texts(where: str, *values: object) -> None:
@@ -274,13 +310,14 @@ class _Checker:
                 raise Damage("structure", where, f"a name or text is not UTF-8: {quoted(value)}")
 
     @staticmethod
-    def _once(word: str, names: Sequence[str], where: str) -> None:
-        if not names:
-            return
-        longest = max(map(len, names))
+    def _short(word: str, names: Sequence[str], where: str) -> None:
+        longest = max(map(len, names), default=0)
         if longest > NAME_LIMIT:
             what = f"the name of one {word} has {longest:,} characters, more than {NAME_LIMIT:,}"
             raise Damage("limit", where, what)
+
+    def _once(self, word: str, names: Sequence[str], where: str) -> None:
+        self._short(word, names, where)
         if len(set(names)) == len(names):
             return
         for name, count in Counter(names).items():
@@ -288,14 +325,19 @@ class _Checker:
                 raise Damage("structure", where, f"the {word} {quoted(name)} is defined twice")
 
 
-def _check_bodies(node: onnx.NodeProto, where: str) -> None:
+def _inside(where: str, part: str) -> str:
+    """The path of a part of what lies at a path."""
+    return f"{where}, {part}" if where else part
+
+
+def _check_bodies(node: onnx.NodeProto) -> None:
     """Refuse an If, Loop, Scan or SequenceMap without its graphs."""
     if node.domain not in ("", "ai.onnx"):
         return
     for name in _BODIES.get(node.op_type, ()):
         attribute = next((a for a in node.attribute if a.name == name), None)
         if attribute is None or not (attribute.HasField("g") or attribute.ref_attr_name):
-            raise Damage("structure", where, f"it has no graph {quoted(name)}")
+            raise Damage("structure", "", f"it has no graph {quoted(name)}")
 
 
 def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequence[Any]:
@@ -305,8 +347,8 @@ def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequen
     return list(getattr(attr, many)) if held == many else []
 
 
-def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
-    """Check one type, those inside it too."""
+def _check_type(proto: onnx.TypeProto, where: str, depth: int = 0) -> bool:
+    """Check one type, those inside it too; whether its sizes are not negative and it has no map."""
     if depth > TYPE_NESTING:
         raise Damage("limit", where, f"its type is nested more than {TYPE_NESTING} deep")
     if not is_text(proto.denotation):
@@ -319,14 +361,17 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
         if len(tensor.shape.dim) > RANK_LIMIT:
             what = f"its type has {len(tensor.shape.dim):,} dimensions, more than {RANK_LIMIT}"
             raise Damage("limit", where, what)
+        is_plain = True
         for dim in tensor.shape.dim:
             if not is_text(dim.dim_param, dim.denotation):
                 raise Damage("structure", where, "the name of a dimension is not UTF-8")
-    elif which == "sequence_type":
-        _check_type(proto.sequence_type.elem_type, where, depth + 1)
-    elif which == "optional_type":
-        _check_type(proto.optional_type.elem_type, where, depth + 1)
-    elif which == "map_type":
+            is_plain = is_plain and dim.dim_value >= 0
+        return bool(is_plain)
+    if which == "sequence_type":
+        return _check_type(proto.sequence_type.elem_type, where, depth + 1)
+    if which == "optional_type":
+        return _check_type(proto.optional_type.elem_type, where, depth + 1)
+    if which == "map_type":
         key = proto.map_type.key_type
         if key not in _ELEMENTS or not key:
             words = f"the unknown key type {key}" if key else "no key type"
@@ -336,6 +381,7 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
         opaque = proto.opaque_type
         if not is_text(opaque.domain, opaque.name):
             raise Damage("structure", where, "the name of its type is not UTF-8")
+    return bool(which != "map_type")
 
 
 __all__ = ["NESTING", "check_model"]

@@ -207,9 +207,7 @@ class _Checker:
                     _check_call(node, function)
             except Damage as damage:
                 name = quoted(node.name) if node.name else quoted(node.op_type)
-                place = f"{self.where}, node {name}"
-                where = f"{place}, {damage.where}" if damage.where else place
-                raise Damage(damage.kind, where, damage.what, damage.advice) from None
+                raise damage.inside(f"{self.where}, node {name}") from None
 
 
 def check_node(

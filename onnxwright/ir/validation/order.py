@@ -29,21 +29,20 @@ def check_order(nodes: Sequence[onnx.NodeProto], where: str, *, needed: bool = F
         The ONNX IR specification: the nodes of a graph are sorted topologically.
     """
     made = _made(nodes)
-    reads = [_read(node, made) for node in nodes]
-    late = next(((n, r) for n, r in enumerate(reads) if any(i >= n for i in r)), None)
-    if late is None:
+    number = _first_late(nodes, made)
+    if number is None:
         return True
+    reads = [_read(node, made) for node in nodes]
     try:
         TopologicalSorter(dict(enumerate(reads))).prepare()
     except CycleError as error:
         names = " -> ".join(quoted(next(iter(nodes[n].output), "")) for n in error.args[1])
         raise Damage("structure", where, f"values are computed from each other: {names}") from None
     if needed:
-        number, read = late
-        first = nodes[max(read)]
+        last = max(reads[number])
         place = f"{where}, node {number} ({quoted(nodes[number].op_type)})"
         what = (
-            f"it reads an output of node {max(read)} ({quoted(first.op_type)}), which comes later"
+            f"it reads an output of node {last} ({quoted(nodes[last].op_type)}), which comes later"
         )
         raise Damage("structure", place, what, "sort the nodes topologically")
     return False
@@ -127,6 +126,19 @@ def _made(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
             if name:
                 places.setdefault(name, number)
     return places
+
+
+def _first_late(nodes: Sequence[onnx.NodeProto], made: dict[str, int]) -> int | None:
+    """The first node that reads its own output or that of a later one; None if all are sorted."""
+    for number, node in enumerate(nodes):
+        for name in node.input:
+            if made.get(name, -1) >= number:
+                return number
+        if node.attribute:
+            for graph in _graphs(node):
+                if any(made.get(name, -1) >= number for name in _free(graph)):
+                    return number
+    return None
 
 
 def _read(node: onnx.NodeProto, made: dict[str, int]) -> set[int]:

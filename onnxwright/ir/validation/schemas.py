@@ -67,13 +67,15 @@ def _nodes(
     where: str,
 ) -> None:
     for number, node in enumerate(nodes):
-        place = f"{where}, node {number} ({quoted(node.op_type)})"
-        if (node.domain, node.op_type) not in functions:
-            _node(node, versions, place)
-        for attr in node.attribute:
-            for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
-                inner = f"{place}, graph {quoted(graph.name)}"
-                _nodes(graph.node, versions, functions, inner)
+        try:
+            if (node.domain, node.op_type) not in functions:
+                _node(node, versions)
+            for attr in node.attribute:
+                for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
+                    _nodes(graph.node, versions, functions, f"graph {quoted(graph.name)}")
+        except Damage as damage:
+            place = f"{where}, node {number} ({quoted(node.op_type)})"
+            raise damage.inside(place) from None
 
 
 def _check_hidden(
@@ -95,17 +97,17 @@ def _check_hidden(
         visible.update(node.output)
 
 
-def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None:
+def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> None:
     domain = "" if node.domain == "ai.onnx" else node.domain
     version = versions.get(node.domain, versions.get(domain))
     if version is None:
         what = f"it is of the domain {quoted(node.domain or 'ai.onnx')}, which is not imported"
-        raise Damage("structure", where, what)
+        raise Damage("structure", "", what)
     if not is_known_domain(domain):
         return
     sig = signature(domain, node.op_type, version)
     if sig is None and (domain or not is_of_runtime(node.op_type, version)):
-        raise Damage("structure", where, f"version {version} of its opset has no such operator")
+        raise Damage("structure", "", f"version {version} of its opset has no such operator")
 
 
 __all__ = ["check_graph_parameters", "check_schemas"]

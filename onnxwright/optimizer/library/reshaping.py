@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onnxwright.optimizer.building import runs
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import number, numbers
-from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.patterns import Attr, Computed, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.value_facts import facts
@@ -30,9 +30,14 @@ def _to_shape(rng: Any) -> Draw:
 
 
 @rule(cases=_to_shape)
-def known_reshape(op: Op, x: Value, s: Value) -> Any:
+def known_reshape(op: Op, x: Value, s: Computed, allowzero: Attr) -> Any:
     """Reshape to a computed shape whose dimensions are known: those that stay are 0."""
-    return op.Reshape(x, s)
+    return op.Reshape(x, s, allowzero=allowzero)
+
+
+@known_reshape.also
+def _(op: Op, x: Value, s: Const) -> Any:
+    return op.Reshape(x, s, allowzero=1)
 
 
 @known_reshape.also
@@ -58,16 +63,11 @@ def _reshaped(op: Any, x: Any, wanted: Any) -> Any:
     return op.Reshape(x, shape)
 
 
-@known_reshape.also
-def _(op: Op, x: Value, s: Value, allowzero: Attr) -> Any:
-    return op.Reshape(x, s, allowzero=allowzero)
-
-
 @known_reshape.to
-def _(op: Any, x: Any, s: Any, allowzero: Any, match: Any) -> Any:
+def _(op: Any, x: Any, s: Any, match: Any) -> Any:
     if s is not None and s.constant is not None:
         given = numbers(s)
-        return op.Reshape(x, s) if allowzero and given and 0 not in given else None
+        return op.Reshape(x, s) if given and 0 not in given else None
     result = match.kinds[0]
     return _reshaped(op, x, None if result is None else result.shape)
 

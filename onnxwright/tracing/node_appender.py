@@ -1,0 +1,231 @@
+"""`NodeAppender`: nodes appended to a graph, each with what is known of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.diagnostics.catalogue import ops as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.origins import origin_text
+from onnxwright.diagnostics.span import Span
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.ir.infer import schema_kinds
+from onnxwright.operators.op_call import OpCall
+from onnxwright.operators.shape_values import values_of
+from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import OpSignature
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.tracing.output_types import inferred_types, subgraph_types
+from onnxwright.tracing.standing import stands_for
+from onnxwright.types.kinds import AttrKind, OnnxType
+from onnxwright.types.roles import AttributeReference
+from onnxwright.types.shapes import Shape
+
+_GRAPH = ir.AttributeType.GRAPH
+
+
+class NodeAppender:
+    """Describes calls of operators, and appends their nodes.
+
+    Args:
+        recorder: where nodes go.
+        opset: the default-domain opset.
+
+    Attributes:
+        span: the place in the source that is being compiled.
+        standing: a node that is there already: it is not made again where the next call is what it
+            says.
+        restated: what such a node of this graph now holds as shapes.
+    """
+
+    def __init__(self, recorder: Recorder, opset: Opset) -> None:
+        self.recorder = recorder
+        self.opset = opset
+        self.span: Span | None = None
+        self.standing: ir.Node | None = None
+        self.restated: Sequence[Shape | None] | None = None
+        self._origin: str | None = None
+
+    # -- places ------------------------------------------------------------------------------------
+
+    def here(self) -> Span | None:
+        """The place in the source that is being compiled."""
+        return self.span
+
+    @contextmanager
+    def at(self, span: Span | None) -> Iterator[None]:
+        """Build nodes as coming from `span`."""
+        before = self.span
+        self.span = span or before
+        try:
+            yield
+        finally:
+            self.span = before
+
+    def origin(self) -> str | None:
+        """`file:line:col` of the place being compiled, written on nodes (no folders)."""
+        if self._origin is not None or self.span is None:
+            return self._origin
+        return origin_text(self.span)
+
+    @contextmanager
+    def from_origin(self, origin: str | None) -> Iterator[None]:
+        """Build nodes as coming from where another node came from."""
+        before = self._origin
+        self._origin = origin or before
+        try:
+            yield
+        finally:
+            self._origin = before
+
+    def expect(self, node: ir.Node | None) -> None:
+        """Let the next call be a node that is there, if it says the same."""
+        self.standing, self.restated = node, None
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def op_call(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> OpCall | None:
+        """The call as rules see it; None for an operator without a schema."""
+        signature = op.signature
+        if signature is None:
+            return None
+        infos = self.recorder.values
+        kinds: list[OnnxType | None] = []
+        arrays: list[np.ndarray[Any, Any] | None] = []
+        shapes: list[Shape | None] = []
+        for v in inputs:
+            info = None if v is None else infos.get(v.value)
+            kinds.append(None if v is None else v.kind)
+            arrays.append(None if info is None else info.const_value)
+            shapes.append(None if info is None else info.shape_value)
+        present = [v is not None for v in inputs]
+        return OpCall(signature, attributes, outputs, kinds, arrays, shapes, present)
+
+    def attributes_of(self, call: OpCall) -> list[ir.Attr]:
+        """The attributes of a call as onnx_ir has them."""
+        kinds = schema_kinds(call.signature)
+        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
+        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
+
+    def checked_attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
+        """The attributes of a call as onnx_ir has them; an unsuitable value is an error (OW407)."""
+        if not attributes:
+            return []
+        kinds = schema_kinds(op.signature)
+        return [self.attribute(op.name, n, v, kinds.get(n)) for n, v in attributes.items()]
+
+    def attribute(self, operation: str, name: str, value: object, kind: AttrKind | None) -> ir.Attr:
+        """One attribute of a call of an operator or a function."""
+        if isinstance(value, AttributeReference):
+            return ir.RefAttr(name, value.name, adapters.attribute_type(value.kind))
+        try:
+            return adapters.attribute(name, value, kind)
+        except (TypeError, ValueError) as error:
+            fail(
+                messages.BadAttributeValue(
+                    operation=operation, name=name, reason=str(error), span=self.span
+                )
+            )
+
+    def output_types(
+        self,
+        op: Op,
+        call: OpCall | None,
+        inputs: Sequence[GraphValue | None],
+        attrs: list[ir.Attr],
+    ) -> list[OnnxType | None] | None:
+        """The types of the outputs; None for an operator without a schema."""
+        if call is None:
+            return None
+        graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
+        if graphs:
+            types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
+            return subgraph_types(op, len(inputs), call.count, types, attrs, self.span)
+        return inferred_types(op, call, attrs, self.span)
+
+    def append_node(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attrs: list[ir.Attr],
+        types: Sequence[OnnxType | None],
+        call: OpCall | None,
+        *,
+        sugar: bool,
+        dims: Sequence[Shape | None] | None = None,
+    ) -> list[ir.Value]:
+        """Append a node whose outputs have these types."""
+        recorder, signature = self.recorder, op.signature
+        read = [None if v is None else v.value for v in inputs]
+        node = self.standing
+        if node is not None and not stands_for(node, (op.domain, op.name), read, attrs, len(types)):
+            node = None
+        if node is not None and node.outputs[0] in recorder.values:  # it is of this graph
+            if all(a is b for a, b in zip(node.inputs, read)):
+                self.standing, self.restated = None, dims
+                return list(node.outputs)
+            node = None
+        if node is not None:
+            self.standing = None
+            made = recorder.keep(node, read)
+        else:
+            made = recorder.node(
+                op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar
+            )
+        self._note_use(op)
+        for n, (value, kind) in enumerate(zip(made, types, strict=True)):
+            recorder.values[value].type = kind
+            if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
+                self._note_witness(signature, n, value, inputs)
+            if node is None:
+                adapters.set_type(value, kind)
+        if dims is None and call is not None and call.signature.domain == "":
+            dims = values_of(call, types)
+        if dims:
+            for value, shape in zip(made, dims):
+                if shape is not None:
+                    recorder.info(value).shape_value = shape
+        return made
+
+    def _note_use(self, op: Op) -> None:
+        """Remember which operator the last node came from."""
+        self.recorder.use_opset(op.domain, op.version, self.span)
+        self.recorder.uses.append((self.recorder.scope.nodes[-1], op, self.span))
+
+    def _note_witness(
+        self,
+        signature: OpSignature,
+        n: int,
+        value: ir.Value,
+        inputs: Sequence[GraphValue | None],
+    ) -> None:
+        """Remember an input that has the element type of an output, when neither is known."""
+        if not signature.outputs:
+            return
+        wanted = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
+        for place, x in enumerate(inputs):
+            param = signature.inputs[min(place, len(signature.inputs) - 1)]
+            if x is not None and param.type_str == wanted and param.homogeneous:
+                same = self.recorder.same_dtype_as(x.value) or x.value
+                self.recorder.info(value).same_dtype_as = same
+                return
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, AttributeReference)
+
+
+__all__ = ["NodeAppender"]
