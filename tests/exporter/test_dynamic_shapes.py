@@ -6,15 +6,13 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
+from torch.export import Dim
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.export import Dim  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
-from tests.exporter.programs import (  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from tests.exporter.programs import (
     Program,
     Programs,
     check,

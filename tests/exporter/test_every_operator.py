@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
 from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402

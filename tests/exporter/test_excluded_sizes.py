@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportTypeError, OnnxwrightWarning  # noqa: E402
-from onnxwright.exporter.capture.assumptions.drawn_values import Draw, drawn  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportTypeError, OnnxwrightWarning
+from onnxwright.exporter.capture.assumptions.drawn_values import Draw, drawn
 
 
 class Shortcut(torch.nn.Module):

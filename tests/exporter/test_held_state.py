@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
-
-import onnxwright as ow  # noqa: E402 - after the question whether torch is there
-from onnxwright.exporter.capture.control.keeping import HeldStateRuns  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.control.keeping import HeldStateRuns
 
 
 class _Attribute(torch.nn.Module):  # type: ignore[misc]

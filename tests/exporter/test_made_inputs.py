@@ -6,11 +6,10 @@ import inspect
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.program.resizing import invented, with_shapes  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.program.resizing import invented, with_shapes
 
 T = torch.tensor
 

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
+import onnxwright as ow
 
 DENSE = torch.tensor(
     [[0.0, 2, 0, 0, 1, 0], [0, 0, 0, 3, 0, 0], [0, 0, 0, 0, 0, 0], [4, 0, 0, 0, 0, -1]]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from onnxwright.errors import ExportError  # noqa: E402
-from onnxwright.exporter import export  # noqa: E402
-from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange  # noqa: E402
-from tests.exporter.programs import check  # noqa: E402
+from onnxwright.errors import ExportError
+from onnxwright.exporter import export
+from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
+from tests.exporter.programs import check
 
 
 class Frames(torch.nn.Module):

@@ -10,13 +10,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright.errors import ExportError, ExportTypeError, ExportValueError  # noqa: E402
-from onnxwright.exporter.program import saving  # noqa: E402
-from onnxwright.ir import saving as ir_saving  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError, ExportTypeError, ExportValueError
+from onnxwright.exporter.program import saving
+from onnxwright.ir import saving as ir_saving
 
 
 class Scaled(torch.nn.Module):  # type: ignore[misc]

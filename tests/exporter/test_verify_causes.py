@@ -6,14 +6,12 @@ import dataclasses
 from typing import Any
 
 import pytest
+import torch
+from torch.onnx.testing import assert_onnx_program
+from torch.onnx.verification import verify_onnx_program
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.onnx.testing import assert_onnx_program  # noqa: E402
-from torch.onnx.verification import verify_onnx_program  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import torch_onnx  # noqa: E402
+import onnxwright as ow
+from onnxwright import torch_onnx
 
 X = torch.randn(2, 4, 8)
 
