@@ -29,7 +29,7 @@ PACKAGE = "onnxwright"
 
 # From the bottom up; a package sees itself and the layers below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "deferred_sympy"),
+    ("errors", "version", "deferred_sympy", "op_dispatch"),
     ("diagnostics",),
     ("types",),
     ("opset",),
@@ -65,9 +65,6 @@ LAZY: dict[tuple[str, str], str] = {
     ),
     ("onnxwright.diagnostics.diagnostic", "onnxwright.diagnostics.tracebacks"): (
         "IPython asks an error how it is shown, and a notebook only"
-    ),
-    ("onnxwright.opset.op", "onnxwright.eager"): (
-        "the first eager call of the process loads numpy and ONNX Runtime, and sets the dispatcher"
     ),
     ("onnxwright.viz.showing", "onnxwright.viz.page"): (
         "pages know what a run of eager mode gives; a listing loads none of it"
@@ -112,7 +109,7 @@ LAZY: dict[tuple[str, str], str] = {
 }
 
 # What the facade may import when it is imported itself.
-_WITH_FACADE = frozenset({"errors", "version", "deferred_sympy", ""})
+_WITH_FACADE = frozenset({"errors", "version", "deferred_sympy", "op_dispatch", ""})
 
 # Circles within a package that are still there, with the reason; the list can only shrink.
 KNOWN_CIRCLES: dict[tuple[str, ...], str] = {}
