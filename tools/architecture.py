@@ -90,10 +90,10 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"
     ),
-    ("onnxwright.exporter.program.onnx_program", "onnxwright.viz"): (
+    ("onnxwright.exporter.program.writable", "onnxwright.viz"): (
         "an export does not draw; the first program that is shown loads what draws"
     ),
-    ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
+    ("onnxwright.exporter.program.writable", "onnxwright.decompiler"): (
         "an export does not write Python; the first program that is written loads what does"
     ),
     ("onnxwright.versions.one_call", "onnxwright.versions.*"): (
