@@ -272,7 +272,7 @@ def initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
 
 
 def copy_value(source: ir.Value, made: ir.Value) -> None:
-    """Give a value the type and notes that another one has.
+    """Copy the type and metadata of one value to another.
 
     Args:
         source: a value of the old graph.

@@ -28,7 +28,7 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """It on one line."""
+        """The text on one line."""
         return flatten(self.expr)
 
     def inside(self, least: int) -> str:

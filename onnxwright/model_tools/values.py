@@ -50,12 +50,12 @@ def find(values: Mapping[str, ir.Value], name: object, kind: str, graph: ir.Grap
             if name in by_name(inner):
                 fail(messages.UnknownValue(
                     kind=f"{kind} of the main graph", name=name,
-                    found=f"`{name}` is a value of a body of `{node.name or node.op_type}`",
+                    names=f"`{name}` is a value of a body of `{node.name or node.op_type}`",
                 ))  # fmt: skip
     near = difflib.get_close_matches(name, values, 1)
     some = ", ".join(f"`{n}`" for n in list(values)[:8])
     fail(messages.UnknownValue(
-        kind=kind, name=name, found=f"there are {some}" if some else "there is none",
+        kind=kind, name=name, names=f"there are {some}" if some else "there is none",
         suggestion=near[0] if near else None,
     ))  # fmt: skip
 

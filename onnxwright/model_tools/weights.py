@@ -62,7 +62,7 @@ def set_initializer(
         new = _tensor(name, given, DType(int(old.dtype)))
         if new.dtype != old.dtype or tuple(new.shape) != tuple(old.shape):
             fail(messages.OtherTensor(
-                name=name, wanted=_described(old), given=_described(new)
+                name=name, type=_described(old), new_type=_described(new)
             ))  # fmt: skip
         node = value.producer()
         if node is None:
@@ -222,7 +222,7 @@ def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
         )
     )
     if not same or (tensor_type.dtype is not None and int(tensor.dtype) != int(tensor_type.dtype)):
-        fail(messages.OtherTensor(name=name, wanted=str(kind), given=_described(tensor)))
+        fail(messages.OtherTensor(name=name, type=str(kind), new_type=_described(tensor)))
     return tensor
 
 

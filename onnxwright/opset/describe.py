@@ -63,9 +63,6 @@ def python_signature(sig: OpSignature) -> inspect.Signature:
         Inputs in order (a variadic one as `*args`), then attributes as keywords; what may be
         absent has a default.
 
-    Source:
-        ROOMS, opsets.
-
     Example:
         >>> from onnxwright.opset.registry import signature
         >>> sig = signature("", "Softmax", 13)

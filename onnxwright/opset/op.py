@@ -1,7 +1,7 @@
 """One operator of one opset: what `op.Add` is, and how a call of it is read.
 
 `Op.bind` turns Python arguments into inputs in schema order and checked attributes; nothing is
-computed here.  Calling an `Op` hands it to the dispatcher (`op_dispatch`), which the eager mode sets.
+computed here.  Calling an `Op` hands it to the dispatcher of `op_dispatch`, which eager mode sets.
 """
 
 from __future__ import annotations
@@ -321,14 +321,14 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         limit = "from 1" if most == MOST_OUTPUTS else f"from 1 to {most}"
         if isinstance(value, int) and value > most:
             limit = f"from 1 to {most:,}"
-        fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), range=limit))
+        fail(BadReservedKeyword(op=self.name, name="_outputs", value=describe(value), range=limit))
 
     def _node_name(self, value: object) -> str | None:
         """The value of `_name=`."""
         if value is None or isinstance(value, str):
             check_text(value or "", "the name")
             return value
-        fail(BadReservedKeyword(op=self.name, name="_name", given=describe(value)))
+        fail(BadReservedKeyword(op=self.name, name="_name", value=describe(value)))
 
 
 def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> BoundCall:

@@ -197,7 +197,7 @@ def _exact_reason(
 
 def _refuse(name: str, given: object, wanted: str) -> None:
     fail(messages.BadQuantizeOption(
-        name=name, given=repr(given), wanted=wanted, span=user_span()
+        name=name, value=repr(given), advice=wanted, span=user_span()
     ))  # fmt: skip
 
 

@@ -52,7 +52,7 @@ class HalfTypes:
             The places of inputs, of outputs, and why none of them do, if that has a reason.
         """
         if not all(map(is_typed, (*node.inputs, *node.outputs))):
-            return set(), set(), "a value of it is no tensor, or has an unknown type"
+            return set(), set(), "one of its values is not a tensor, or has an unknown type"
         if node.domain:
             return set(), set(), f"operators of {node.domain} are not changed"
         ins = {n for n, v in enumerate(node.inputs) if is_float(v)}

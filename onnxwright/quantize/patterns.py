@@ -44,7 +44,7 @@ class Patterns:
         for pattern in self._unused:
             advice = f"there are {', '.join(names[:5])}" if names else "there are no weights"
             warn(messages.PatternMatchesNothing(
-                option=self._option, pattern=repr(pattern), found=advice, span=user_span(),
+                option=self._option, pattern=repr(pattern), advice=advice, span=user_span(),
             ))  # fmt: skip
 
 

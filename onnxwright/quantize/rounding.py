@@ -284,7 +284,7 @@ def _kind(given: Any) -> str:
 
 
 def _refuse(name: str, wanted: str, got: str) -> NoReturn:
-    fail(messages.BadQuantization(name=name, wanted=wanted, got=got, span=user_span()))
+    fail(messages.BadQuantization(name=name, expected=wanted, got=got, span=user_span()))
 
 
 __all__ = [

@@ -82,7 +82,7 @@ def read_index(b: Backend[V], x: V, index: object) -> tuple[list[Item[V]], int]:
     rank = rank_of(b, x)
     used = sum(axis_count(i) for i in items if not isinstance(i, NewAxisItem))
     if rank is not None and used > rank:
-        fail(messages.TooManyIndices(given=used, rank=rank, span=b.here()))
+        fail(messages.TooManyIndices(count=used, rank=rank, span=b.here()))
     return items, len(items) if split is None else split
 
 

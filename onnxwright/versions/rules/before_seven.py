@@ -95,7 +95,7 @@ def normalization_is_of_inference(op: Ops, call: Call) -> Any:
 
 @up(7, "Dropout")
 def dropout_is_of_inference(op: Ops, call: Call) -> Any:
-    """It does nothing; before, unless `is_test` was 1, it dropped.
+    """Dropout does nothing at inference; before, it dropped unless `is_test` was 1.
 
     Source: ONNX Dropout 6 and 7.
     """
