@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 SHAPE = (3, 4, 2, 5)
@@ -71,7 +72,7 @@ def everything(indices: list[Any]) -> tuple[int, ...]:
     return tuple(range(1 + sum(i is not None for i in indices)))
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+@each("number", range(len(CASES)))
 def test_elements_at_indices(number: int) -> None:
     indices = CASES[number]
     x = torch.arange(120.0).reshape(SHAPE)

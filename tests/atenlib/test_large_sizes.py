@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="it is what the functions are compared with")
-
-from onnxwright.sweep import aten_runs  # noqa: E402 - torch first, or skip
-from onnxwright.sweep.tape import Call  # noqa: E402
+from onnxwright.sweep import aten_runs
+from onnxwright.sweep.tape import Call
 
 aten, tv = torch.ops.aten, torch.ops.torchvision
 # The tables would be 16 KB to 40 MB.  What a graph folds is at most 4 KB larger than its inputs.

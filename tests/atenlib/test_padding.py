@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is what is compared with")
-
-from tests.atenlib.one_op import check  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 PADS = {1: [2, 1], 2: [2, 1, 0, 3], 3: [2, 1, 0, 3, 1, 1]}
@@ -27,8 +27,8 @@ def test_mirrors_and_edges(rank: int, dtype: Any) -> None:
     check(getattr(aten, f"replication_pad{rank}d").default, x, [-1, *PADS[rank][1:]])
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("pad", [[2, 1], [2, 1, 4, 0], [-1, 2, 1, -1], [0, 0, 0, 0, 1, 2]], ids=str)
+@each("opset", [18, 23])
+@each("pad", [[2, 1], [2, 1, 4, 0], [-1, 2, 1, -1], [0, 0, 0, 0, 1, 2]])
 def test_other_end(pad: list[int], opset: int) -> None:
     """Wrapping around, with and without the mode of newer opsets."""
     rank = max(len(pad) // 2, 1)

@@ -7,6 +7,7 @@ import torch
 import torch._prims  # noqa: F401 - registers them
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 prims = torch.ops.prims
 X = torch.arange(24.0).reshape(2, 3, 4)
@@ -27,8 +28,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("case", CASES)
+@each("opset", [18, 23])
+@each("case", CASES)
 def test_shapes(case: str, opset: int) -> None:
     target, *args = CASES[case]
     # A dimension of an unknown size is not known to be 1.

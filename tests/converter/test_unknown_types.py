@@ -11,6 +11,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import DOUBLE, FLOAT, INT64, Opset, graph, script
 from onnxwright import opset18 as op
+from tests.harness.tables import each
 
 contrib = Opset("com.microsoft", 1)
 custom = Opset("my.domain", 1)
@@ -46,7 +47,7 @@ UNTYPED = [
 ]
 
 
-@pytest.mark.parametrize("expression", UNTYPED)
+@each("expression", UNTYPED)
 def test_untyped_functions_compile(expression: str) -> None:
     text = f"@script\ndef f(a, b, c):\n    return {expression}\n"
     space: dict[str, Any] = {"script": script, "op": op}

@@ -23,7 +23,7 @@ from onnxwright import opset18 as op
 from onnxwright.errors import ModelError
 from onnxwright.ir import model_kinds
 from onnxwright.testing import assert_isomorphic, find_difference
-from tests.harness.tables import check_rows
+from tests.harness.tables import check_rows, each
 
 X = np.array([[-1.0, 2.0, 3.0]], np.float32)
 
@@ -262,7 +262,7 @@ def _takes_functions(name: str) -> bool:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [n for n in ALL if not _takes_functions(n)])
+@each("function", [n for n in ALL if not _takes_functions(n)])
 def test_elsewhere_a_function_proto_is_refused(function: str) -> None:
     with pytest.raises(TypeError, match=r"OW752(.|\n)*`FunctionProto`(.|\n)*part of a model"):
         ALL[function](scaled.to_function_proto())

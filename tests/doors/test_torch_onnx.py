@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import torch_onnx  # noqa: E402
+import onnxwright as ow
+from onnxwright import torch_onnx
+from tests.harness.tables import each
 
 
 class Net(torch.nn.Module):
@@ -219,7 +219,7 @@ NOT_OURS = sorted(
 )
 
 
-@pytest.mark.parametrize("name", NOT_OURS)
+@each("name", NOT_OURS)
 def test_arguments_of_torch_onnx_are_answered_by_export(name: str) -> None:
     with pytest.raises(ow.ExportError, match=rf"OW825.*`{name}`(?s:.*)torch_onnx"):
         ow.export(Net().eval(), (X,), **{name: None})

@@ -12,6 +12,7 @@ import pytest
 import onnxwright as ow
 from onnxwright.eager.contrib import KERNELS, reference_operators
 from tests.eager.contrib_cases import PARTS
+from tests.harness.tables import each
 
 MS = ow.Opset("com.microsoft", 1)
 RNG = np.random.default_rng(0)
@@ -127,7 +128,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_reference_computes_what_the_kernels_do(name: str) -> None:
     inputs, attributes = CASES[name]
     model = one_node(name.split(" ")[0].rstrip(","), inputs, **attributes)

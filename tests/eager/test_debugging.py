@@ -17,6 +17,7 @@ from onnxwright import opset18 as op
 from onnxwright.eager.debugging.divergence import difference
 from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.errors import EagerError
+from tests.harness.tables import each
 
 X = np.array([1.0, 4.0], np.float32)
 
@@ -272,7 +273,7 @@ DIFFERENCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DIFFERENCES)
+@each("what", DIFFERENCES)
 def test_differences_in_words(what: str) -> None:
     a, b, expected = DIFFERENCES[what]
     assert difference(a, b, rtol=1e-4, atol=1e-5) == expected

@@ -20,6 +20,7 @@ from onnxwright.diagnostics.origins import span_of_origin as parse_origin
 from onnxwright.eager import CompiledModel, Tensor, run_model
 from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.errors import EagerError
+from tests.harness.tables import each
 
 X = np.arange(4, dtype=np.float32)
 
@@ -61,7 +62,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@each("what", BAD)
 def test_wrong_inputs_are_told(what: str) -> None:
     act, words = BAD[what]
     with pytest.raises(EagerError, match="OW621") as caught:

@@ -13,6 +13,7 @@ from onnxwright.eager.arrays import as_array
 from onnxwright.eager.tensor import Tensor
 from onnxwright.errors import EagerError
 from onnxwright.types import FLOAT, DType
+from tests.harness.tables import each
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -37,7 +38,7 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("what", MADE)
+@each("what", MADE)
 def test_construction(what: str) -> None:
     value, dtype, expected = MADE[what]
     made = Tensor(value, dtype)
@@ -111,7 +112,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_refusals_have_a_place_and_a_builtin_twin(what: str) -> None:
     act, code, twin = REFUSED[what]
     with pytest.raises(EagerError) as caught:

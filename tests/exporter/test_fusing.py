@@ -13,6 +13,7 @@ from torch import nn
 import onnxwright as ow
 from onnxwright.optimizer.checked_types import is_typed
 from tests.exporter.programs import operators
+from tests.harness.tables import each
 
 B, S = "batch", "length"
 
@@ -199,7 +200,7 @@ TYPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "inputs", "output", "wanted"),
     [(kind, *case) for kind, found in TYPES.items() for case in found],
 )

@@ -10,6 +10,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.exporter.program.resizing import invented, with_shapes
+from tests.harness.tables import each
 
 T = torch.tensor
 
@@ -21,7 +22,7 @@ def made(numbers: Any, size: int, *others: tuple[int, int]) -> list[Any]:
     return next(with_shapes(flat, shapes))[0].tolist()
 
 
-@pytest.mark.parametrize(
+@each(
     ("numbers", "size", "others", "wanted"),
     [
         ([0, 1, 4], 4, [(4, 5)], [0, 1, 3, 5]),  # offsets end at the size

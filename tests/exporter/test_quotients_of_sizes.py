@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.turning_points import turning_points
+from tests.harness.tables import each
 
 n = sympy.Symbol("n", integer=True, positive=True)
 m = sympy.Symbol("m", integer=True, positive=True)
@@ -231,7 +232,7 @@ MULTIPLES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("condition", "multiple"), MULTIPLES, ids=str)
+@each(("condition", "multiple"), MULTIPLES)
 def test_demands_of_multiples_have_the_size_of_the_batch_as_a_factor(
     condition: Any, multiple: bool
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import onnxwright as ow
+from tests.harness.tables import each
 
 DENSE = torch.tensor(
     [[0.0, 2, 0, 0, 1, 0], [0, 0, 0, 3, 0, 0], [0, 0, 0, 0, 0, 0], [4, 0, 0, 0, 0, -1]]
@@ -76,9 +77,7 @@ LACKING: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("use", "layout"), [(use, layout) for use, layouts in LACKING.items() for layout in layouts]
-)
+@each(("use", "layout"), [(use, layout) for use, layouts in LACKING.items() for layout in layouts])
 def test_torch_lacks_the_operator(use: str, layout: str) -> None:
     """When torch has it, it leaves the table, and is exported by the test below."""
     module = Holder("buffer", LAYOUTS[layout], USES[use])

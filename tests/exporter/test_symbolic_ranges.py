@@ -11,6 +11,7 @@ from onnxwright.errors import ExportError
 from onnxwright.exporter import export
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from tests.exporter.programs import check
+from tests.harness.tables import each
 
 
 class Frames(torch.nn.Module):
@@ -54,8 +55,6 @@ def test_an_unknown_number_is_refused_with_the_line() -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "args", [(3,), (1, 5), (0, 7, 2), (5, 0, -2), (0,), (4, 4), (0, 3, 5)], ids=str
-)
+@each("args", [(3,), (1, 5), (0, 7, 2), (5, 0, -2), (0,), (4, 4), (0, 3, 5)])
 def test_numbers_of_python(args: tuple[int, ...]) -> None:
     assert SymbolicRange(*args) == range(*args)

@@ -16,6 +16,7 @@ import onnxwright as ow
 from onnxwright.errors import ExportError, ExportTypeError, ExportValueError
 from onnxwright.exporter.program import saving
 from onnxwright.ir import saving as ir_saving
+from tests.harness.tables import each
 
 
 class Scaled(torch.nn.Module):  # type: ignore[misc]
@@ -160,7 +161,7 @@ def test_arguments_come_by_position_or_by_keyword(paired: Any, module: Any) -> N
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
+@each(
     ("args", "kwargs", "words"),
     [
         ((), {}, "`x` is missing"),

@@ -12,6 +12,7 @@ from onnxwright import BOOL, FLOAT, INT32, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import ScriptTypeError
 from tests.footguns.agreement import agrees, refuses
+from tests.harness.tables import each
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 M = A[0]
@@ -74,8 +75,8 @@ THREE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("annotation", ["FLOAT[2, 3, 4]", "FLOAT[...]"])
-@pytest.mark.parametrize("text", THREE)
+@each("annotation", ["FLOAT[2, 3, 4]", "FLOAT[...]"])
+@each("text", THREE)
 def test_subscripts_of_three_axes(agree, text: str, annotation: str) -> None:
     told_or_agree(agree, subscript(text, annotation), A, expected=eval(text, {"x": A}))
 

@@ -19,7 +19,7 @@ from onnxwright.cli.main import main
 from onnxwright.errors import ModelError, OnnxwrightError
 from onnxwright.ir.loading import open_model
 from onnxwright.testing import assert_isomorphic, diff
-from tests.harness.tables import check_rows
+from tests.harness.tables import check_rows, each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> '
 X = np.ones(2, np.float32)
@@ -460,8 +460,8 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("inline", [False, True])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("inline", [False, True])
+@each("name", FUNCTIONS)
 def test_a_builder_refuses_damaged_functions(name: str, inline: bool) -> None:
     text = f'<opset_import: ["" : 18], domain: "f"> one (a) => (c) {FUNCTIONS[name]}'
     function = parser.parse_function(text)

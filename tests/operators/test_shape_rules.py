@@ -6,7 +6,7 @@ import pytest
 
 from onnxwright.operators import all_facts
 from onnxwright.types.kinds import TensorType
-from tests.harness.tables import check_rows
+from tests.harness.tables import check_rows, each
 from tests.operators.shape_cases import CASES, Case
 from tests.operators.shape_rule_runner import (
     by_onnx,
@@ -40,7 +40,7 @@ def test_onnxruntime_refuses_what_contradicts() -> None:
     check_rows(_CONTRADICTIONS, check, _label)
 
 
-@pytest.mark.parametrize("op", sorted({c.op for c in _CONTRADICTIONS}))
+@each("op", sorted({c.op for c in _CONTRADICTIONS}))
 def test_onnxruntime_runs_the_same_operator(op: str) -> None:
     """The other test would pass for a call that the runtime refuses for another reason."""
     answered = [c[:-1] for c in _ANSWERED if c.op == op]

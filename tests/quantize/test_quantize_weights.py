@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 import onnxwright as ow
 from onnxwright.quantize.rounding import dequantized, round_to_nearest
+from tests.harness.tables import each
 
 RNG = np.random.default_rng(0)
 WEIGHT = RNG.standard_normal((72, 40)).astype(np.float32)
@@ -88,9 +89,9 @@ def test_forms(form: str, bits: int, target: str, symmetric: bool) -> None:
     assert [v.name for v in made.graph.output] == ["y"]
 
 
-@pytest.mark.parametrize("inner", [17, 31, 33, 40, 64])
-@pytest.mark.parametrize("target", ["any", "onnxruntime"])
-@pytest.mark.parametrize("symmetric", [True, False])
+@each("inner", [17, 31, 33, 40, 64])
+@each("target", ["any", "onnxruntime"])
+@each("symmetric", [True, False])
 def test_blocks_that_do_not_divide_the_inner_size(inner: int, target: str, symmetric: bool) -> None:
     """The last block is shorter (DequantizeLinear) or padded (MatMulNBits)."""
     weight = RNG.standard_normal((inner, 5)).astype(np.float32)
@@ -344,7 +345,7 @@ def test_a_method_of_the_user() -> None:
 INTEGERS, SCALE = np.zeros((72, 40), np.int8), np.ones((3, 40), np.float32)
 
 
-@pytest.mark.parametrize(
+@each(
     "result",
     [
         None,
@@ -366,7 +367,7 @@ def test_what_a_method_returns_is_checked(result: Any) -> None:
         ow.quantize_weights(model_of(MATMUL, w=WEIGHT), method=lambda w: result)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [{"bits": 3}, {"block": 1}, {"target": "cuda"}, {"accuracy_level": 4}, {"dynamic": True},
      {"method": "hqq"}, {"target": "onnxruntime", "block": 24},

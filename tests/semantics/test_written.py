@@ -16,6 +16,7 @@ import pytest
 import onnxwright as ow
 from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.errors import OnnxwrightError
+from tests.harness.tables import each
 from tests.semantics.written_cases import BODIES, OTHER, REFUSED
 
 HEAD = (
@@ -100,7 +101,7 @@ TRACED = [n for n, body in enumerate(BODIES) if " if " not in f" {body}" and "fo
           and "while " not in body]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", TRACED)
+@each("number", TRACED)
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_values_of_a_builder_are_numpy(number: int, module: ModuleType) -> None:
     """The plain function on values of a builder."""
@@ -117,7 +118,7 @@ def test_values_of_a_builder_are_numpy(number: int, module: ModuleType) -> None:
     check(f"traced {BODIES[number]}", model(*values()), plain(*values()))
 
 
-@pytest.mark.parametrize("number", range(len(REFUSED)), ids=range(len(REFUSED)))
+@each("number", range(len(REFUSED)))
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_shared_memory_is_never_silently_different(number: int, module: ModuleType) -> None:
     """Compiling is refused with a place; eager mode is numpy's meaning, or refused as well."""

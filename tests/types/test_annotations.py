@@ -30,6 +30,7 @@ from onnxwright.types.tensors import (
     Shape,
     Tensor,
 )
+from tests.harness.tables import each
 
 T = TypeVar("T", FLOAT, DOUBLE)
 B = TypeVar("B", bound=Union[FLOAT, DOUBLE])
@@ -138,7 +139,7 @@ SPECS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "expected"), SPECS, ids=[str(a) for a, _ in SPECS])
+@each(("annotation", "expected"), SPECS)
 def test_what_it_says(annotation: object, expected: str) -> None:
     assert str(parse_annotation(annotation)) == expected
 
@@ -171,7 +172,7 @@ REFUSED: list[tuple[Callable[[], object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "code", "words"), REFUSED)
+@each(("make", "code", "words"), REFUSED)
 def test_what_is_refused(make: Callable[[], object], code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
         parse_annotation(make(), where="parameter `x` of `f` ")

@@ -280,13 +280,13 @@ class BadValueFound(Diagnostic):
     """A trace was asked to stop at a bad value, and found one."""
 
     code = "OW623"
-    title = "`{name}` has {what}: {elements}"
+    title = "`{name}` has {what}: {value}"
     label = "first made here"
     help = "the run up to here is `error.trace`, or `error.debug` for a model"
     error = EagerValueError
     name: str
     what: str
-    elements: str
+    value: str
 
 
 class UnknownNode(Diagnostic):

@@ -232,7 +232,7 @@ def stop_at_bad(
     what = next((word for word in BAD.get(stop_on or "", ()) if counts[word]), None)
     if what is not None:
         words = f"{facts.type} with {facts.nans} NaN and {facts.infs} Inf"
-        diagnostic = messages.BadValueFound(name=name, what=what, elements=words, span=span())
+        diagnostic = messages.BadValueFound(name=name, what=what, value=words, span=span())
         error = diagnostic.error(diagnostic)
         for attribute, value in held.items():
             setattr(error, attribute, value)
