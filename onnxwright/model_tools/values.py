@@ -81,9 +81,9 @@ def rename_value(value: ir.Value, name: str) -> None:
 def _under_name(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
     """The same numbers under another name; nothing is read."""
     if isinstance(tensor, (ir.Tensor, ir.ExternalTensor, ir.LazyTensor, ir.StringTensor)):
-        made: ir.TensorProtocol = copy.copy(tensor)
-        made.name = name
-        return made
+        renamed: ir.TensorProtocol = copy.copy(tensor)
+        renamed.name = name
+        return renamed
     if tensor.dtype is ir.DataType.STRING:
         texts = list(tensor.numpy().ravel())
         return ir.StringTensor(texts, shape=tensor.shape, name=name)  # type: ignore[arg-type]

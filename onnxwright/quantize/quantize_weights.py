@@ -348,9 +348,9 @@ def _options(
     )  # fmt: skip
 
 
-def _refuse(name: str, given: object, wanted: str) -> None:
+def _refuse(name: str, value: object, advice: str) -> None:
     fail(messages.BadQuantizeOption(
-        name=name, value=repr(given), advice=wanted, span=user_span()
+        name=name, value=repr(value), advice=advice, span=user_span()
     ))  # fmt: skip
 
 

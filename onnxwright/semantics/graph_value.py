@@ -56,8 +56,8 @@ class GraphValue(ValueOperators, SymbolicValue):
     def _backend(self) -> ValueContext:
         return self.backend
 
-    def _become(self, made: GraphValue) -> None:
-        self.value, self.kind, self.weak = made.value, made.kind, made.weak
+    def _become(self, other: GraphValue) -> None:
+        self.value, self.kind, self.weak = other.value, other.kind, other.weak
 
     def __repr__(self) -> str:
         return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"

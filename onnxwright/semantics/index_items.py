@@ -164,9 +164,9 @@ def slice_bound(b: Backend[V], v: object) -> int | V | None:
         if dtype is not None and not dtype.is_integer:
             advice = "a slice takes integers; cast with `op.Cast(i, to=INT64)`"
             fail(messages.BadIndex(what=f"a {dtype.name} tensor", advice=advice, span=b.here()))
-        known = b.constant_value(v)
-        if known is not None and known.size == 1:
-            return int(known.reshape(()))
+        number = b.constant_value(v)
+        if number is not None and number.size == 1:
+            return int(number.reshape(()))
         bound: V = v
         return bound
     array = own_array(v)

@@ -167,8 +167,8 @@ class ValueTypes:
             signature = registry.signature(domain, node.op_type, imports[domain])
         self._bodies(node, imports)
         if signature is None:
-            given = [self.kind(v) for v in node.inputs]
-            return types_of_runtime(node.op_type, domain, given, len(node.outputs)) or []
+            kinds = [self.kind(v) for v in node.inputs]
+            return types_of_runtime(node.op_type, domain, kinds, len(node.outputs)) or []
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)

@@ -53,7 +53,7 @@ def cases() -> list[Any]:
     found = []
     for names, numbers in ((BINARY, FLOAT_NUMBERS), (WHOLE, INTEGERS)):
         for name in names:
-            for kind, x in TENSORS.items():
+            for x in TENSORS.values():
                 for number in numbers:
                     for args in ((number, x), (x, number)):
                         try:

@@ -47,8 +47,8 @@ def reduce(b: Backend[V], op: str, x: V, axes: list[int] | None, keepdims: objec
         total = reduce(b, op, cast(b, x, DType.INT64), axes, keepdims)
         return cast(b, total, dtype)
     if b.opset.version < (13 if op == "ReduceSum" else 18):
-        given: dict[str, Any] = {} if axes is None else {"axes": axes}
-        return emit1(b, op, (x,), **given, **keep)
+        attributes: dict[str, Any] = {} if axes is None else {"axes": axes}
+        return emit1(b, op, (x,), **attributes, **keep)
     inputs = (x,) if axes is None else (x, int_constant(b, axes))
     return emit1(b, op, inputs, **keep)
 
