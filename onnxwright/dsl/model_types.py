@@ -193,14 +193,3 @@ def value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[st
         if kind is not None:
             types[name] = kind
     return types
-
-
-__all__ = [
-    "given_types",
-    "input_types",
-    "more_precise",
-    "output_types",
-    "type_of",
-    "value_infos",
-    "warn_ranks",
-]

@@ -223,6 +223,3 @@ def _move(a: ir.Model, b: ir.Model, free: list[ir.Value]) -> None:
         a.functions.setdefault(name, function)
     for domain, version in b.graph.opset_imports.items():
         a.graph.opset_imports.setdefault(domain, version)
-
-
-__all__ = ["compose"]

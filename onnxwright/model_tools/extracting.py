@@ -157,6 +157,3 @@ def _outputs(
         node.outputs[0].type, node.outputs[0].shape = value.type, value.shape
         outputs.append(node.outputs[0])
     return outputs
-
-
-__all__ = ["extract"]

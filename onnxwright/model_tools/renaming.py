@@ -142,6 +142,3 @@ def _rename_dims(model: ir.Model, dims: Names) -> None:
             fail(messages.UnknownValue(
                 kind="dimension", name=name, names="no value has a dimension of this name"
             ))  # fmt: skip
-
-
-__all__ = ["rename"]

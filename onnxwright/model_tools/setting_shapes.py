@@ -282,6 +282,3 @@ def _baked_in(node: ir.Node) -> ir.Node | None:
 def _one_line(text: str) -> str:
     lines: Iterable[str] = (line.strip() for line in text.splitlines())
     return next((line for line in lines if line), text).replace("{", "(").replace("}", ")")
-
-
-__all__ = ["set_shapes"]

@@ -138,6 +138,3 @@ def used_functions(model: ir.Model) -> set[tuple[str, str, str]]:
                 functions.add(name)
                 waiting.append(model.functions[name])
     return functions
-
-
-__all__ = ["by_name", "captured", "find", "listed", "read_by", "rename_value", "used_functions"]

@@ -229,6 +229,3 @@ def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
 def _described(held: ir.TensorProtocol) -> str:
     shape = tuple(d if isinstance(d, int) else None for d in held.shape)
     return str(TensorType(DType(int(held.dtype)), shape))
-
-
-__all__ = ["initializers_to_inputs", "inputs_to_initializers", "set_initializer"]

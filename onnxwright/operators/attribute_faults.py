@@ -196,15 +196,3 @@ def equation_ranks(attributes: Mapping[str, Any]) -> tuple[int, ...]:
     text = equation.decode("utf-8", "replace") if isinstance(equation, bytes) else str(equation)
     terms = text.split("->")[0].split(",")
     return tuple(sum(c.isalpha() for c in term) for term in terms)
-
-
-__all__ = [
-    "axes_fault",
-    "batch_fault",
-    "block_fault",
-    "equation_fault",
-    "equation_ranks",
-    "normal_fault",
-    "uniform_fault",
-    "window_fault",
-]

@@ -141,5 +141,3 @@ FACTS = (
         flops=_conv_flops(weight=3, bias=8),
     ),
 )
-
-__all__ = ["FACTS"]

@@ -161,5 +161,3 @@ FACTS = (
     OperatorFacts("ScatterND", copies=True, infer=_scatter_nd_shape, flops=free),
     OperatorFacts("TensorScatter", flops=free),
 )
-
-__all__ = ["FACTS"]

@@ -257,20 +257,3 @@ def same(a: Dim, b: Dim, expected: str) -> Dim:
     if type(a) is int and type(b) is int:
         raise ContradictionError(expected.format(a), b)
     return a if type(a) is int else b if type(b) is int else a
-
-
-__all__ = [
-    "MOST_DIMS",
-    "Array",
-    "ContradictionError",
-    "OpCall",
-    "UnknownError",
-    "array_dims",
-    "as_array",
-    "axis_in",
-    "is_shape_like",
-    "listed",
-    "same",
-    "same_shape",
-    "shape_operand",
-]

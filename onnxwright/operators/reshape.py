@@ -237,5 +237,3 @@ FACTS = (
         flops=free,
     ),
 )
-
-__all__ = ["FACTS"]

@@ -91,6 +91,3 @@ def decided(call: OpCall, types: Sequence[OnnxType | None]) -> Array | None:
         return None
     array = np.array(truths, dtype=np.bool_)
     return array.reshape(()) if not kind.shape else array
-
-
-__all__ = ["decided", "values_of"]

@@ -146,6 +146,3 @@ def _same_attribute(a: AttrParam, c: AttrParam | None, attributes: Collection[st
     if attributes is not None and a.default is None and c.default is None:
         return True
     return a.kind is c.kind and repr(a.default) == repr(c.default)
-
-
-__all__ = ["is_reviewed", "means_the_same", "only_types_changed", "same_meaning"]

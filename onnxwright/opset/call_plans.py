@@ -154,9 +154,3 @@ def fail_unknown(op: str, signature: OpSignature | None, key: str) -> NoReturn:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-__all__ = [
-    "CallPlan", "fail_attribute", "fail_missing", "fail_too_many", "fail_twice", "fail_unknown",
-    "normal_form",
-]  # fmt: skip

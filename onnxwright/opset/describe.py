@@ -167,13 +167,3 @@ def show_param_type(param: Any) -> str:
 
 def _entry(name: str, kind: str, text: str) -> str:
     return f"    {name} ({kind}): {' '.join((text or '').split())}"
-
-
-__all__ = [
-    "ANY_SIGNATURE",
-    "did_you_mean",
-    "document",
-    "python_signature",
-    "show_param_type",
-    "url_of",
-]

@@ -221,6 +221,3 @@ def replacement_of(name: str) -> str | None:
 
 
 _NAMED = frozenset({"ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
-
-
-__all__ = ["DEFAULT_OPSET_VERSION", "DynamicOpset", "Opset", "replacement_of"]

@@ -365,9 +365,3 @@ def gathered(write: Emitter, weights: Weights, use: WeightUse, *, blocks: bool) 
     ]
     moved = write.node("Sub", list(apart), write.named(f"{name}_moved"))
     write.replace(write.node("Mul", [moved, scale], result))
-
-
-__all__ = [
-    "Emitter", "Weights", "dequantized", "gathered", "gathered_block_quantized", "multiplied",
-    "multiplied_integers", "multiplied_nbits", "product",
-]  # fmt: skip

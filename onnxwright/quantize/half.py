@@ -199,6 +199,3 @@ def _refuse(name: str, value: object, advice: str) -> None:
     fail(messages.BadQuantizeOption(
         name=name, value=repr(value), advice=advice, span=user_span()
     ))  # fmt: skip
-
-
-__all__ = ["HalfReport", "to_half"]

@@ -123,6 +123,3 @@ class HalfTypes:
 
 def _param(params: Sequence[InputParam], place: int) -> InputParam:
     return params[min(place, len(params) - 1)]
-
-
-__all__ = ["FLOAT", "HalfTypes", "is_float", "is_typed"]

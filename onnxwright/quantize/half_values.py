@@ -159,8 +159,3 @@ def _is_small_constant(value: ir.Value) -> bool:
 
 
 _SMALL = 4096
-
-__all__ = [
-    "beyond_range", "constant_tensor", "constants_of", "fault_of", "from_integers", "infer_types",
-    "limit_of",
-]  # fmt: skip

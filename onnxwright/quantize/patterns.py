@@ -46,6 +46,3 @@ class Patterns:
             warn(messages.PatternMatchesNothing(
                 option=self._option, pattern=repr(pattern), advice=advice, span=user_span(),
             ))  # fmt: skip
-
-
-__all__ = ["Patterns"]

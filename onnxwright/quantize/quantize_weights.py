@@ -352,6 +352,3 @@ def _refuse(name: str, value: object, advice: str) -> None:
     fail(messages.BadQuantizeOption(
         name=name, value=repr(value), advice=advice, span=user_span()
     ))  # fmt: skip
-
-
-__all__ = ["quantize_weights"]

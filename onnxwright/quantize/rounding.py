@@ -285,9 +285,3 @@ def _kind(value: Any) -> str:
 
 def _refuse(name: str, expected: str, got: str) -> NoReturn:
     fail(messages.BadQuantization(name=name, expected=expected, got=got, span=user_span()))
-
-
-__all__ = [
-    "Array", "Method", "Rounded", "dequantized", "packed", "packed_rows", "round_to_nearest",
-    "rounded_by",
-]  # fmt: skip

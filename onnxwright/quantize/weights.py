@@ -286,6 +286,3 @@ def _only_products(value: ir.Value, count: int) -> bool:
             else:
                 readers += 1
     return readers == count
-
-
-__all__ = ["FLOATS", "Source", "WeightUse", "source_of", "weight_uses"]

@@ -289,6 +289,3 @@ def _spread(
     if have == target_shape and all(isinstance(d, int) for d in have):
         return value
     return emit1(b, "Expand", (value, target))
-
-
-__all__ = ["assign"]

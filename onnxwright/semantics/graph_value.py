@@ -115,6 +115,3 @@ class GraphValue(ValueOperators, SymbolicValue):
         """
         dims_of_value = self.backend.dims_of(self)
         return dims_of_value[0] if dims_of_value is not None and self.rank == 0 else dims_of_value
-
-
-__all__ = ["GraphValue"]

@@ -67,6 +67,3 @@ def write(
                 del group[key]
                 forget(other, x)
     return changes
-
-
-__all__ = ["as_views", "is_view_index", "write"]

@@ -304,6 +304,3 @@ def _plain(domain: str) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-__all__ = ["CaseResult", "cases_of", "counts", "judge", "node_cases"]

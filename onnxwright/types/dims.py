@@ -302,24 +302,3 @@ def substitute(dim: Dim, values: Mapping[str, int | str]) -> Dim:
         return _dim(poly.substitute(poly.read(dim), {n: _poly(v) for n, v in values.items()}))
     except (poly.TooLargeError, ZeroDivisionError):
         return None
-
-
-__all__ = [
-    "add",
-    "at_least",
-    "canonical",
-    "ceildiv",
-    "equal",
-    "evaluate",
-    "floordiv",
-    "maximum",
-    "minimum",
-    "mod",
-    "mul",
-    "names_in",
-    "neg",
-    "product",
-    "sub",
-    "substitute",
-    "total",
-]

@@ -229,6 +229,3 @@ def _element_type(dtype: np.dtype[Any]) -> DType | None:
     """The element type of a numpy dtype; numpy takes long to say the name of one."""
     by_name = _BY_NUMPY_NAME.get(dtype.name)
     return DType.STRING if by_name is None and dtype.kind in "USOT" else by_name
-
-
-__all__ = ["DType"]

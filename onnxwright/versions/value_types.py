@@ -310,6 +310,3 @@ def _common(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
     if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
         shape = tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
     return TensorType(a.dtype if a.dtype is b.dtype else None, shape)
-
-
-__all__ = ["ValueTypes", "attribute_values", "constant_of", "declared_type"]

@@ -328,30 +328,3 @@ class UnpackedLater(Diagnostic):
     error = EagerValueError
     operation: str
     names: int
-
-
-__all__ = [
-    "BadLoopInput",
-    "BadModelInput",
-    "BadOption",
-    "BadValueFound",
-    "CallDoesNotFit",
-    "FellBack",
-    "ImplementedTwice",
-    "ModelFailed",
-    "NoImplementation",
-    "NoKernel",
-    "NotAnArray",
-    "NotOneNumber",
-    "OpFailed",
-    "ScalarHasNoAxis",
-    "TruthOfManyElements",
-    "UnknownEvaluator",
-    "UnknownNode",
-    "UnpackedLater",
-    "WrongArgumentType",
-    "WrongBodyCall",
-    "WrongBodyResult",
-    "WrongEvaluatorResult",
-    "WrongResult",
-]

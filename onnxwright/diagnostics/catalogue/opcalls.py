@@ -216,21 +216,3 @@ class BadReservedKeyword(Diagnostic):
     name: str
     value: str
     range: str = "from 1"
-
-
-__all__ = [
-    "AttributeOutOfRange",
-    "BadOpset",
-    "BadReservedKeyword",
-    "GivenTwice",
-    "MissingAttribute",
-    "MissingInput",
-    "OpNotInVersion",
-    "TensorAsAttribute",
-    "TooFewInputs",
-    "TooManyInputs",
-    "UnknownKeyword",
-    "UnknownOp",
-    "UnknownOpsetVersion",
-    "WrongAttributeType",
-]

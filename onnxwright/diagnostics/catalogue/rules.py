@@ -117,9 +117,3 @@ class OptimizedModelDiffers(Diagnostic):
     error = ScriptValueError
     difference: str
     advice: str
-
-
-__all__ = [
-    "BadOptimizerOption", "BadReplacement", "NotAPattern", "OptimizedModelDiffers",
-    "ReplacementFailed", "RuleNotUsed", "TooManyOrders", "WrongResults",
-]  # fmt: skip

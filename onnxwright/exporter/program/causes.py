@@ -67,6 +67,3 @@ def cause_of(agrees: Callable[[], bool]) -> str:
             if agrees():
                 return text
     return ""
-
-
-__all__ = ["CAUSES", "cause_of"]

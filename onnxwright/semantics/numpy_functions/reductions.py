@@ -270,9 +270,3 @@ def norm(
     if kind is None or (kind in (1, 2) and (single or (axes is None and rank_of(b, value) == 1))):
         return reduce(b, "ReduceL1" if kind == 1 else "ReduceL2", value, axes, keepdims)
     refuse(b, "norm", f"`ord` is {kind!r}", "1 and 2 along one axis, or None, are there")
-
-
-__all__ = [
-    "all_", "any_", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "max_", "mean",
-    "min_", "norm", "prod", "reduce", "std", "sum_", "var",
-]  # fmt: skip

@@ -288,6 +288,3 @@ def _parameters(entry: Entry) -> Iterator[str]:
     for n, p in enumerate(_signature(entry.meaning).parameters.values()):
         if n:
             yield f"`{p}`" if p.kind is p.VAR_POSITIONAL else f"`{p.name}`"
-
-
-__all__ = ["ENTRIES", "FUNCTIONS", "METHODS", "Entry", "call_function", "call_method", "call_ufunc"]

@@ -143,6 +143,3 @@ def scales_of_all_axes(op: Ops, call: Call) -> Any:
     scales = [1.0, 1.0, call.attr("height_scale"), call.attr("width_scale")]
     attributes: dict[str, Any] = call.without("height_scale", "width_scale", scales=scales)
     return call.same(op, None, attributes)
-
-
-__all__: list[str] = []
