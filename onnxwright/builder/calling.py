@@ -263,6 +263,3 @@ class Calling:
             One line for each node.
         """
         return "\n".join(neighbourhood.around(self.backend, values, count))
-
-
-__all__ = ["Calling"]

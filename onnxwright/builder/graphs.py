@@ -284,6 +284,3 @@ def _names(graph: ir.Graph | ir.Function) -> set[str]:
             found.update(v.name for v in inner.inputs if v.name)
             found.update(inner.initializers)
     return found
-
-
-__all__ = ["build_graph", "build_into"]

@@ -224,6 +224,3 @@ def _texts(node: ir.Node, key: str) -> list[str]:
     if isinstance(found, list) and all(isinstance(text, str) for text in found):
         return found
     return []
-
-
-__all__ = ["CLASSES", "SCOPES", "Scoped", "Scopes"]

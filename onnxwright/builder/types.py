@@ -91,6 +91,3 @@ def _read(name: str, given: Any) -> OnnxType | None:
 def _bad(name: str, given: Any) -> NoReturn:
     shown = describe(given).replace("{", "(").replace("}", ")")
     fail(BadTypeArgument(value=shown, name=name))
-
-
-__all__ = ["read_type"]

@@ -213,6 +213,3 @@ def proto2python(
     options.setdefault("operators", use_operators)
     options.setdefault("inline_constants", 1024 if inline_const else 16)
     return to_script(model, **options)
-
-
-__all__ = ["proto2python", "to_script"]

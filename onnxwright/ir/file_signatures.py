@@ -65,6 +65,3 @@ def recognized(data: bytes) -> str | None:
     if data[8:10] == b'{"' and int.from_bytes(data[:8], "little") <= len(data):
         return _WEIGHTS.format("it is a safetensors file")
     return next((words for pattern, words in _TEXTS if pattern.match(data[:2000])), None)
-
-
-__all__ = ["recognized"]

@@ -219,17 +219,3 @@ def unreadable(label: str, reason: str, error: BaseException | None = None) -> N
     """
     message = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
     raise message.error(message) from error
-
-
-__all__ = [
-    "LIMIT",
-    "check_path",
-    "first_line",
-    "form_of",
-    "parsed",
-    "raise_damage",
-    "read_file",
-    "read_stream",
-    "serialized",
-    "unreadable",
-]

@@ -245,6 +245,3 @@ def write_tensor(tensor: Any, file: BinaryIO) -> None:
         write(file)
     else:
         file.write(tensor.tobytes())
-
-
-__all__ = ["as_proto", "in_form", "point_to", "save", "write_tensor", "write_weights"]

@@ -405,6 +405,3 @@ def data_of(tensors: Iterable[Any]) -> Iterator[Path]:
         path = getattr(tensor, "path", None)
         if path is not None and hasattr(tensor, "location"):
             yield Path(path)
-
-
-__all__ = ["Save", "data_of", "write_file"]

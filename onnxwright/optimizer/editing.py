@@ -258,6 +258,3 @@ class Editor:
         for inner in subgraphs(node):
             for one in inner:
                 self._forget(one)
-
-
-__all__ = ["Editor", "FinishedValues"]

@@ -77,6 +77,3 @@ def _matching(wanted: Any, known: list[Key]) -> list[Key]:
             suggestion=close[0] if close else None,
         ))  # fmt: skip
     return matches
-
-
-__all__ = ["Key", "found_callees", "found_functions", "shown"]

@@ -290,5 +290,3 @@ class FunctionRule(Rule):
 
 
 rule = _RuleMaker()
-
-__all__ = ["LEVELS", "Replacement", "Rule", "rule"]

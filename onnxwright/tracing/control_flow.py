@@ -398,6 +398,3 @@ def _sequence_map(
 def _loose(kind: OnnxType | None) -> OnnxType | None:
     """The type that all elements have: each has a shape of its own."""
     return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
-
-
-__all__ = ["build", "is_callable"]

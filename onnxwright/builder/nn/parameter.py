@@ -146,6 +146,3 @@ def _tensor(data: Any, name: str | None) -> ir.TensorProtocol:
 def _type_of(tensor: ir.TensorProtocol) -> TensorType:
     shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
     return TensorType(DType(int(tensor.dtype)), shape)
-
-
-__all__ = ["Parameter"]

@@ -243,13 +243,3 @@ def machine_memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
-
-
-__all__ = [
-    "Files",
-    "check_location",
-    "entries_of",
-    "machine_memory",
-    "more_than_memory",
-    "without_links",
-]
