@@ -152,7 +152,7 @@ def test_complex_numbers_that_meet() -> None:
     check(aten.scatter.value_reduce, x, 0, index, 1 + 2j, reduce="add", dynamic=())
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (3, 1), (4,), ()])
+@each("shape", [(3, 4), (3, 1), (4,), ()])
 def test_masked_scatter_of_unknown_sizes(shape: tuple[int, ...]) -> None:
     x, source = torch.randn(3, 4), torch.arange(20.0)
     check(aten.masked_scatter.default, x, torch.rand(shape) > 0.4, source, dynamic=(0, 1, 2))

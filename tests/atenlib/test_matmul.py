@@ -65,7 +65,7 @@ def test_products_in_a_wider_type() -> None:
     )
 
 
-@pytest.mark.parametrize("ranks", [(2, 3), (3, 2), (2, 2), (3, 3)])
+@each("ranks", [(2, 3), (3, 2), (2, 2), (3, 3)])
 def test_grouped_products(ranks: tuple[int, int]) -> None:
     torch.manual_seed(0)
     ends = [3, 3, 8]

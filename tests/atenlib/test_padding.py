@@ -35,14 +35,12 @@ def test_other_end(pad: list[int], opset: int) -> None:
     check(aten._pad_circular.default, image(rank, torch.float32), pad, opset=opset)
 
 
-@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+@each("mode", [0, 1, 2, 3])
 def test_modes_by_number(mode: int) -> None:
     check(aten._pad_enum.default, image(2, torch.float32), [1, 2, 1, 0], mode)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.bool, torch.int8, torch.int64, torch.bfloat16, torch.complex64], ids=str
-)
+@each("dtype", [torch.bool, torch.int8, torch.int64, torch.bfloat16, torch.complex64])
 def test_constants(dtype: Any) -> None:
     x = image(2, dtype)
     check(aten.constant_pad_nd.default, x, [1, -1, 0, 2], 1)

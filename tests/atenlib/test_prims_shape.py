@@ -41,7 +41,7 @@ def test_as_strided() -> None:
     check(prims.as_strided.default, X, [3, 2], [2, 5], 1)
 
 
-@pytest.mark.parametrize("shape", [[6, 4], [2, 3], [5, 5]])
+@each("shape", [[6, 4], [2, 3], [5, 5]])
 def test_resize(shape: list[int]) -> None:
     flat = torch.zeros(25)
     flat[:24] = X.flatten()
@@ -49,13 +49,13 @@ def test_resize(shape: list[int]) -> None:
     check(prims.resize.default, X.clone(), shape, expected=expected)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+@each("dtype", [torch.int64, torch.int32, torch.uint8])
 def test_iota(dtype: torch.dtype) -> None:
     for start, step in ((0, 1), (3, 2)):
         check(prims.iota.default, 20, start=start, step=step, dtype=dtype, dynamic=(), **CPU)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex64])
+@each("dtype", [torch.float32, torch.bool, torch.complex64])
 def test_creation(dtype: torch.dtype) -> None:
     value = 1 + 2j if dtype.is_complex else 1
     check(prims.full.default, [2, 0, 3], value, dtype=dtype, dynamic=(), **CPU)

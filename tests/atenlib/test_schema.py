@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch  # noqa: F401 - the schemas are torch's
 
 from onnxwright.atenlib.load import functions
@@ -75,7 +74,7 @@ def test_overloads_may_share_a_body() -> None:
     assert told == "aten::sum: torch has no parameter `dim` here, and it has no default"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "right", "wrong"),
     [
         ("aten::abs", "x", ["x"]),

@@ -89,7 +89,7 @@ def test_sizes_of_the_run(case: str, opset: int) -> None:
     check_sized(target, *args, opset=opset, **KEYWORDS.get(case, {}))
 
 
-@pytest.mark.parametrize("shift", [-9, -1, 0, 4, 12])
+@each("shift", [-9, -1, 0, 4, 12])
 def test_shifts_beyond_the_end(shift: int) -> None:
     check_sized(aten.roll.default, V, [shift], [0])
 

@@ -161,7 +161,7 @@ def test_sizes_are_numbers_where_they_are_known() -> None:
     assert np.asarray(CompiledModel(model)(x=np.zeros((7, 3, 4), np.float32))).item() == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("array", "wanted"),
     [(np.array([[3]], np.int32), 3), (np.array(0.5, np.float32), 0.5), (np.array([True]), True)],
 )

@@ -57,7 +57,7 @@ def test_exports_of_torch_onnx_are_rewritten(text: str) -> None:
     assert migrate(text).text == TORCH[text]
 
 
-@pytest.mark.parametrize("text", NOTED)
+@each("text", NOTED)
 def test_what_is_different_has_a_note(text: str) -> None:
     line, words = NOTED[text]
     notes = migrate(text).notes
@@ -230,7 +230,7 @@ def test_both_forms_mean_the_same() -> None:
     assert short == long
 
 
-@pytest.mark.parametrize(
+@each(
     ("short", "long"),
     [
         ("FLOAT[...]", "FLOAT"),

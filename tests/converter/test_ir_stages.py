@@ -67,7 +67,7 @@ RECONCILED = {
 }
 
 
-@pytest.mark.parametrize("case", RECONCILED)
+@each("case", RECONCILED)
 def test_reconcile_makes_exactly_this(case: str) -> None:
     calls, version, expected, imported = RECONCILED[case]
     b, nodes = _built(*calls)

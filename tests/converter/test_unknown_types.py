@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 
 import onnxwright as ow
 from onnxwright import DOUBLE, FLOAT, INT64, Opset, graph, script
@@ -118,7 +117,7 @@ def test_sequences_made_by_a_body_have_the_type_of_its_results() -> None:
     np.testing.assert_array_equal(got, np.maximum(x, 0).astype(np.int64))
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@each("axis", [0, 1, -1])
 def test_results_of_a_scan_are_stacked_along_its_axis(axis: int) -> None:
     @script
     def f(x: FLOAT[3, 4], s: FLOAT[4]):

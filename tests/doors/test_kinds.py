@@ -250,7 +250,7 @@ TAKES_FUNCTIONS: dict[str, Callable[[Any], object]] = {
 ALL = {**SAME, **CHANGED, **READING, "save": lambda m: ow.save(m, "nowhere.onnx")}
 
 
-@pytest.mark.parametrize("function", TAKES_FUNCTIONS)
+@each("function", TAKES_FUNCTIONS)
 def test_a_function_proto_is_taken_where_it_has_a_meaning(function: str) -> None:
     assert TAKES_FUNCTIONS[function](scaled.to_function_proto())
 
@@ -268,8 +268,7 @@ def test_elsewhere_a_function_proto_is_refused(function: str) -> None:
         ALL[function](scaled.to_function_proto())
 
 
-@pytest.mark.parametrize("given", [3, None, [], object(), PROTO.graph.node[0]],
-                         ids=lambda g: type(g).__name__)  # fmt: skip
+@each("given", [3, None, [], object(), PROTO.graph.node[0]])  # fmt: skip
 def test_what_is_not_a_model_is_refused_by_one_error(given: Any) -> None:
     def check(function: str) -> None:
         with pytest.raises(TypeError, match="OW752") as caught:
@@ -282,8 +281,7 @@ def test_what_is_not_a_model_is_refused_by_one_error(given: Any) -> None:
     check_rows([n for n in ALL if n != "GraphBuilder.call"], check)
 
 
-@pytest.mark.parametrize("data", [b"", b"\x00", b"not a model", PROTO.SerializeToString()[:-9]],
-                         ids=["empty", "zero", "text", "cut"])  # fmt: skip
+@each("data", [b"", b"\x00", b"not a model", PROTO.SerializeToString()[:-9]])  # fmt: skip
 def test_damaged_bytes_give_an_error_of_the_loader(data: bytes) -> None:
     def check(function: str) -> None:
         with pytest.raises(ModelError, match="OW7[45]"):

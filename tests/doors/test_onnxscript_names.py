@@ -486,7 +486,7 @@ _UNEQUAL = {
 }
 
 
-@pytest.mark.parametrize("case", _UNEQUAL)
+@each("case", _UNEQUAL)
 def test_protos_that_differ(case: str) -> None:
     """The message has the path."""
     other, words = _UNEQUAL[case]

@@ -184,7 +184,7 @@ def test_packed_heads_are_the_same_rows() -> None:
             np.testing.assert_allclose(np.asarray(got), np.asarray(plain), rtol=1e-6)
 
 
-@pytest.mark.parametrize("way", ["run_model", "debug", "CompiledModel"])
+@each("way", ["run_model", "debug", "CompiledModel"])
 def test_every_way_to_run_a_model_asks_the_evaluator(way: str) -> None:
     asked: list[str] = []
 

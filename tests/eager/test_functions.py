@@ -152,7 +152,7 @@ WRONG_RESULTS = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG_RESULTS)
+@each("what", WRONG_RESULTS)
 def test_results_that_contradict_the_annotation(what: str) -> None:
     function, words = WRONG_RESULTS[what]
     with pytest.raises(EagerError, match="OW607") as caught:

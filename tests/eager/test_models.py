@@ -145,7 +145,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("text", PLACES)
+@each("text", PLACES)
 def test_places_are_read(text: str) -> None:
     span = parse_origin(text)
     expected = PLACES[text]
@@ -247,7 +247,7 @@ def test_an_initializer_that_is_an_input_can_be_given_by_name() -> None:
         compiled(x, v=w)
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "call", "noted"),
     [
         (99, "Relu(x)", True),

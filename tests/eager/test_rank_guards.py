@@ -137,6 +137,6 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("what", KNOWN)
+@each("what", KNOWN)
 def test_known_ranks_change_nothing(what: str) -> None:
     assert with_rank_guards(KNOWN[what]) is KNOWN[what]

@@ -47,9 +47,7 @@ def test_construction(what: str) -> None:
     assert type(made.value) is np.ndarray
 
 
-@pytest.mark.parametrize(
-    "bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}]
-)
+@each("bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}])
 def test_what_is_no_array_is_refused(bad: object) -> None:
     with pytest.raises(TypeError):
         Tensor(bad)
@@ -74,7 +72,7 @@ REPRS = {
 }
 
 
-@pytest.mark.parametrize("what", REPRS)
+@each("what", REPRS)
 def test_repr_is_numpys_with_type_and_shape(what: str) -> None:
     value, text = REPRS[what]
     shown = repr(Tensor(value)).replace("[], dtype=float32", "[]").replace(", shape=(0, 2)", "")
@@ -144,9 +142,7 @@ def test_numpy_protocols() -> None:
     assert 9.0 not in t
 
 
-@pytest.mark.parametrize(
-    "clone", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
-)
+@each("clone", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_copies(clone) -> None:
     made = clone(Tensor(X))
     assert type(made) is Tensor

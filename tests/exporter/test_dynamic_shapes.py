@@ -21,6 +21,7 @@ from tests.exporter.programs import (
     same,
     shapes,
 )
+from tests.harness.tables import each
 
 PROGRAMS = Programs()
 BATCH = Dim("batch")
@@ -305,7 +306,7 @@ def test_a_batch_of_one_stays_dynamic() -> None:
     assert program(randn(5, 3)).shape == (5, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "match"),
     [
         ({"z": {0: "n"}}, "there is no argument `z`"),
@@ -418,7 +419,7 @@ def _misfit() -> Any:
     return examples
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "words"),
     [
         (lambda: "all", "'all' is not the name"),

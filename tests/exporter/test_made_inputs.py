@@ -211,7 +211,7 @@ def test_sizes_that_pytorch_refuses_do_not_accuse_the_model() -> None:
     assert program.report.verification.ok
 
 
-@pytest.mark.parametrize("given", [3, "yes", [3], None])
+@each("given", [3, "yes", [3], None])
 def test_what_verify_takes(given: Any) -> None:
     with pytest.raises(ow.errors.ExportValueError, match="`verify`: an object of type"):
         ow.export(torch.nn.ReLU(), (torch.ones(2),), verify=given)

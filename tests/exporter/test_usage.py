@@ -91,7 +91,7 @@ def test_one_name_may_be_a_string(module: Any) -> None:
     assert [v.name for v in named.model.graph.outputs] == ["scores"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "words"),
     [
         (Scaled, r"`Scaled` is a class.*\n(.*\n)*.*`Scaled\(...\)`"),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import linecache
 
 import numpy as np
-import pytest
 
 from onnxwright import BOOL, FLOAT, INT32, INT64, script
 from onnxwright import opset18 as op
@@ -59,8 +58,8 @@ STATIC = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT[...]", "FLOAT"])
-@pytest.mark.parametrize("text", STATIC)
+@each("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT[...]", "FLOAT"])
+@each("text", STATIC)
 def test_static_subscripts(agree, text: str, annotation: str) -> None:
     expected = eval(text, {"x": M})
     told_or_agree(agree, subscript(text, annotation), M, expected=expected)
@@ -102,9 +101,9 @@ DYNAMIC = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT"])
-@pytest.mark.parametrize("dtype", [np.int64, np.int32])
-@pytest.mark.parametrize(("text", "values"), DYNAMIC)
+@each("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT"])
+@each("dtype", [np.int64, np.int32])
+@each(("text", "values"), DYNAMIC)
 def test_dynamic_subscripts(agree, text: str, values, dtype, annotation: str) -> None:
     """Tensors as positions, bounds and steps; INT32 as good as INT64."""
     arrays = {

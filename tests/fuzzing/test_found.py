@@ -144,7 +144,7 @@ RAGGED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", RAGGED)
+@each("what", RAGGED)
 def test_lists_whose_items_differ_in_shape(what: str) -> None:
     function, given = RAGGED[what], np.ones((4, 4), np.float32)
     with pytest.raises(ScriptValueError, match="OW416"):
@@ -278,7 +278,7 @@ COUNTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", COUNTS)
+@each("what", COUNTS)
 def test_attribute_values_that_the_operator_cannot_have(what: str) -> None:
     call = COUNTS[what]
 
@@ -326,7 +326,7 @@ FITTING: tuple[tuple[Any, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize(("kind", "default"), FITTING)
+@each(("kind", "default"), FITTING)
 def test_defaults_that_fit(kind: Any, default: Any) -> None:
     def callee(x, a=default):
         return x + 1.0
@@ -475,7 +475,7 @@ def test_a_default_that_is_a_type_is_refused() -> None:
         f.to_function_proto()
 
 
-@pytest.mark.parametrize("number", [1j, 2 + 1j, [1.0, 1j]])
+@each("number", [1j, 2 + 1j, [1.0, 1j]])
 def test_the_imaginary_part_of_a_number_is_not_dropped(number: Any) -> None:
     @script()
     def added(x: FLOAT["N"]):

@@ -213,8 +213,8 @@ def test_an_output_that_is_an_input_twice() -> None:
 NAMES = ["version", "domain", "__class__", "__import__", "__getattr__", "_bound", "self", "Nope"]
 
 
-@pytest.mark.parametrize("domain", ["", "ai.onnx.ml", "d"])
-@pytest.mark.parametrize("name", NAMES)
+@each("domain", ["", "ai.onnx.ml", "d"])
+@each("name", NAMES)
 def test_no_attribute_of_ours_is_an_operator(name: str, domain: str) -> None:
     imports = [helper.make_opsetid("", 20), *([helper.make_opsetid(domain, 1)] if domain else [])]
     float4 = helper.make_tensor_value_info("x", 1, [4]), helper.make_tensor_value_info("y", 1, [4])

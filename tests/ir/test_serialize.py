@@ -3,7 +3,6 @@
 import numpy as np
 import onnx
 import onnx_ir as ir
-import pytest
 
 from onnxwright.ir.serialize import model_to_proto
 from tests.harness.tables import each
@@ -113,7 +112,7 @@ def test_types(kind: str) -> None:
     same(model(None, *TYPES[kind]))
 
 
-@pytest.mark.parametrize("version", [8, 9, 10, 11, 13])
+@each("version", [8, 9, 10, 11, 13])
 def test_ir_versions(version: int) -> None:
     made = model()
     made.ir_version = version

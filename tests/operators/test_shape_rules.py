@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from onnxwright.operators import all_facts
 from onnxwright.types.kinds import TensorType
 from tests.harness.tables import check_rows, each
@@ -69,7 +67,7 @@ def _is_what_onnx_says(case: Case) -> None:
             assert a == b or b is None or (isinstance(b, str) and a is not None), (ours, other)
 
 
-@pytest.mark.parametrize("field", ["infer", "dims", "compare"])
+@each("field", ["infer", "dims", "compare"])
 def test_each_rule_has_a_case(field: str) -> None:
     answered = {c.op for c in _ANSWERED}
     if field == "dims":

@@ -282,7 +282,7 @@ def test_calls_go_to_the_dispatcher() -> None:
     assert seen == [(op.Add, (1, 2), {"_name": "n"})]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "names", "expected"),
     [
         ("MatMull", ["MatMul", "Mul"], "MatMul"),

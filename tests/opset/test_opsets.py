@@ -23,7 +23,7 @@ from onnxwright.opset import (
 from tests.harness.tables import each
 
 
-@pytest.mark.parametrize("opset", [opset18, Opset("my.domain", 1), Opset("ai.onnx.ml", 3)])
+@each("opset", [opset18, Opset("my.domain", 1), Opset("ai.onnx.ml", 3)])
 def test_an_opset_is_a_value(opset: Opset) -> None:
     assert pickle.loads(pickle.dumps(opset)) is opset
     assert copy.deepcopy(opset) is opset
@@ -55,7 +55,7 @@ def test_contents() -> None:
     assert not hasattr(Opset("my.domain", 1), "_repr_html_")
 
 
-@pytest.mark.parametrize(
+@each(
     ("opset", "text"),
     [
         (opset18, "opset18"),

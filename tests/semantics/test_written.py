@@ -82,7 +82,7 @@ def check(what: str, found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(a, e, rtol=1e-6, err_msg=what)
 
 
-@pytest.mark.parametrize("number", range(len(BODIES)), ids=range(len(BODIES)))
+@each("number", range(len(BODIES)))
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_every_mode_is_numpy(number: int, module: ModuleType) -> None:
     """Eager, compiled at two sizes."""
@@ -135,7 +135,7 @@ def test_shared_memory_is_never_silently_different(number: int, module: ModuleTy
         check("eager", found, getattr(module, f"plain_refused_{number}")(*values()))
 
 
-@pytest.mark.parametrize("number", range(len(OTHER)), ids=range(len(OTHER)))
+@each("number", range(len(OTHER)))
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_what_cannot_be_written_is_a_located_error(number: int, module: ModuleType) -> None:
     """Compiling says where; eager mode is numpy's meaning, or an error with its place."""

@@ -188,7 +188,7 @@ def test_no_annotation() -> None:
     assert parse_annotation(inspect.Parameter.empty) is None
 
 
-@pytest.mark.parametrize("kind", [FLOAT, FLOAT["N", 3], STRING[()], Tensor["N"], INT64[None]])
+@each("kind", [FLOAT, FLOAT["N", 3], STRING[()], Tensor["N"], INT64[None]])
 def test_annotations_are_values(kind: Any) -> None:
     assert pickle.loads(pickle.dumps(kind)) is kind
     assert copy.deepcopy(kind) is kind
@@ -229,7 +229,7 @@ def test_a_tensor_class_with_properties_is_any_tensor() -> None:
     assert str(parse_annotation(Eager)) == "Tensor"
 
 
-@pytest.mark.parametrize(
+@each(
     ("annotation", "text"),
     [(int, "int"), (Optional[int], "Optional[int]"), (FLOAT["N"], "FLOAT['N']"), (None, "None")],
 )

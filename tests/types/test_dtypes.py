@@ -72,7 +72,7 @@ def test_from_numpy(given: object, expected: DType) -> None:
     assert DType.from_numpy(given) is expected
 
 
-@pytest.mark.parametrize("given", ["datetime64[s]", np.longdouble, "no such thing", [("a", int)]])
+@each("given", ["datetime64[s]", np.longdouble, "no such thing", [("a", int)]])
 def test_a_dtype_onnx_does_not_have(given: object) -> None:
     with pytest.raises(ScriptTypeError, match="OW447"):
         DType.from_numpy(given)

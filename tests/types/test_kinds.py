@@ -112,7 +112,7 @@ def test_refine_types(a: OnnxType | None, b: OnnxType | None, expected: OnnxType
     assert refine_types(a, b) == expected
 
 
-@pytest.mark.parametrize("text", ["float", "tensor(float", "list(tensor(float))", "seq(float)"])
+@each("text", ["float", "tensor(float", "list(tensor(float))", "seq(float)"])
 def test_a_text_that_is_no_type(text: str) -> None:
     with pytest.raises(ScriptTypeError, match="OW447"):
         parse_onnx_name(text)

@@ -331,8 +331,8 @@ def exists(model):
     return True
 
 
-@pytest.mark.parametrize("target", [7, 13, 17, 19, 20, 21, 23])
-@pytest.mark.parametrize("where", ["graph", "body", "function"])
+@each("target", [7, 13, 17, 19, 20, 21, 23])
+@each("where", ["graph", "body", "function"])
 def test_what_is_deprecated_is_written_out(target, where):
     if where == "graph":
         model = model_of(18, f"g {GROUPS} {{ y = {GROUP_NORM}(x, s, b) }}")
@@ -393,7 +393,7 @@ def test_a_function_of_the_model_may_have_any_name():
     assert [n.op_type for n in made.graph.node] == ["ImageScaler"]
 
 
-@pytest.mark.parametrize("version", [2**31 - 1, 10**6, 0, -3])
+@each("version", [2**31 - 1, 10**6, 0, -3])
 def test_versions_imported_by_functions_must_exist(version):
     function = '<domain: "d", opset_import: ["" : 18]> f (a) => (b) { b = Relu(a) }'
     model = model_of(18, "g (float[2] x) => (float[2] y) { y = d.f(x) }", function,
@@ -430,7 +430,7 @@ def test_the_same_version_refuses_an_operator_that_does_not_exist() -> None:
         ow.convert_version(model, 18)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [ow.quantize_weights, ow.to_half, ow.inline],
 )
