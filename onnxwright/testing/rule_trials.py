@@ -86,20 +86,20 @@ class Trial:
         model = self._model()
         if model is None:
             return None
-        expected = run_plainly(model, self.feeds)
-        if expected is None:
+        wanted = run_plainly(model, self.feeds)
+        if wanted is None:
             return None
-        rewritten, fired = rewritten_by(ir.from_proto(model), self.rule)
+        made, fired = rewritten_by(ir.from_proto(model), self.rule)
         if not fired:
             self.matched = bool(find(model, self.rule))
             return 0
         self.matched = True
-        self.is_telling = any(not isinstance(a, np.ndarray) or a.size for a in expected)
-        new = ir.to_proto(rewritten)
+        self.is_telling = any(not isinstance(a, np.ndarray) or a.size for a in wanted)
+        new = ir.to_proto(made)
         shown = f"rule `{self.rule.name}` (opset {self.version})"
         got = run_plainly(new, self.feeds, f"{shown}\n{onnx.printer.to_text(new)}")
         assert got is not None
-        for a, b in zip(expected, got, strict=True):
+        for a, b in zip(wanted, got, strict=True):
             self._compare(a, b, shown, model, new)
         return fired
 
@@ -212,9 +212,9 @@ class Trial:
             inputs.reverse()
         for name, value in node.attributes.items():
             if isinstance(value, AttributeVariable):
-                attribute = self._attribute(value.name, name, signature)
-                if attribute is not None:
-                    attributes[name] = attribute
+                given = self._attribute(value.name, name, signature)
+                if given is not None:
+                    attributes[name] = given
             else:
                 attributes[name] = value
         if node.rest is not None:
@@ -272,13 +272,13 @@ class Trial:
         assert isinstance(value, Variable)
         if value in self.names:
             return self.names[value]
-        shape = self.given.get(value.name, ...)
-        if shape is None or (shape is ... and value.optional and self.rng.integers(2)):
+        given = self.given.get(value.name, ...)
+        if given is None or (given is ... and value.optional and self.rng.integers(2)):
             self.names[value] = ""
             return ""
-        array = self._drawn(value, node, n) if shape is ... else np.asarray(shape)
+        array = self._drawn(value, node, n) if given is ... else np.asarray(given)
         name = self._array(value.name, array, value.constant)
-        if not value.constant and array.dtype.kind == "f" and self._is_produced(shape is ...):
+        if not value.constant and array.dtype.kind == "f" and self._is_produced(given is ...):
             name = self._after_an_operator(name)
         self.names[value] = name
         return name

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-import onnxwright as ow
-from onnxwright.errors import ExportTypeError, OnnxwrightWarning
-from onnxwright.exporter.capture.assumptions.drawn_values import Draw, drawn
-from tests.harness.tables import each
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import ExportTypeError, OnnxwrightWarning  # noqa: E402
+from onnxwright.exporter.capture.assumptions.drawn_values import Draw, drawn  # noqa: E402
 
 
 class Shortcut(torch.nn.Module):
@@ -185,7 +185,7 @@ def test_values_follow_from_their_label_alone(draw: Draw) -> None:
     assert one[3] == 7
 
 
-@each("draw", list(Draw))
+@pytest.mark.parametrize("draw", list(Draw))
 def test_integers_stay_in_their_range_and_order(draw: Draw) -> None:
     offsets, ids = torch.tensor([2, 5, 9]), torch.tensor([[7, 3], [4, 4]])
     mask, truth = torch.tensor([0, 1]), torch.tensor(True)

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-import onnxwright as ow
-from onnxwright.exporter.capture.control.keeping import HeldStateRuns
+torch = pytest.importorskip("torch", reason="the exporter needs torch")
+
+import onnxwright as ow  # noqa: E402 - after the question whether torch is there
+from onnxwright.exporter.capture.control.keeping import HeldStateRuns  # noqa: E402
 
 
 class _Attribute(torch.nn.Module):  # type: ignore[misc]
