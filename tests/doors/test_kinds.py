@@ -23,7 +23,7 @@ from onnxwright import opset18 as op
 from onnxwright.errors import ModelError
 from onnxwright.ir import model_kinds
 from onnxwright.testing import assert_isomorphic, find_difference
-from tests.harness.tables import check_rows, each
+from tests.harness.tables import each
 
 X = np.array([[-1.0, 2.0, 3.0]], np.float32)
 
@@ -268,26 +268,22 @@ def test_elsewhere_a_function_proto_is_refused(function: str) -> None:
         ALL[function](scaled.to_function_proto())
 
 
-@each("given", [3, None, [], object(), PROTO.graph.node[0]])  # fmt: skip
-def test_what_is_not_a_model_is_refused_by_one_error(given: Any) -> None:
-    def check(function: str) -> None:
-        with pytest.raises(TypeError, match="OW752") as caught:
-            ALL[function](given)
-        text = str(caught.value)
-        assert f"`{type(given).__name__}`" in text
-        for kind in model_kinds.registered():  # everything that is taken is listed
-            assert kind.words in text or kind.words.partition(" ")[2] in text
-
-    check_rows([n for n in ALL if n != "GraphBuilder.call"], check)
+@each("given", [3, None, [], object(), PROTO.graph.node[0]])
+@each("function", [n for n in ALL if n != "GraphBuilder.call"])
+def test_what_is_not_a_model_is_refused_by_one_error(given: Any, function: str) -> None:
+    with pytest.raises(TypeError, match="OW752") as caught:
+        ALL[function](given)
+    text = str(caught.value)
+    assert f"`{type(given).__name__}`" in text
+    for kind in model_kinds.registered():  # everything that is taken is listed
+        assert kind.words in text or kind.words.partition(" ")[2] in text
 
 
-@each("data", [b"", b"\x00", b"not a model", PROTO.SerializeToString()[:-9]])  # fmt: skip
-def test_damaged_bytes_give_an_error_of_the_loader(data: bytes) -> None:
-    def check(function: str) -> None:
-        with pytest.raises(ModelError, match="OW7[45]"):
-            ALL[function](data)
-
-    check_rows(ALL, check)
+@each("data", [b"", b"\x00", b"not a model", PROTO.SerializeToString()[:-9]])
+@each("function", ALL)
+def test_damaged_bytes_give_an_error_of_the_loader(data: bytes, function: str) -> None:
+    with pytest.raises(ModelError, match="OW7[45]"):
+        ALL[function](data)
 
 
 def test_trace_takes_inputs_as_debug_does() -> None:
