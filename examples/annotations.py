@@ -181,7 +181,7 @@ FUNCTIONS += [makes_a_sequence, any_number, numbers, a_text, lists, optional_att
 for function in FUNCTIONS:
     print(f"{function.__name__}{function.signature}")
 
-# Functions run on numpy arrays; type checkers are told so with `Any`.
+# Functions run on numpy arrays; `Any` keeps type checkers from objecting.
 x: Any = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 print(calls(x, x))
 np.testing.assert_allclose(calls(x, x), ((2 * x + 1) * x / (x + 1)).max(axis=-1), rtol=1e-6)

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from onnxwright import deferred_sympy as _deferred_sympy
+from onnxwright import op_dispatch as _op_dispatch
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -277,6 +278,16 @@ def __getattr__(name: str) -> Any:
         value = getattr(types, name)
     globals()[name] = value
     return value
+
+
+def _first_eager_call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Load the eager mode (numpy, ONNX Runtime), which sets its own dispatcher."""
+    from onnxwright.eager.dispatch import dispatch
+
+    return dispatch(op, args, kwargs)
+
+
+_op_dispatch.set_dispatcher(_first_eager_call)
 
 
 def _unknown(name: str) -> str:

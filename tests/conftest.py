@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib.util
 import inspect
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -155,6 +157,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         reason = limit_of(item.nodeid)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+_NEEDS_TORCH = re.compile(
+    r"^(import|from) (torch|onnxwright\.exporter|tests\.exporter)\b", re.MULTILINE
+)
+
+
+class _WithoutTorch(pytest.Module):
+    """A test file that is not imported."""
+
+    def collect(self) -> list[pytest.Item]:
+        pytest.skip("PyTorch is not installed, and the tests of this file need it")
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    """Without PyTorch, files that import it are skipped, all with this one reason."""
+    if importlib.util.find_spec("torch") is not None:
+        return None
+    if not _NEEDS_TORCH.search(module_path.read_text(encoding="utf-8")):
+        return None
+    return _WithoutTorch.from_parent(parent, path=module_path)
 
 
 def _asks_for_a_test(config: pytest.Config) -> bool:

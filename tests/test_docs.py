@@ -23,6 +23,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.tables import each
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
@@ -124,7 +126,7 @@ def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             pytest.fail(f"{where} prints\n{shown}\nand the page shows\n{wanted}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+@each("page", PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     """A relative link of a page names a file that exists."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ import pytest
 
 import onnxwright
 from tests.harness.forked import TORCH
+from tests.harness.tables import each
 from tools import site_hooks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,7 @@ def test_every_public_function_is_in_the_reference() -> None:
     assert set(onnxwright._HOMES) - aliases <= set(listed)
 
 
-@pytest.mark.parametrize(
+@each(
     ("link", "page", "made"),
     [
         ("../CHANGELOG.md", "index.md", "changelog.md"),

@@ -29,7 +29,7 @@ PACKAGE = "onnxwright"
 
 # From the bottom up; a package sees itself and the layers below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "deferred_sympy"),
+    ("errors", "version", "deferred_sympy", "op_dispatch"),
     ("diagnostics",),
     ("types",),
     ("opset",),
@@ -66,9 +66,6 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.diagnostics.diagnostic", "onnxwright.diagnostics.tracebacks"): (
         "IPython asks an error how it is shown, and a notebook only"
     ),
-    ("onnxwright.opset.op", "onnxwright.eager"): (
-        "the first eager call of the process loads numpy and ONNX Runtime, and sets the dispatcher"
-    ),
     ("onnxwright.viz.showing", "onnxwright.viz.page"): (
         "pages know what a run of eager mode gives; a listing loads none of it"
     ),
@@ -93,10 +90,10 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"
     ),
-    ("onnxwright.exporter.program.onnx_program", "onnxwright.viz"): (
+    ("onnxwright.exporter.program.writable", "onnxwright.viz"): (
         "an export does not draw; the first program that is shown loads what draws"
     ),
-    ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
+    ("onnxwright.exporter.program.writable", "onnxwright.decompiler"): (
         "an export does not write Python; the first program that is written loads what does"
     ),
     ("onnxwright.versions.one_call", "onnxwright.versions.*"): (
@@ -112,7 +109,7 @@ LAZY: dict[tuple[str, str], str] = {
 }
 
 # What the facade may import when it is imported itself.
-_WITH_FACADE = frozenset({"errors", "version", "deferred_sympy", ""})
+_WITH_FACADE = frozenset({"errors", "version", "deferred_sympy", "op_dispatch", ""})
 
 # Circles within a package that are still there, with the reason; the list can only shrink.
 KNOWN_CIRCLES: dict[tuple[str, ...], str] = {}

@@ -330,5 +330,3 @@ PEERS = (
         "was run for this page.",
     ),
 )
-
-__all__ = ["PEERS", "Case", "Peer"]

@@ -377,6 +377,3 @@ def section(table: Table, folder: Path) -> str:
         run, shown = (text.replace("|", "\\|") for text in (row.run, given))
         lines.append(f"| {row.there} | {row.here} | `{run}` | `{shown}` |")
     return "\n".join([*lines, "\nRun after this program:\n", f"```py\n{table.program}\n```\n"])
-
-
-__all__ = ["END", "START", "TABLES", "Row", "Table", "results", "section"]

@@ -87,6 +87,3 @@ def _wrong(done: subprocess.CompletedProcess[str]) -> str:
     """Why a step failed."""
     bad = done.returncode != 0 or "Traceback" in done.stderr
     return f"status {done.returncode}: {(done.stderr or done.stdout)[-500:]}" if bad else ""
-
-
-__all__ = ["COMMANDS", "data_files", "first_example", "first_steps"]

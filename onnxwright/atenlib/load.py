@@ -155,6 +155,3 @@ def find(name: str) -> AtenFunction:
     near = difflib.get_close_matches(name, table, 1)
     hint = f"did you mean `{near[0]}`?" if near else "`onnxwright coverage` lists what there is"
     fail(messages.AtenUnknown(name=name, hint=hint, span=user_span()))
-
-
-__all__ = ["MODULES", "find", "functions"]

@@ -142,13 +142,3 @@ def is_value(x: object) -> TypeIs[Value]:
 
 # The arguments of a call by name, as rules see them.
 Arguments: TypeAlias = dict[str, Any]
-__all__ = [
-    "Arguments",
-    "Number",
-    "Op",
-    "OpCall",
-    "Operand",
-    "Size",
-    "Value",
-    "is_value",
-]

@@ -195,6 +195,3 @@ def _left(x: Any) -> Any:
         real, imag = (part.value for part in (x.real, x.imag) if isinstance(part, Tensor))
         return wrap(np.asarray(real + 1j * imag, x.onnx_dtype.numpy))
     return x
-
-
-__all__ = ["DOMAIN", "OPSET", "emit", "read_type", "run"]

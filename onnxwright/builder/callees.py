@@ -83,6 +83,3 @@ class Callees(Running):
             function: a script, a FunctionProto or a function of onnx_ir.
         """
         self._functions.add(function)
-
-
-__all__ = ["Callees"]

@@ -144,7 +144,7 @@ class Calling:
             fail(messages.WrongOutputNames(
                 operation=op.name,
                 got=f"{len(values)} output{'s' * (len(values) != 1)}",
-                wanted=f"{len(given)} type{'s are' if len(given) != 1 else ' is'}",
+                names=f"{len(given)} type{'s are' if len(given) != 1 else ' is'}",
                 signature=str(op.signature or op.name),
             ))  # fmt: skip
         made = [self._typed(v, read_type(f"an output of {op.name}", t), str(v.value.name))
@@ -161,7 +161,11 @@ class Calling:
         if kind is None:
             return value
         if not fits(known, kind):
-            fail(TypesContradict(what="output", name=shown, known=str(known), given=str(kind)))
+            fail(
+                TypesContradict(
+                    what="output", name=shown, known_type=str(known), given_type=str(kind)
+                )
+            )
         if isinstance(kind, TensorType) and isinstance(known, TensorType):
             # What is not given is what is known.
             shape = known.shape if kind.shape is None else kind.shape
@@ -180,7 +184,7 @@ class Calling:
                 fail(messages.WrongOutputNames(
                     operation=op.name,
                     got=f"{len(values)} output{'s' * (len(values) != 1)}",
-                    wanted=f"{len(outputs)} {'are' if len(outputs) != 1 else 'is'}",
+                    names=f"{len(outputs)} {'are' if len(outputs) != 1 else 'is'}",
                     signature=str(op.signature),
                 ))  # fmt: skip
             for value, wanted in zip(values, outputs, strict=True):
@@ -259,6 +263,3 @@ class Calling:
             One line for each node.
         """
         return "\n".join(neighbourhood.around(self.backend, values, count))
-
-
-__all__ = ["Calling"]

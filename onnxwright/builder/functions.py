@@ -201,5 +201,3 @@ def _results(found: Sequence[Any]) -> Any:
 
 
 _KINDS = tuple(adapters._KIND_TO_IR)
-
-__all__ = ["Functions"]

@@ -212,7 +212,7 @@ class GraphBuilder(Callees, Results, Scoped):
         """
         self._check(())
         if not isinstance(name, str) or not name:
-            fail(messages.BadName(given=repr(name)))
+            fail(messages.BadName(value=repr(name)))
         kind = read_type(name, type, shape)
         value = self._names.input(name, kind)
         value.value.doc_string = doc_string
@@ -238,7 +238,7 @@ class GraphBuilder(Callees, Results, Scoped):
             return self.backend.initializer(array)
         given: object = name
         if not isinstance(given, str) or not given:
-            fail(messages.BadName(given=describe(given)))
+            fail(messages.BadName(value=describe(given)))
         known = self.backend.initializer(array, owner=name)
         self._names.give(known, name)
         return known

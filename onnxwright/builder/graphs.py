@@ -224,7 +224,7 @@ def _check_count(results: int, declared: int) -> None:
         fail(WrongOutputNames(
             operation="the function",
             got=f"{results} output{'s' * (results != 1)}",
-            wanted=f"{declared} {'are' if declared != 1 else 'is'}",
+            names=f"{declared} {'are' if declared != 1 else 'is'}",
             signature="function(op, *values) -> outputs",
         ))  # fmt: skip
 
@@ -284,6 +284,3 @@ def _names(graph: ir.Graph | ir.Function) -> set[str]:
             found.update(v.name for v in inner.inputs if v.name)
             found.update(inner.initializers)
     return found
-
-
-__all__ = ["build_graph", "build_into"]

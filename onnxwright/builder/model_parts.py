@@ -168,6 +168,3 @@ def _clear_names(b: TracingBackend, graph: ir.Graph) -> None:
     for node in all_nodes(graph):
         if node.name in taken:
             node.name = None
-
-
-__all__ = ["call_model", "is_model"]

@@ -129,6 +129,3 @@ class Names:
     def known(self) -> Iterable[str]:
         """All names there are."""
         return [*self.given, *self.b.recorder.holders]
-
-
-__all__ = ["Names"]

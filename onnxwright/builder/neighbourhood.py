@@ -79,6 +79,3 @@ def note(lines: Sequence[str]) -> tuple[str, ...]:
         if lines
         else ()
     )
-
-
-__all__ = ["around", "note", "show_node"]

@@ -64,6 +64,3 @@ def _as_written(values: Sequence[ir.Value], copies: Sequence[ir.Value]) -> None:
     for value, copy in zip(values, copies, strict=True):
         copy.type, copy.shape = value.type, None
         copy_value(value, copy)
-
-
-__all__ = ["fill"]

@@ -92,6 +92,3 @@ class Subgraph:
         made = [self.builder._argument(v) for v in values]
         # Values of their own: `x[0] = 1` later changes what `x` holds, not the output.
         self.results += [self.builder.backend.wrap(v.value, v.kind, v.weak) for v in made]
-
-
-__all__ = ["BuilderOps", "Subgraph"]

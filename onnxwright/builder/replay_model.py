@@ -296,7 +296,7 @@ def initializer(
 
 
 def copy_value(source: ir.Value, made: ir.Value) -> None:
-    """Give a value the type and notes that another one has.
+    """Copy the type and metadata of one value to another.
 
     Args:
         source: a value of the old graph.

@@ -187,6 +187,3 @@ def _checked(model: onnx.ModelProto) -> None:
     finally:
         for tensor in bare:
             tensor.ClearField("shape")
-
-
-__all__ = ["Results"]

@@ -192,6 +192,3 @@ def _read_by(node: ir.Node) -> list[ir.Value]:
                 inside.update(one.outputs)
                 found += [v for v in one.inputs if v is not None]
     return [v for v in found if v not in inside]
-
-
-__all__ = ["Running"]

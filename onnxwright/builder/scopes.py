@@ -77,7 +77,7 @@ class Scopes:
     def push(self, name: object, kind: object) -> None:
         """Let nodes belong to a module until `pop`; see `inside`."""
         if not isinstance(name, str) or not name:
-            fail(BadName(given=repr(name)))
+            fail(BadName(value=repr(name)))
         path = f"{self.path}.{name}" if self._open else name
         self._enter((*self._open, (path, _class_name(kind))))
 
@@ -224,6 +224,3 @@ def _texts(node: ir.Node, key: str) -> list[str]:
     if isinstance(found, list) and all(isinstance(text, str) for text in found):
         return found
     return []
-
-
-__all__ = ["CLASSES", "SCOPES", "Scoped", "Scopes"]

@@ -90,7 +90,4 @@ def _read(name: str, given: Any) -> OnnxType | None:
 
 def _bad(name: str, given: Any) -> NoReturn:
     shown = describe(given).replace("{", "(").replace("}", ")")
-    fail(BadTypeArgument(given=shown, name=name))
-
-
-__all__ = ["read_type"]
+    fail(BadTypeArgument(value=shown, name=name))

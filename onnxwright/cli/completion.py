@@ -146,6 +146,3 @@ def _plain(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-__all__ = ["SHELLS", "bash", "fish", "zsh"]

@@ -201,6 +201,3 @@ def _show_warning(
     if not isinstance(message, OnnxwrightWarning):
         text = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
     print(text, file=file or sys.stderr)
-
-
-__all__ = ["COMMANDS", "main", "parser"]

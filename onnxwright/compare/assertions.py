@@ -172,12 +172,3 @@ def _can_be_both(x: Any) -> bool:
 def _load(x: Any, parts: Parts) -> tuple[Proto, str]:
     opened = open_model(x, defined=False, parts=parts)
     return opened.proto, str(opened.folder) if opened.path or opened.base else ""
-
-
-__all__ = [
-    "assert_isomorphic",
-    "assert_isomorphic_function",
-    "assert_isomorphic_graph",
-    "find_difference",
-    "load_pair",
-]

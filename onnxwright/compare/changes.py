@@ -201,6 +201,3 @@ def _lines(change: Change) -> list[str]:
 
 def _indented(details: tuple[str, ...]) -> list[str]:
     return [f"      {detail}" for detail in details]
-
-
-__all__ = ["MARK", "Change", "Diff", "Kind", "Row", "counted"]

@@ -160,6 +160,3 @@ def _plain(attr: onnx.AttributeProto) -> Any:
         "plain", kind, repr(attr.f), attr.i, attr.s, tuple(map(repr, attr.floats)),
         tuple(attr.ints), tuple(attr.strings),
     )  # fmt: skip
-
-
-__all__ = ["Features", "refine_colors"]

@@ -133,6 +133,3 @@ def _raw(tensor: onnx.TensorProto) -> bytes:
         copy.ClearField("name")
         copy.ClearField("doc_string")
         return bytes(copy.SerializeToString(deterministic=True))
-
-
-__all__ = ["Content", "constant_of", "contents", "of_tensor"]

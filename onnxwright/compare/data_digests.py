@@ -115,6 +115,3 @@ def _first_data(file: int, place: int) -> int:
     except OSError as error:
         # Nothing but a hole follows; other systems do not know holes.
         return os.fstat(file).st_size if error.errno == errno.ENXIO else place
-
-
-__all__ = ["digest_of_bytes", "digest_of_file"]

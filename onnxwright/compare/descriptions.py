@@ -135,8 +135,3 @@ def _pieces(one: Any, other: Any) -> Iterator[tuple[Any, Any]]:
     for start in range(0, left.size, _PIECE):
         end = start + _PIECE
         yield left[start:end].astype(wide), right[start:end].astype(wide)
-
-
-__all__ = [
-    "change_of", "name_of", "show", "source", "tensor_words", "type_words", "value_of",
-]  # fmt: skip

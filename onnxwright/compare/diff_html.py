@@ -222,6 +222,3 @@ def _folded(rows: list[Any], placed: bool) -> str:
         f'<tr class="same"><td class="fold" colspan="{4 if placed else 3}"><details>'
         f"<summary>{len(rows)} {noun} the same</summary><table>{inside}</table></details></td></tr>"
     )
-
-
-__all__ = ["page"]

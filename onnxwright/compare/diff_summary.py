@@ -181,5 +181,3 @@ def _operators(changes: Sequence[ChangeLike]) -> str:
 
 
 _MOST = 9
-
-__all__ = ["Block", "ChangeLike", "RuleRow", "block_lines", "blocks", "rule_rows", "runs"]

@@ -183,16 +183,3 @@ def is_plain(proto: onnx.TypeProto) -> bool:
     if proto.tensor_type.elem_type:
         return False
     return bool(plain_type(proto) == (None, ""))
-
-
-__all__ = [
-    "attribute_kind",
-    "attribute_value",
-    "is_plain",
-    "plain_type",
-    "properties",
-    "same_attribute",
-    "same_sparse",
-    "same_tensor",
-    "same_type",
-]

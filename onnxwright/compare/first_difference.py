@@ -168,6 +168,3 @@ def _functions(
         if not same_attribute(one, other, strict.folders):
             return Mismatch(f"the default of attribute parameter `{name}` differs")
     return IsomorphismSearch(link_graph(a), link_graph(b), strict).run()
-
-
-__all__ = ["Proto", "difference"]

@@ -422,6 +422,3 @@ def _described(a: ProtoNode, b: ProtoNode) -> list[str]:
     if a.key != b.key:
         lines.append(f"operator: {name_of(a)} -> {name_of(b)}")
     return lines
-
-
-__all__ = ["compare", "matched"]

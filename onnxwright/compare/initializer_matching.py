@@ -116,6 +116,3 @@ def _read_alike(
             for x, y in zip(node.inputs, partner.inputs, strict=False):
                 if x is not None and y is not None:
                     yield x, y
-
-
-__all__ = ["Constants"]

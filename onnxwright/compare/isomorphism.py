@@ -312,6 +312,3 @@ class IsomorphismSearch:
 
 def _index(values: list[ProtoValue | None], value: ProtoValue) -> int:
     return next(n for n, v in enumerate(values) if v is value)
-
-
-__all__ = ["IsomorphismSearch"]

@@ -136,9 +136,3 @@ def show_attribute(attr: onnx.AttributeProto | None) -> str:
         return str(onnx.helper.printable_attribute(attr))
     except (ValueError, TypeError):
         return attr.name
-
-
-__all__ = [
-    "ConflictError", "Mismatch", "Place", "path_of", "place_of", "place_of_node", "place_of_value",
-    "show_attribute", "show_node", "show_tensor", "show_type", "show_value",
-]  # fmt: skip

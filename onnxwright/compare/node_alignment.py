@@ -220,6 +220,3 @@ def _by_depth(graph: ProtoGraph) -> list[list[ProtoNode]]:
             levels.append([])
         levels[depth].append(node)
     return levels
-
-
-__all__ = ["align"]

@@ -190,6 +190,3 @@ def _plain(attribute: onnx.AttributeProto) -> Hashable:
     copy.CopyFrom(attribute)
     copy.ClearField("doc_string")
     return (kind, copy.SerializeToString(deterministic=True))
-
-
-__all__ = ["Fingerprinter", "Level", "Matching"]

@@ -66,6 +66,3 @@ def rules_of(node: onnx.NodeProto) -> tuple[str, ...]:
     """
     texts = [entry.value for entry in node.metadata_props if entry.key == _RULES]
     return tuple(texts[0].split(", ")) if texts and texts[0] else ()
-
-
-__all__ = ["module_of", "place_of", "rules_of"]

@@ -155,6 +155,3 @@ def _repeats(info: onnx.ValueInfoProto, w: ProtoValue) -> bool:
         return True
     own = onnx.helper.make_tensor_type_proto(w.tensor.data_type, list(w.tensor.dims))
     return same_type(info.type, own)
-
-
-__all__ = ["PairChecks"]

@@ -122,6 +122,3 @@ def _unordered(
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-__all__ = ["assert_onnx_proto_equal"]

@@ -210,14 +210,3 @@ def _resolve(graph: ProtoGraph, name: str) -> ProtoValue:
             root = root.outer
         value = root.values[name] = ProtoValue(name)
     return value
-
-
-__all__ = [
-    "Body",
-    "ProtoGraph",
-    "ProtoNode",
-    "ProtoValue",
-    "link_graph",
-    "normal_domain",
-    "trimmed",
-]

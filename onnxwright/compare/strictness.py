@@ -74,6 +74,3 @@ class Parts(TypedDict, total=False):
     attributes: bool
     commutative: bool
     folders: tuple[str, str]
-
-
-__all__ = ["Parts", "Strictness"]

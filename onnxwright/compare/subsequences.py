@@ -109,6 +109,3 @@ def _blocks(
         for block in matcher.get_matching_blocks()
         for n in range(block.size)
     ]
-
-
-__all__ = ["common", "rising"]

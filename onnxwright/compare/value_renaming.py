@@ -88,6 +88,3 @@ def _inner(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     _rename(graph, seen)
     for output in graph.output:
         output.name = seen.get(output.name, output.name)
-
-
-__all__ = ["with_names_of"]

@@ -94,10 +94,10 @@ def to_script(
     npz = Path(weights_file) if weights_file is not None else None
     if weights == "npz" and npz is None:
         advice = "name the file of arrays: `weights_file=`"
-        fail(messages.NoWeightsFile(given="'npz'", advice=advice, span=user_span()))
+        fail(messages.NoWeightsFile(value="'npz'", advice=advice, span=user_span()))
     if weights not in ("inline", "npz", "external") and not callable(weights):
         advice = 'use "inline", "npz", "external" or a function of (name, array)'
-        fail(messages.NoWeightsFile(given=repr(weights), advice=advice, span=user_span()))
+        fail(messages.NoWeightsFile(value=repr(weights), advice=advice, span=user_span()))
     if weights == "inline":
         _check_size(proto)
     found = "weights.npz" if npz is None else npz.name if output is None else _seen(npz, output)
@@ -213,6 +213,3 @@ def proto2python(
     options.setdefault("operators", use_operators)
     options.setdefault("inline_constants", 1024 if inline_const else 16)
     return to_script(model, **options)
-
-
-__all__ = ["proto2python", "to_script"]

@@ -205,6 +205,3 @@ def _tensor(kind: TensorType, uses: set[str]) -> str | None:
         return None
     uses.add(base)
     return f"{base}[{dims or '()'}]"
-
-
-__all__ = ["array_expression", "dtype_expression", "type_expression"]

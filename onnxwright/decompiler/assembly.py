@@ -64,6 +64,3 @@ def _imports(uses: set[str], renaming: dict[str, str]) -> list[str]:
     for group in (standard, others, own):
         lines += ["", *group] if lines and group else group
     return lines
-
-
-__all__ = ["functions_of", "head_of"]

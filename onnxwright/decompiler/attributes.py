@@ -104,6 +104,3 @@ def value_expression(value: Any, kind: int) -> Expr:
     if kind == _A.INTS:
         return listed(map(number, value))
     return number(value)
-
-
-__all__ = ["KIND_OF", "plain_value", "tensor_array", "value_expression"]

@@ -423,6 +423,3 @@ def indented(lines: Iterable[str]) -> list[str]:
             if part or (made and made[-1]):
                 made.append(f"    {part}" if part else part)
     return made
-
-
-__all__ = ["Body", "Written", "assignment", "indented", "readers", "returned"]

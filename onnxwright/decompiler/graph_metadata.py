@@ -140,6 +140,3 @@ def _form(form: dict[str, Any]) -> Expr:
         (key, listed(map(text, value)) if isinstance(value, list) else text(value))
         for key, value in form.items()
     )
-
-
-__all__ = ["Facts", "Key"]

@@ -267,14 +267,3 @@ _CHECKS: dict[type[ast.AST], Callable[[Any, Contents], None]] = {
 def _refuse_call(node: ast.Call) -> NoReturn:
     """Refuse a call of a method of what is not an opset."""
     raise UnsafeTextError(f"line {node.lineno}: a call of {ast.unparse(node.func)[:60]}")
-
-
-__all__ = [
-    "Contents",
-    "UnsafeTextError",
-    "check_names",
-    "check_pieces",
-    "check_text",
-    "contents_of",
-    "parse_head",
-]

@@ -226,24 +226,3 @@ def _filled(items: Sequence[str], width: int) -> list[str]:
             lines.append(", ".join(items[start:n]))
             start, used = n, len(item) + 2
     return [*lines, ", ".join(items[start:])]
-
-
-__all__ = [
-    "Expr",
-    "Group",
-    "Lines",
-    "call",
-    "data",
-    "flatten",
-    "join",
-    "left_of",
-    "listed",
-    "long_text",
-    "mapping",
-    "marked",
-    "number",
-    "render",
-    "text",
-    "with_point",
-    "words",
-]

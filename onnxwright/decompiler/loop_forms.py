@@ -218,6 +218,3 @@ def _reads_flag(body: ProtoGraph, again: str) -> bool:
 
 def _is_true(made: Any) -> bool:
     return made is not None and made[0].dtype == np.bool_ and made[0].ndim == 0 and bool(made[0])
-
-
-__all__ = ["LoopForm", "loop_form"]

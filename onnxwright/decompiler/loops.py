@@ -255,6 +255,3 @@ class LoopBody(Body):
         if form.again and form.again != "identity":
             shape["again"] = form.again
         return shape
-
-
-__all__ = ["LoopBody"]

@@ -350,6 +350,3 @@ def _definition(
     if doc is not None:
         lines.append(f"    {doc}")
     return [*lines, *indented(body)]
-
-
-__all__ = ["write_function", "write_model"]

@@ -320,6 +320,3 @@ def _exists(domain: str, version: int) -> bool:
 
 def _numpy_name(kind: DType, uses: set[str]) -> str:
     return dtype_expression(np.dtype(kind.numpy), uses)
-
-
-__all__ = ["Key", "Module", "Options", "Weights"]

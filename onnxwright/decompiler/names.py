@@ -135,6 +135,3 @@ class Names:
             name = f"{base}_{count}"
         self._next[base] = count
         return name
-
-
-__all__ = ["Names", "identifier", "is_plain", "machine_made"]

@@ -28,7 +28,7 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """It on one line."""
+        """The text on one line."""
         return flatten(self.expr)
 
     def inside(self, least: int) -> str:
@@ -72,6 +72,3 @@ def unary(symbol: str, operand: Piece) -> Piece:
 def subscript(base: Piece, index: str) -> Piece:
     """`base[index]`."""
     return Piece(f"{base.inside(ATOM)}[{index}]", ATOM, 1 + base.depth)
-
-
-__all__ = ["Piece", "binary", "number_piece", "subscript", "unary"]

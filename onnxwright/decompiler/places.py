@@ -143,6 +143,3 @@ def origin_of(node: ProtoNode) -> tuple[str, str] | None:
     if not plain or not (line + column).isascii() or not file:
         return None
     return file, f"{line}:{column}"
-
-
-__all__ = ["Places", "origin_of"]

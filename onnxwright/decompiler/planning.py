@@ -309,6 +309,3 @@ def _sources(node: ProtoNode, place: dict[ProtoNode, int]) -> list[ProtoNode]:
                 for reader in inner.nodes:
                     values += [w for w in reader.inputs if w is not None]
     return [w.producer for w in values if w.producer is not None and w.producer in place]
-
-
-__all__ = ["Plan", "ordered"]

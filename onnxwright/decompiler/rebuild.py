@@ -62,6 +62,3 @@ def rebuild(
             close()
         if file is None:
             linecache.cache.pop(name, None)
-
-
-__all__ = ["code_of", "rebuild"]

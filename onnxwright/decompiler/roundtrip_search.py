@@ -158,6 +158,3 @@ def _constants(proto: Proto) -> Counter[bytes]:
 
 
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-
-
-__all__ = ["Trial", "search", "write"]

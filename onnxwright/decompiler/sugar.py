@@ -288,6 +288,3 @@ def element_types(model: onnx.ModelProto) -> dict[str, DType]:
             if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
                 found.setdefault(node.output[0], set()).add(node.attribute[0].t.data_type)
     return {name: DType(next(iter(kinds))) for name, kinds in found.items() if len(kinds) == 1}
-
-
-__all__ = ["Sugar", "element_types"]

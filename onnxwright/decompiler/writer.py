@@ -261,6 +261,3 @@ def rest_of_graph(proto: onnx.GraphProto, graph: ProtoGraph) -> bytes:
 def _uses_numpy(attr: onnx.AttributeProto) -> bool:
     numbers = [attr.f, *attr.floats]
     return any(v != v or v in (float("inf"), float("-inf")) for v in numbers)  # noqa: PLR0124
-
-
-__all__ = ["Writer", "rest_of_graph"]

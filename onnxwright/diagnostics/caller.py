@@ -114,6 +114,3 @@ def _characters(file: str, line: int, column: int) -> int:
     if text is None or text.isascii():
         return column
     return len(text.encode()[:column].decode(errors="ignore"))
-
-
-__all__ = ["is_internal", "span_of", "user_names", "user_span"]

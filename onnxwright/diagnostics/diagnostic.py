@@ -239,6 +239,3 @@ def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
         )
     else:
         warnings.warn(OnnxwrightWarning(diagnostic), stacklevel=stacklevel + 1)
-
-
-__all__ = ["CATALOGUE", "Diagnostic", "Label", "Sink", "collecting", "fail", "located", "warn"]

@@ -117,6 +117,3 @@ def search(words: str, limit: int = 10) -> list[str]:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[a-z_]+|\d+", text.lower()))
-
-
-__all__ = ["codes", "explain", "search", "summary"]

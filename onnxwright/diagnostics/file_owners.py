@@ -171,6 +171,3 @@ def _installed_by(metadata: Path) -> Iterator[str]:
             for line in lines:
                 path = line.partition(end)[0].strip('" \n').removeprefix("../")
                 yield path.partition("/")[0]
-
-
-__all__ = ["Owner", "owner_of", "path_in_project", "path_in_torch"]

@@ -64,6 +64,3 @@ def _places(word: str, span: Span) -> list[Span]:
             if start <= match.start() and match.end() <= end
         ]
     return places
-
-
-__all__ = ["Fix", "fixes_of"]

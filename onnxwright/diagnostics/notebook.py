@@ -36,6 +36,3 @@ def _shell() -> Any:
     """The running IPython shell, if there is one."""
     module = sys.modules.get("IPython.core.getipython")
     return None if module is None else module.get_ipython()
-
-
-__all__ = ["shown_file"]

@@ -120,6 +120,3 @@ def _named(name: str, sources: Sources) -> str | None:
         if path.name == base and path.is_file():
             return str(path)
     return None
-
-
-__all__ = ["Sources", "UnreadSpan", "line_of", "origin_text", "span_of_origin"]

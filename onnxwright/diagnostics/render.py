@@ -329,6 +329,3 @@ def _cell(char: str) -> int:
 
 def _is_control(char: str) -> bool:
     return unicodedata.category(char) == "Cc"
-
-
-__all__ = ["render", "render_all", "render_json", "render_once"]

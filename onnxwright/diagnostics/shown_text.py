@@ -20,6 +20,3 @@ class ShownText:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
-
-
-__all__ = ["ShownText"]

@@ -71,6 +71,3 @@ def clean_lines(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c in "\n\t" else clean(c) for c in text)
-
-
-__all__ = ["as_utf8", "clean", "clean_lines"]

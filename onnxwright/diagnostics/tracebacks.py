@@ -43,6 +43,3 @@ def _is_library(file: str) -> bool:
 
 
 _LIBRARIES = (Owner.TORCH, Owner.INSTALLED, Owner.PYTHON)
-
-
-__all__ = ["traceback_lines"]

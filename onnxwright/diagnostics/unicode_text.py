@@ -59,6 +59,3 @@ def unicode_checked(what: str = "the text") -> Iterator[None]:
         if cause is None:
             raise
         fail(TextNotUnicode(what=what, text=clean(cause.object[:_LONGEST])))
-
-
-__all__ = ["check_text", "unicode_checked"]

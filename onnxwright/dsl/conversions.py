@@ -231,6 +231,3 @@ class Conversions(Script):
 
         smaller: onnx.ModelProto = optimized(model)
         return smaller
-
-
-__all__ = ["Conversions"]

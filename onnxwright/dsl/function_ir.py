@@ -148,6 +148,3 @@ def _attribute(param: Param) -> onnx.defs.OpSchema.Attribute:
         )
     default = ir.to_proto(adapters.attribute(param.name, param.default, param.spec.kind))
     return onnx.defs.OpSchema.Attribute(param.name, default_value=default)
-
-
-__all__ = ["FunctionIR", "op_schema"]

@@ -81,6 +81,3 @@ def _wanted(spec: ValueSpec | None) -> DType | None:
         return None
     kind = spec.types[0]
     return kind.dtype if isinstance(kind, TensorType) else None
-
-
-__all__ = ["lower_call", "lower_functions"]

@@ -52,6 +52,3 @@ def export_onnx_lib(
     )
     model.ir_version = max(8, onnx.helper.find_min_ir_version_for(imports, ignore_unknown=True))
     write_file(filename, model.SerializeToString())
-
-
-__all__ = ["export_onnx_lib"]

@@ -199,14 +199,14 @@ def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.Function
     if functions == _EXTERNAL:
         return _always("call"), []
     if isinstance(functions, (str, bytes)) or not hasattr(functions, "__iter__"):
-        fail(messages.UnknownFunctionChoice(given=repr(functions)))
+        fail(messages.UnknownFunctionChoice(value=repr(functions)))
     items = list(functions)
     protos = [f for f in items if isinstance(f, onnx.FunctionProto)]
     scripts = {id(f.function) for f in items if is_script(f)}
     names = {f for f in items if isinstance(f, str)}
     for f in items:
         if not (is_script(f) or isinstance(f, (str, onnx.FunctionProto))):
-            fail(messages.UnknownFunctionChoice(given=repr(f)))
+            fail(messages.UnknownFunctionChoice(value=repr(f)))
     if protos and not scripts and not names:
         return _always("auto"), protos
 
@@ -223,7 +223,7 @@ def _check_names(script: Script, options: ModelOptions) -> None:
             shown = ", ".join(names) or "none"
             fail(
                 messages.UnknownArgument(
-                    function=script.name, what="attribute", name=name, known=shown
+                    function=script.name, what="attribute", name=name, names=shown
                 )
             )
 

@@ -63,7 +63,7 @@ def given_types(
             if name not in names:
                 fail(
                     messages.UnknownArgument(
-                        function=script.name, what=what, name=name, known=", ".join(names) or "none"
+                        function=script.name, what=what, name=name, names=", ".join(names) or "none"
                     )
                 )
         pairs = list(types.items())
@@ -73,7 +73,7 @@ def given_types(
             fail(
                 messages.WrongTypeCount(
                     parameter=parameter,
-                    given=len(items),
+                    types=len(items),
                     function=script.name,
                     count=len(names),
                     what=f"{what}s",
@@ -98,7 +98,7 @@ def input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
             if not any(fits(kind, k) or fits(k, kind) for k in allowed):
                 fail(
                     messages.TypesContradict(
-                        what="input", name=p.name, known=str(p.spec), given=str(kind)
+                        what="input", name=p.name, known_type=str(p.spec), given_type=str(kind)
                     )
                 )
     return types
@@ -120,7 +120,7 @@ def output_types(script: Script, options: ModelOptions, main: Lowered) -> dict[s
             if not fits(kind, inferred):
                 fail(
                     messages.TypesContradict(
-                        what="output", name=name, known=str(inferred), given=str(kind)
+                        what="output", name=name, known_type=str(inferred), given_type=str(kind)
                     )
                 )
         kind = more_precise(kind, inferred)
@@ -179,7 +179,7 @@ def value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[st
         if name not in main.values:
             names = ", ".join(sorted(main.values)[:12])
             fail(
-                messages.UnknownArgument(function=script.name, what="value", name=name, known=names)
+                messages.UnknownArgument(function=script.name, what="value", name=name, names=names)
             )
         kind = type_of(annotation)
         inferred = main.types.get(name)
@@ -187,20 +187,9 @@ def value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[st
             if not fits(inferred, kind) and not fits(kind, inferred):
                 fail(
                     messages.TypesContradict(
-                        what="value", name=name, known=str(inferred), given=str(kind)
+                        what="value", name=name, known_type=str(inferred), given_type=str(kind)
                     )
                 )
         if kind is not None:
             types[name] = kind
     return types
-
-
-__all__ = [
-    "given_types",
-    "input_types",
-    "more_precise",
-    "output_types",
-    "type_of",
-    "value_infos",
-    "warn_ranks",
-]

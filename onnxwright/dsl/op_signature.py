@@ -75,6 +75,3 @@ def _constraint(name: str, spec: ValueSpec | None) -> TypeConstraintParam:
         return TypeConstraintParam.any_value(label)
     allowed = [ir.TensorType(ir.DataType(t.dtype.value)) for t in tensors if t.dtype is not None]
     return TypeConstraintParam(label, frozenset(allowed))
-
-
-__all__ = ["op_signature"]

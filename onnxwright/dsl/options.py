@@ -53,6 +53,3 @@ class CompileOptionTypes(ModelOptionTypes, total=False):
 
     providers: Sequence[Any] | None
     session_options: Any
-
-
-__all__ = ["CompileOptionTypes", "ModelOptionTypes", "ScriptOptionTypes"]

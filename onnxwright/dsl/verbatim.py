@@ -419,6 +419,3 @@ def _rename_references(nodes: Iterable[onnx.NodeProto], renamed: Mapping[str, st
 def _entries(proto: Any, metadata: Mapping[str, str]) -> None:
     for key, value in metadata.items():
         proto.metadata_props.add(key=key, value=value)
-
-
-__all__ = ["Details", "ModelFacts", "verbatim_function", "verbatim_model"]

@@ -56,7 +56,7 @@ def check_later(op: Op, result: Any, count: int | None) -> None:
     shape = getattr(result, "shape", None)
     if shape is None or count > most or (len(shape) > 0 and shape[0] == count):
         return
-    fail(messages.UnpackedLater(operation=op.name, wanted=count))
+    fail(messages.UnpackedLater(operation=op.name, names=count))
 
 
 def _said(bound: BoundCall) -> int | None:

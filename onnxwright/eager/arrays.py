@@ -97,6 +97,3 @@ def _refuse(value: Any) -> NoReturn:
     if isinstance(value, (list, tuple)):
         what = f"this {type(value).__name__}, which has no single shape and type,"
     fail(messages.NotAnArray(what=what, span=user_span()))
-
-
-__all__ = ["as_array", "numpy_dtype"]

@@ -202,6 +202,3 @@ def reference_operators() -> tuple[Any, ...]:
         return type(name, (OpRun,), {"op_domain": DOMAIN, "_run": _run})
 
     return tuple(class_of(name, kernel) for name, kernel in KERNELS.items())
-
-
-__all__ = ["DOMAIN", "KERNELS", "reference_operators"]

@@ -295,6 +295,3 @@ def _cached(old: Array | None, new: Array, before: Sequence[int], length: int) -
             cache[b, :, :start] = wide(old)[0][b, :, :start]
         cache[b, :, start : start + new.shape[2]] = new[b]
     return cache
-
-
-__all__ = ["attention", "group_query_attention", "multi_head_attention", "rotary_embedding"]

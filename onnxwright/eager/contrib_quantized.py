@@ -227,5 +227,3 @@ QUANTIZED: dict[str, Callable[..., tuple[Any, ...]]] = {
     "QLinearWhere": qlinear_where,
     "QuantizeLinear": quantize_linear,
 }
-
-__all__ = ["QUANTIZED"]

@@ -130,16 +130,3 @@ def _normalized(
     inverse = 1 / np.sqrt(np.square(rows - mean).mean(axis=-1, keepdims=True) + epsilon)
     normalized = (rows - mean) * inverse * gamma
     return normalized if beta is None else normalized + beta, mean, inverse
-
-
-__all__ = [
-    "bias_gelu",
-    "embed_layer_normalization",
-    "fast_gelu",
-    "gelu",
-    "quick_gelu",
-    "sigmoid",
-    "skip_layer_normalization",
-    "skip_simplified_layer_normalization",
-    "wide",
-]

@@ -97,6 +97,3 @@ def gather_block_quantized(
         zeros = spread(cut)
     table = (data.astype(np.float32) - zeros) * spread(scales)
     return (np.take(table, indices, axis=gather_axis).astype(scales.dtype),)
-
-
-__all__ = ["gather_block_quantized", "matmul_nbits"]

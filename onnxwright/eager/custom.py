@@ -230,6 +230,6 @@ def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
         expected += " of arrays"
     fail(
         messages.WrongEvaluatorResult(
-            who=who, op=op.name, got=got, wanted=expected, span=user_span()
+            who=who, op=op.name, got=got, expected=expected, span=user_span()
         )
     )

@@ -319,7 +319,7 @@ class _Call:
             messages.WrongArgumentType(
                 function=self.name,
                 parameter=name,
-                wanted=expected,
+                expected=expected,
                 got=got,
                 advice=advice,
                 span=user_span(),
@@ -378,7 +378,7 @@ class _Call:
     def _wrong_result(self, got: str, expected: str, advice: str = _RETURN_ADVICE) -> NoReturn:
         fail(
             messages.WrongResult(
-                function=self.name, got=got, wanted=expected, advice=advice, span=user_span()
+                function=self.name, got=got, expected=expected, advice=advice, span=user_span()
             )
         )
 

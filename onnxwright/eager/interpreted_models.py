@@ -71,5 +71,3 @@ def _kind(info: Any) -> OnnxType | None:
 
 
 compiled_models.run_with(InterpretedModel)
-
-__all__ = ["InterpretedModel"]

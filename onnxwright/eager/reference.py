@@ -68,6 +68,3 @@ class ReferenceEvaluator:
         keys = {(kind.op_domain, kind.__name__) for kind in self.new_ops}
         own = [k for k in reference_operators() if (k.op_domain, k.__name__) not in keys]
         return [*self.new_ops, *own]
-
-
-__all__ = ["ReferenceEvaluator"]

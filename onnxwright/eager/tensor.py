@@ -171,7 +171,7 @@ class Tensor(ValueOperators, EagerTensorBase):
         fail(
             messages.NotOneNumber(
                 kind=f"a tensor {show_value(self.value)}",
-                wanted=expected,
+                use=expected,
                 advice=advice,
                 span=user_span(),
             )

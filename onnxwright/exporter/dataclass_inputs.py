@@ -54,6 +54,3 @@ def by_field(value: Any, spec: Any) -> Any:
     if not isinstance(spec, Mapping) or not set(spec) <= set(fields):
         return spec
     return [spec.get(name) for name in fields if getattr(value, name, None) is not None]
-
-
-__all__ = ["by_field", "check_registered", "is_dataclass_object"]

@@ -45,6 +45,3 @@ def arguments_of(model: Any, given: ExportArguments) -> ExportArguments:
         ask() if value is None else value for value, ask in zip(own, asked, strict=True)
     )
     return ExportArguments(args, kwargs, shapes, inputs, outputs)
-
-
-__all__ = ["ExportArguments", "arguments_of"]

@@ -66,6 +66,3 @@ def _refuse(item: Any) -> NoReturn:
         f"an object of type {type(item).__name__}",
         "give True, or a list of inputs: a tuple for those by position, a dict for those by name",
     )
-
-
-__all__ = ["Inputs", "ObservedShapes", "further_inputs"]

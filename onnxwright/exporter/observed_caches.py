@@ -81,6 +81,3 @@ def _lengths(past: _Column | None, ends: Mapping[int, _Column]) -> dict[int, str
 def _is_of_tokens(value: torch.Tensor) -> bool:
     """Whether a tensor can have a number for each token of each row: tokens, positions, a mask."""
     return value.ndim in (1, 2) and not value.is_floating_point() and not value.is_complex()
-
-
-__all__ = ["cache_dimensions"]

@@ -340,6 +340,3 @@ def _changing_numbers(group: ObservedCalls) -> list[str]:
             if not _is_tensor(leaf) and not plain and any(x != seen[0] for x in seen):
                 found.append(name)
     return list(dict.fromkeys(found))
-
-
-__all__ = ["Observation", "ObservedCalls", "observe"]

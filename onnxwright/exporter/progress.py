@@ -102,6 +102,3 @@ def _is_terminal(stream: IO[str] | None) -> bool:
         return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
     except ValueError:  # it is closed
         return False
-
-
-__all__ = ["step"]

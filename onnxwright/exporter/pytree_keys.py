@@ -45,6 +45,3 @@ def parts_of(value: Any) -> list[Any] | None:
         return None
     node = pytree.SUPPORTED_NODES.get(type(value))
     return None if node is None else list(node.flatten_fn(value)[0])
-
-
-__all__ = ["parts_of", "register_missing_keys"]

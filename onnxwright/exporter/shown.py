@@ -51,6 +51,3 @@ def some(words: list[str]) -> str:
         '0, 1, 2, 3, 4, 5, ... 14 more'
     """
     return ", ".join(words if len(words) <= 8 else [*words[:6], f"... {len(words) - 6} more"])
-
-
-__all__ = ["shown", "some"]

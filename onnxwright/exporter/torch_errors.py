@@ -15,6 +15,3 @@ def extend() -> None:
     """
     if not issubclass(ExportError, OnnxExporterError):
         ExportError.__bases__ = (*ExportError.__bases__, OnnxExporterError)
-
-
-__all__ = ["extend"]

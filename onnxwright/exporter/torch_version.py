@@ -34,5 +34,3 @@ def check(version: str) -> None:
 
 
 check(torch.__version__)
-
-__all__ = ["OLDEST", "check"]

@@ -17,6 +17,3 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-__all__ = ["collector_paused"]

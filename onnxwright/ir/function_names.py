@@ -45,6 +45,3 @@ def same_function(x: ir.Function, y: ir.Function) -> bool:
     """
     one, two = ir.to_proto(x), ir.to_proto(y)
     return bool(one.SerializeToString() == two.SerializeToString())
-
-
-__all__ = ["rename_clashing", "same_function"]

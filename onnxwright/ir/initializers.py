@@ -60,6 +60,3 @@ def add_initializers(graph: onnx.GraphProto, declared: Mapping[ir.Value, Any]) -
             sparse.values.name = name
         else:
             graph.initializer.append(tensor_proto(array, name))
-
-
-__all__ = ["add_initializers", "tensor_proto"]

@@ -17,6 +17,7 @@ from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.model_protos import located_proto, named_weights
 from onnxwright.ir.plain_form import plain_form
 from onnxwright.ir.reading import (
+    check_path,
     first_line,
     parsed,
     raise_damage,
@@ -146,12 +147,13 @@ def open_model(
     path: Path | None = None
     base: Path | None = None
     if isinstance(source, (str, os.PathLike)):
+        check_path(os.fsdecode(source))
         path = Path(os.fsdecode(source))
         proto = read_file(path)
         if path.is_symlink():  # external data is where the file is, not where the link is
             path = Path(os.path.realpath(path))
     elif isinstance(source, (bytes, bytearray, memoryview)):
-        proto = parsed(bytes(source), "the given bytes")
+        proto = parsed(bytes(source), "the given bytes object")
     elif isinstance(source, _PROTOS):
         proto = source
     elif is_ir(source):
@@ -370,7 +372,22 @@ def not_a_model(source: object, parts: Parts = "refused") -> NoReturn:
         advice = "a FunctionProto or a GraphProto is taken as well, and those of onnx_ir"
     elif isinstance(source, _PROTOS) or is_ir(source):
         advice = "a function or a graph is only a part of a model: give the model that has it"
+    else:
+        advice = _how_to_get_a_model(source)
     fail(messages.NotAModel(what=_words(source), advice=advice, span=user_span()))
+
+
+_WAYS: dict[tuple[str, str], str] = {
+    ("torch", "Module"): "`onnxwright.export(module, example_inputs)` makes a model of it",
+    ("torch", "ExportedProgram"): "`onnxwright.export(program)` makes a model of it",
+    ("onnxruntime", "InferenceSession"): "give the model that the session was made from",
+}
+
+
+def _how_to_get_a_model(source: object) -> str | None:
+    """What to do with an object of another library; None where there is nothing to say."""
+    names = ((k.__module__.partition(".")[0], k.__name__) for k in type(source).__mro__)
+    return next((_WAYS[name] for name in names if name in _WAYS), None)
 
 
 def is_ir(source: Any) -> bool:

@@ -34,6 +34,3 @@ def values_of_model(model: ir.Model) -> Iterator[Any]:
         for graph in subgraphs(node):
             yield from graph.inputs
             yield from graph.outputs
-
-
-__all__ = ["give_types", "values_of_model"]

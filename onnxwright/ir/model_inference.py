@@ -122,6 +122,3 @@ def _show(made: onnx.GraphProto, found: onnx.GraphProto, around: frozenset[str])
             for graph, other_graph in pairs:
                 changed |= _show(graph, other_graph, frozenset(shown))
     return changed
-
-
-__all__ = ["infer_model"]

@@ -77,5 +77,3 @@ register(
         restored=lambda program, model: type(program)(model, program.exported_program),
     ),
 )
-
-__all__ = ["ModelKind", "kind_of", "register", "registered"]

@@ -136,6 +136,3 @@ def _is_large(tensor: Any) -> bool:
 
     in_memory = isinstance(tensor, (ir.Tensor, ir.LazyTensor, ir.TensorProtoTensor))
     return in_memory and tensor.dtype is not ir.DataType.STRING and tensor.nbytes > _SMALL
-
-
-__all__ = ["initializers", "located_proto", "named_weights", "with_initializers"]

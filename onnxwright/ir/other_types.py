@@ -31,6 +31,3 @@ def without_maps(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
             protos[info.name].CopyFrom(info.type)
             info.ClearField("type")
     return protos
-
-
-__all__ = ["holds_map", "without_maps"]

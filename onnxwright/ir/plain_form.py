@@ -143,6 +143,3 @@ def _dense(sparse: onnx.SparseTensorProto, folder: Path, where: str) -> onnx.Ten
     else:
         array[tuple(places.T)] = values
     return numpy_helper.from_array(array, name)
-
-
-__all__ = ["plain_form"]

@@ -60,6 +60,3 @@ def tensor_preview(tensor: onnx.TensorProto, count: int) -> str:
 def as_text(value: Any) -> str:
     """Bytes as text, what is not UTF-8 as escapes; anything else by `str`."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-__all__ = ["FEW", "as_text", "from_type", "tensor_preview"]

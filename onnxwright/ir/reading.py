@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import warnings
 from pathlib import Path
@@ -15,11 +16,15 @@ from onnxwright.diagnostics.catalogue import loading as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
+from onnxwright.ir.file_signatures import recognized
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.validation.model import Model
 
 LIMIT = (1 << 31) - 1
 """The most bytes that protobuf reads or writes as one message."""
+
+_SHOWN = 60
+"""How much of a text that is not a path a message shows."""
 
 _MESSAGES: dict[str, type[messages.DamagedModel]] = {
     "structure": messages.InvalidModel,
@@ -64,9 +69,9 @@ def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:
             warnings.filterwarnings("ignore", "The onnxtxt format is experimental")
             proto = serialization.registry.get(form).deserialize_proto(data, onnx.ModelProto())
     except Exception as error:  # noqa: BLE001 - each parser has its own
-        unreadable(label, _why(error, len(data)), error)
+        unreadable(label, _why(error, data), error)
     if not proto.HasField("graph"):
-        unreadable(label, "it has no graph")
+        unreadable(label, recognized(data) or "it has no graph")
     return proto
 
 
@@ -89,6 +94,24 @@ def serialized(proto: Model) -> bytes:
     except Exception as error:  # noqa: BLE001 - protobuf's own EncodeError, or a ValueError
         what = f"it cannot be written as one message: {first_line(error)}"
         raise_damage(Damage("limit", "the model", what, "use external data for large tensors"))
+
+
+def check_path(path: str) -> None:
+    """Refuse what is text of another kind where a path is expected.
+
+    Args:
+        path: what was given.
+
+    Raises:
+        ModelNotFoundError: it is an address, or a model as text (OW741).
+    """
+    if os.path.lexists(path):
+        return
+    label = f"'{clean(path)[:_SHOWN]}'"
+    if "://" in path:
+        _missing(label, "it is an address: download the file, and give the path of it")
+    if "\n" in path or recognized(path.encode(errors="replace")):
+        _missing(label, "it is text, not a path: `onnx.parser.parse_model(text)` reads a model")
 
 
 def form_of(path: Path) -> str:
@@ -131,10 +154,7 @@ def read_file(path: Path) -> onnx.ModelProto:
             # A count makes room for as many bytes at once, whatever the file holds.
             data = file.read() if stat.S_ISREG(facts.st_mode) else file.read(LIMIT + 1)
     except FileNotFoundError as error:
-        message = messages.ModelNotReadable(
-            path=label, reason="the file does not exist", span=user_span()
-        )
-        raise ModelNotFoundError(message) from error
+        _missing(label, "the file does not exist", error)
     except (OSError, ValueError) as error:
         if hasattr(error, "diagnostics"):
             raise
@@ -156,7 +176,10 @@ def read_stream(stream: Any) -> onnx.ModelProto:
     Raises:
         ModelError: it cannot be read (OW741).
     """
-    data = stream.read(LIMIT + 1)
+    try:
+        data = stream.read(LIMIT + 1)
+    except (OSError, ValueError) as error:  # closed, or opened for writing
+        unreadable("the given file", first_line(error), error)
     if not isinstance(data, bytes):
         unreadable("the given file", "it was opened as text; open it in binary mode ('rb')")
     if len(data) > LIMIT:
@@ -164,16 +187,23 @@ def read_stream(stream: Any) -> onnx.ModelProto:
     return parsed(data, "the given file")
 
 
-def _why(error: BaseException, size: int) -> str:
+def _why(error: BaseException, data: bytes) -> str:
     """Why bytes are not a model; protobuf's own message does not help."""
     if type(error).__name__ == "DecodeError":
-        return f"its {size:,} bytes are damaged, cut short or something else"
+        damaged = f"its {len(data):,} bytes are damaged, cut short or something else"
+        return recognized(data) or damaged
     return first_line(error)
 
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, printable and cut short."""
     return clean((str(error).strip() or type(error).__name__).splitlines()[0])[:300]
+
+
+def _missing(label: str, reason: str, error: BaseException | None = None) -> NoReturn:
+    """Raise the user's error for a file that does not exist."""
+    message = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
+    raise ModelNotFoundError(message) from error
 
 
 def unreadable(label: str, reason: str, error: BaseException | None = None) -> NoReturn:
@@ -189,16 +219,3 @@ def unreadable(label: str, reason: str, error: BaseException | None = None) -> N
     """
     message = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
     raise message.error(message) from error
-
-
-__all__ = [
-    "LIMIT",
-    "first_line",
-    "form_of",
-    "parsed",
-    "raise_damage",
-    "read_file",
-    "read_stream",
-    "serialized",
-    "unreadable",
-]

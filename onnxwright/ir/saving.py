@@ -17,6 +17,7 @@ from onnxwright.ir.model_protos import initializers
 from onnxwright.ir.reading import form_of, raise_damage, serialized
 from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.validation import Damage
+from onnxwright.ir.validation.external import Files
 from onnxwright.ir.writing import Save, data_of
 
 # Above this many bytes protobuf cannot hold a model in one message.
@@ -139,6 +140,7 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
             if isinstance(tensor, ir.ExternalTensor) and (
                 place is None or _is_elsewhere(tensor, place)
             ):
+                _check_there(tensor)
                 value.const_value = ir.Tensor(tensor.numpy(), tensor.dtype, name=tensor.name)
         made: onnx.ModelProto = to_proto(model)
     finally:
@@ -217,13 +219,29 @@ def _source_of(tensor: Any) -> object:
     return id(tensor)
 
 
+def _check_there(tensor: Any) -> None:
+    """Refuse a weight whose data file does not exist."""
+    if not isinstance(tensor, ir.ExternalTensor) or os.path.lexists(tensor.path):
+        return
+    try:
+        Files(Path(tensor.base_dir)).find(str(tensor.location), f"initializer `{tensor.name}`")
+    except Damage as damage:
+        raise_damage(damage)
+
+
 def write_tensor(tensor: Any, file: BinaryIO) -> None:
-    """Append a weight to a file; one that is in a file is copied part by part."""
+    """Append a weight to a file; one that is in a file is copied part by part.
+
+    Args:
+        tensor: the weight.
+        file: the file; it is at its end.
+
+    Raises:
+        ModelError: the file that has the weight does not exist (OW743).
+    """
+    _check_there(tensor)
     write = getattr(tensor, "tofile", None)
     if write is not None:
         write(file)
     else:
         file.write(tensor.tobytes())
-
-
-__all__ = ["as_proto", "in_form", "point_to", "save", "write_tensor", "write_weights"]

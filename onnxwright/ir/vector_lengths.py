@@ -174,6 +174,3 @@ def _of_attribute(attr: onnx.AttributeProto) -> _Known:
 
 def _integer(number: float) -> int:
     return int(min(number, _FAR)) if not math.isnan(number) else _FAR
-
-
-__all__ = ["MOST_ELEMENTS", "follows_too_much"]

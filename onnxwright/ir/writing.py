@@ -7,8 +7,8 @@ A save goes in steps, and a process that is killed at any of them leaves a model
 3. the model's file, which names them, is renamed over the old one;
 4. the data of the old model is removed, and what dead processes left behind.
 
-A link is followed: its target is replaced, the link stays.  Saves into one folder take turns for
-steps 2 to 4, in threads and in processes.
+A link is followed: its target is replaced, the link stays.  Saves into one folder do
+steps 2 to 4 one after another, in threads and in processes.
 """
 
 from __future__ import annotations
@@ -405,6 +405,3 @@ def data_of(tensors: Iterable[Any]) -> Iterator[Path]:
         path = getattr(tensor, "path", None)
         if path is not None and hasattr(tensor, "location"):
             yield Path(path)
-
-
-__all__ = ["Save", "data_of", "write_file"]

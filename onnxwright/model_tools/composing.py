@@ -195,7 +195,7 @@ def _graph_names(graph: ir.Graph) -> set[str]:
 
 def _distinct(results: list[ir.Value], a: ir.Model, b: ir.Model) -> list[ir.Value]:
     """Outputs, each a value of its own: one that is listed twice is copied."""
-    names, seen, made = reserved_names(a), set(), []
+    names, seen, renamed = reserved_names(a), set(), []
     for value in results:
         if value in seen:
             node = ir.Node("", "Identity", [value], num_outputs=1)
@@ -204,8 +204,8 @@ def _distinct(results: list[ir.Value], a: ir.Model, b: ir.Model) -> list[ir.Valu
             node.outputs[0].type, node.outputs[0].shape = value.type, value.shape
             value = node.outputs[0]
         seen.add(value)
-        made.append(value)
-    return made
+        renamed.append(value)
+    return renamed
 
 
 def _move(a: ir.Model, b: ir.Model, free: list[ir.Value]) -> None:
@@ -223,6 +223,3 @@ def _move(a: ir.Model, b: ir.Model, free: list[ir.Value]) -> None:
         a.functions.setdefault(name, function)
     for domain, version in b.graph.opset_imports.items():
         a.graph.opset_imports.setdefault(domain, version)
-
-
-__all__ = ["compose"]

@@ -125,10 +125,10 @@ def _as_input(value: ir.Value, types: ValueTypes) -> ir.Value:
             argument="inputs", reason=f"the type of `{value.name}` is not known",
             advice="declare the types of the model's inputs, or run shape inference",
         ))  # fmt: skip
-    made = ir.Value(name=value.name, doc_string=value.doc_string)
-    set_type(made, kind)
-    made.metadata_props.update(value.metadata_props)
-    return made
+    new = ir.Value(name=value.name, doc_string=value.doc_string)
+    set_type(new, kind)
+    new.metadata_props.update(value.metadata_props)
+    return new
 
 
 def _outputs(
@@ -157,6 +157,3 @@ def _outputs(
         node.outputs[0].type, node.outputs[0].shape = value.type, value.shape
         outputs.append(node.outputs[0])
     return outputs
-
-
-__all__ = ["extract"]

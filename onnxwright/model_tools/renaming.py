@@ -140,8 +140,5 @@ def _rename_dims(model: ir.Model, dims: Names) -> None:
     for name in dims:
         if name not in renamed_dims:
             fail(messages.UnknownValue(
-                kind="dimension", name=name, found="no value has a dimension of this name"
+                kind="dimension", name=name, names="no value has a dimension of this name"
             ))  # fmt: skip
-
-
-__all__ = ["rename"]

@@ -110,7 +110,7 @@ def _wanted(
         if name not in named:
             some = ", ".join(f"`{n}`" for n in sorted(named)) or "none"
             fail(messages.UnknownValue(
-                kind="dimension", name=name, found=f"the names of dimensions of inputs: {some}"
+                kind="dimension", name=name, names=f"the names of dimensions of inputs: {some}"
             ))  # fmt: skip
     for name, shape in after.items():
         if shape is not None:
@@ -282,6 +282,3 @@ def _baked_in(node: ir.Node) -> ir.Node | None:
 def _one_line(text: str) -> str:
     lines: Iterable[str] = (line.strip() for line in text.splitlines())
     return next((line for line in lines if line), text).replace("{", "(").replace("}", ")")
-
-
-__all__ = ["set_shapes"]

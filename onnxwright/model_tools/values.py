@@ -50,12 +50,12 @@ def find(values: Mapping[str, ir.Value], name: object, kind: str, graph: ir.Grap
             if name in by_name(inner):
                 fail(messages.UnknownValue(
                     kind=f"{kind} of the main graph", name=name,
-                    found=f"`{name}` is a value of a body of `{node.name or node.op_type}`",
+                    names=f"`{name}` is a value of a body of `{node.name or node.op_type}`",
                 ))  # fmt: skip
     near = difflib.get_close_matches(name, values, 1)
     some = ", ".join(f"`{n}`" for n in list(values)[:8])
     fail(messages.UnknownValue(
-        kind=kind, name=name, found=f"there are {some}" if some else "there is none",
+        kind=kind, name=name, names=f"there are {some}" if some else "there is none",
         suggestion=near[0] if near else None,
     ))  # fmt: skip
 
@@ -81,9 +81,9 @@ def rename_value(value: ir.Value, name: str) -> None:
 def _under_name(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
     """The same numbers under another name; nothing is read."""
     if isinstance(tensor, (ir.Tensor, ir.ExternalTensor, ir.LazyTensor, ir.StringTensor)):
-        made: ir.TensorProtocol = copy.copy(tensor)
-        made.name = name
-        return made
+        renamed: ir.TensorProtocol = copy.copy(tensor)
+        renamed.name = name
+        return renamed
     if tensor.dtype is ir.DataType.STRING:
         texts = list(tensor.numpy().ravel())
         return ir.StringTensor(texts, shape=tensor.shape, name=name)  # type: ignore[arg-type]
@@ -138,6 +138,3 @@ def used_functions(model: ir.Model) -> set[tuple[str, str, str]]:
                 functions.add(name)
                 waiting.append(model.functions[name])
     return functions
-
-
-__all__ = ["by_name", "captured", "find", "listed", "read_by", "rename_value", "used_functions"]

@@ -62,7 +62,7 @@ def set_initializer(
         new = _tensor(name, given, DType(int(old.dtype)))
         if new.dtype != old.dtype or tuple(new.shape) != tuple(old.shape):
             fail(messages.OtherTensor(
-                name=name, wanted=_described(old), given=_described(new)
+                name=name, type=_described(old), new_type=_described(new)
             ))  # fmt: skip
         node = value.producer()
         if node is None:
@@ -190,21 +190,21 @@ def _held(value: ir.Value) -> ir.TensorProtocol | None:
     return ir.convenience.get_const_tensor(value)
 
 
-def _tensor(name: str, given: Any, dtype: DType | None) -> ir.TensorProtocol:
+def _tensor(name: str, value: Any, dtype: DType | None) -> ir.TensorProtocol:
     """What a user gave, as a tensor; Python numbers and lists take the type that is wanted."""
-    if isinstance(given, onnx.TensorProto):
-        given = ir.from_proto(given)
-    if is_tensor(given):
-        held: ir.TensorProtocol = given
+    if isinstance(value, onnx.TensorProto):
+        value = ir.from_proto(value)
+    if is_tensor(value):
+        held: ir.TensorProtocol = value
         return held
-    array: Any = given if isinstance(given, np.ndarray) else None
-    if array is None and isinstance(given, (bool, int, float, list, tuple)):
-        array = np.array(given, dtype=None if dtype is None else dtype.numpy)
+    array: Any = value if isinstance(value, np.ndarray) else None
+    if array is None and isinstance(value, (bool, int, float, list, tuple)):
+        array = np.array(value, dtype=None if dtype is None else dtype.numpy)
     elif array is None:
-        array = np.asarray(given) if isinstance(given, np.generic) else foreign_array(given)
+        array = np.asarray(value) if isinstance(value, np.generic) else foreign_array(value)
     if array is None:
         fail(messages.BadModelArgument(
-            argument=name, reason=f"a value of type {type(given).__name__} is not a tensor",
+            argument=name, reason=f"a value of type {type(value).__name__} is not a tensor",
             advice="give an array of numpy, a TensorProto, or a tensor of torch",
         ))  # fmt: skip
     return tensor(array, name)
@@ -222,13 +222,10 @@ def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
         )
     )
     if not same or (tensor_type.dtype is not None and int(tensor.dtype) != int(tensor_type.dtype)):
-        fail(messages.OtherTensor(name=name, wanted=str(kind), given=_described(tensor)))
+        fail(messages.OtherTensor(name=name, type=str(kind), new_type=_described(tensor)))
     return tensor
 
 
 def _described(held: ir.TensorProtocol) -> str:
     shape = tuple(d if isinstance(d, int) else None for d in held.shape)
     return str(TensorType(DType(int(held.dtype)), shape))
-
-
-__all__ = ["initializers_to_inputs", "inputs_to_initializers", "set_initializer"]

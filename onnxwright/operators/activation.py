@@ -70,5 +70,3 @@ FACTS = (
     _unary("Tanh", folding=ALWAYS, flops=per_output(4)),
     _unary("ThresholdedRelu", cheap=True),
 )
-
-__all__ = ["FACTS"]

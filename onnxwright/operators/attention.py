@@ -75,5 +75,3 @@ FACTS = (
     OperatorFacts("RotaryEmbedding", flops=per_input(3)),
     OperatorFacts("FlexAttention", domain="ai.onnx.preview", heavy=True, folding=NEVER),
 )
-
-__all__ = ["FACTS"]

@@ -17,11 +17,11 @@ _LARGEST_WINDOW = (1 << 31) - 1
 _LARGEST_BLOCK = (1 << 31) - 1  # its square fits into 64 bits
 
 
-def uniform_fault(given: Mapping[str, Any]) -> str | None:
+def uniform_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why numbers cannot be drawn between `low` and `high`.
 
     Args:
-        given: the attributes of a RandomUniform or RandomUniformLike.
+        attributes: the attributes of a RandomUniform or RandomUniformLike.
 
     Returns:
         The reason, None where they can.
@@ -33,17 +33,17 @@ def uniform_fault(given: Mapping[str, Any]) -> str | None:
         >>> uniform_fault({"low": 2.0})
         'its `low` is 2.0 and its `high` is 1.0, which is not a range'
     """
-    low, high = given.get("low", 0.0), given.get("high", 1.0)
+    low, high = attributes.get("low", 0.0), attributes.get("high", 1.0)
     if low <= high:
         return None
     return f"its `low` is {low} and its `high` is {high}, which is not a range"
 
 
-def normal_fault(given: Mapping[str, Any]) -> str | None:
+def normal_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why numbers cannot be drawn with a standard deviation of `scale`.
 
     Args:
-        given: the attributes of a RandomNormal or RandomNormalLike.
+        attributes: the attributes of a RandomNormal or RandomNormalLike.
 
     Returns:
         The reason, None where they can.
@@ -55,17 +55,17 @@ def normal_fault(given: Mapping[str, Any]) -> str | None:
         >>> normal_fault({"scale": 0.0})
         'its `scale`, the standard deviation, is 0.0, which is not above 0'
     """
-    scale = given.get("scale", 1.0)
+    scale = attributes.get("scale", 1.0)
     if scale > 0:
         return None
     return f"its `scale`, the standard deviation, is {scale}, which is not above 0"
 
 
-def block_fault(given: Mapping[str, Any]) -> str | None:
+def block_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why blocks cannot have the size `blocksize`.
 
     Args:
-        given: the attributes of a DepthToSpace or SpaceToDepth.
+        attributes: the attributes of a DepthToSpace or SpaceToDepth.
 
     Returns:
         The reason, None where they can.
@@ -77,17 +77,17 @@ def block_fault(given: Mapping[str, Any]) -> str | None:
         >>> block_fault({"blocksize": 0})
         'its `blocksize` is 0, which is not the length of a block'
     """
-    size = given.get("blocksize", 1)
+    size = attributes.get("blocksize", 1)
     if 1 <= size <= _LARGEST_BLOCK:
         return None
     return f"its `blocksize` is {size}, which is not the length of a block"
 
 
-def axes_fault(given: Mapping[str, Any]) -> str | None:
+def axes_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why lists cannot have numbers for that many axes.
 
     Args:
-        given: the attributes of a Transpose or a convolution.
+        attributes: the attributes of a Transpose or a convolution.
 
     Returns:
         The reason, None where they can.
@@ -100,7 +100,7 @@ def axes_fault(given: Mapping[str, Any]) -> str | None:
         >>> axes_fault({"perm": list(range(1000))})
         'its `perm` has 1,000 numbers, more than two for each of 64 axes'
     """
-    for name, value in given.items():
+    for name, value in attributes.items():
         if not isinstance(value, (str, bytes)) and hasattr(value, "__len__"):
             if len(value) > 2 * _MOST_AXES:
                 what = f"more than two for each of {_MOST_AXES} axes"
@@ -108,11 +108,11 @@ def axes_fault(given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def batch_fault(given: Mapping[str, Any]) -> str | None:
+def batch_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why a tensor cannot have `batch_dims` batch dimensions.
 
     Args:
-        given: the attributes of a GatherND.
+        attributes: the attributes of a GatherND.
 
     Returns:
         The reason, None where it can.
@@ -124,17 +124,17 @@ def batch_fault(given: Mapping[str, Any]) -> str | None:
         >>> batch_fault({"batch_dims": -1})
         'its `batch_dims` is -1, which is not a number of dimensions'
     """
-    count = given.get("batch_dims", 0)
+    count = attributes.get("batch_dims", 0)
     if 0 <= count < _MOST_AXES:
         return None
     return f"its `batch_dims` is {count}, which is not a number of dimensions"
 
 
-def window_fault(given: Mapping[str, Any]) -> str | None:
+def window_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why a window cannot be as large as `kernel_shape` says.
 
     Args:
-        given: the attributes of a pooling.
+        attributes: the attributes of a pooling.
 
     Returns:
         The reason, None where it can.
@@ -146,17 +146,17 @@ def window_fault(given: Mapping[str, Any]) -> str | None:
         >>> window_fault({"kernel_shape": [2, 1 << 40]})
         'its `kernel_shape` is [2, 1099511627776], more elements than a tensor can have'
     """
-    shape = list(given.get("kernel_shape", ()))
+    shape = list(attributes.get("kernel_shape", ()))
     if math.prod(shape) <= _LARGEST_WINDOW:
         return None
     return f"its `kernel_shape` is {shape}, more elements than a tensor can have"
 
 
-def equation_fault(given: Mapping[str, Any]) -> str | None:
+def equation_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why an equation cannot be read.
 
     Args:
-        given: the attributes of an Einsum.
+        attributes: the attributes of an Einsum.
 
     Returns:
         The reason, None where it can.
@@ -168,7 +168,7 @@ def equation_fault(given: Mapping[str, Any]) -> str | None:
         >>> equation_fault({"equation": "ij,jk->ik"}) is None, equation_fault({"equation": "i;j"})
         (True, "its `equation` has the character ';', which equations do not have")
     """
-    equation = given.get("equation", "")
+    equation = attributes.get("equation", "")
     text = equation.decode("utf-8", "replace") if isinstance(equation, bytes) else str(equation)
     match = _EQUATION.match(text)
     if match is None or match.end() == len(text):
@@ -176,11 +176,11 @@ def equation_fault(given: Mapping[str, Any]) -> str | None:
     return f"its `equation` has the character {text[match.end()]!r}, which equations do not have"
 
 
-def equation_ranks(given: Mapping[str, Any]) -> tuple[int, ...]:
+def equation_ranks(attributes: Mapping[str, Any]) -> tuple[int, ...]:
     """The fewest axes of each input of an equation: one for each of its letters.
 
     Args:
-        given: the attributes of an Einsum.
+        attributes: the attributes of an Einsum.
 
     Returns:
         A number for each input.
@@ -192,19 +192,7 @@ def equation_ranks(given: Mapping[str, Any]) -> tuple[int, ...]:
         >>> equation_ranks({"equation": "ij, ...k -> ik"})
         (2, 1)
     """
-    equation = given.get("equation", "")
+    equation = attributes.get("equation", "")
     text = equation.decode("utf-8", "replace") if isinstance(equation, bytes) else str(equation)
     terms = text.split("->")[0].split(",")
     return tuple(sum(c.isalpha() for c in term) for term in terms)
-
-
-__all__ = [
-    "axes_fault",
-    "batch_fault",
-    "block_fault",
-    "equation_fault",
-    "equation_ranks",
-    "normal_fault",
-    "uniform_fault",
-    "window_fault",
-]

@@ -86,6 +86,3 @@ def broadcast_inputs(call: OpCall) -> Shape:
     if len(call.types) < 2:
         return call.shape(0)
     return broadcast(*map(call.shape, range(len(call.types))))
-
-
-__all__ = ["broadcast", "broadcast_inputs", "broadcast_to", "first_input"]

@@ -80,5 +80,3 @@ FACTS = (
         flops=free,
     ),
 )
-
-__all__ = ["FACTS"]

@@ -69,6 +69,3 @@ def types_of_runtime(
     if (domain, op_type) not in _LIKE_FIRST or not inputs:
         return None
     return [inputs[0], *([None] * (count - 1))]
-
-
-__all__ = ["FACTS", "is_of_runtime", "types_of_runtime"]

@@ -10,5 +10,3 @@ FACTS = (
     OperatorFacts("Scan", has_bodies=True, folding=NEVER),
     OperatorFacts("SequenceMap", has_bodies=True, folding=NEVER),
 )
-
-__all__ = ["FACTS"]

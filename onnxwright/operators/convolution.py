@@ -56,9 +56,9 @@ def _conv_transpose_shape(call: OpCall) -> Shape:
     channels = dims.mul(w[1], call.attr("group"))
     if call.has(2):
         same_shape((channels,), call.shape(2), "B")
-    given = call.attr("output_shape", None)
-    if given:
-        return (x[0], channels, *given[-count:])
+    output_shape = call.attr("output_shape", None)
+    if output_shape:
+        return (x[0], channels, *output_shape[-count:])
     windows = Windows(call, _kernel(call, w))
     extra = attribute_list(call, "output_padding", 0, count)
     spatial = []
@@ -141,5 +141,3 @@ FACTS = (
         flops=_conv_flops(weight=3, bias=8),
     ),
 )
-
-__all__ = ["FACTS"]

@@ -330,5 +330,3 @@ FACTS = (
     ),
     OperatorFacts("Trilu", copies=True, cheap=True, infer=_square_matrices, flops=free),
 )
-
-__all__ = ["FACTS"]

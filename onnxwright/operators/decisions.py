@@ -79,5 +79,3 @@ UNCHANGED.update(
         ("ai.onnx.ml", "TreeEnsembleRegressor", 3): "tensors for DOUBLE are a new choice",
     }
 )
-
-__all__ = ["UNCHANGED"]

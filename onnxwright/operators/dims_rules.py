@@ -34,6 +34,3 @@ def each(function: Callable[..., Dim]) -> DimsRule:
         return tuple(function(*items) for items in pairs(call))
 
     return rule
-
-
-__all__ = ["each", "pairs", "unchanged"]

@@ -192,5 +192,3 @@ FACTS = (
     ),
     _unary("Tan"),
 )
-
-__all__ = ["FACTS"]

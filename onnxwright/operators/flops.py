@@ -63,15 +63,3 @@ def per_input(cost: int) -> Cost:
 def per_further_input(call: Sized) -> int:
     """One for each element of the result and each input after the first."""
     return math.prod(call.output()) * max(call.inputs - 1, 0)
-
-
-__all__ = [
-    "Cost",
-    "Sized",
-    "Sizes",
-    "UnknownSizeError",
-    "free",
-    "per_further_input",
-    "per_input",
-    "per_output",
-]

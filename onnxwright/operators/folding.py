@@ -49,6 +49,3 @@ def keeping_dtype(function: Callable[..., Any]) -> FoldRule:
         return result
 
     return rule
-
-
-__all__ = ["constant", "elementwise", "keeping_dtype"]

@@ -78,5 +78,3 @@ FACTS = (
         changes={10: Change("deprecated: Resize takes its place")},
     ),
 )
-
-__all__ = ["FACTS"]

@@ -91,8 +91,8 @@ def _gather_nd_shape(call: OpCall) -> Shape:
 def _one_hot_shape(call: OpCall) -> Shape:
     indices = call.shape(0)
     axis = axis_in(call.attr("axis"), len(indices) + 1)
-    found = call.dims_if_known(1)
-    depth = found[0] if found is not None and len(found) == 1 else None
+    depths = call.dims_if_known(1)
+    depth = depths[0] if depths is not None and len(depths) == 1 else None
     return (*indices[:axis], depth if dims.at_least(depth, 0) else None, *indices[axis:])
 
 
@@ -103,8 +103,8 @@ def _gather_dims(call: OpCall) -> Shape:
     return tuple(_index(dims, n) for n in call.numbers(1))
 
 
-def _index(found: Shape, index: int) -> Dim:
-    return found[axis_in(index, len(found))]
+def _index(values: Shape, index: int) -> Dim:
+    return values[axis_in(index, len(values))]
 
 
 def _fold_gather(call: OpCall) -> Array:
@@ -161,5 +161,3 @@ FACTS = (
     OperatorFacts("ScatterND", copies=True, infer=_scatter_nd_shape, flops=free),
     OperatorFacts("TensorScatter", flops=free),
 )
-
-__all__ = ["FACTS"]

@@ -123,5 +123,3 @@ FACTS = (
         "Xor", commutative=True, cheap=True, symbol="^", fold=elementwise(np.logical_xor)
     ),
 )
-
-__all__ = ["FACTS"]

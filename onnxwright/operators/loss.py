@@ -8,5 +8,3 @@ FACTS = (
     OperatorFacts("NegativeLogLikelihoodLoss"),
     OperatorFacts("SoftmaxCrossEntropyLoss"),
 )
-
-__all__ = ["FACTS"]

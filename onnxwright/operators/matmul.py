@@ -140,5 +140,3 @@ FACTS = (
     OperatorFacts("MatMulInteger", heavy=True, infer=_matmul_shape, flops=_matmul_flops),
     OperatorFacts("QLinearMatMul", heavy=True, infer=_quantized_matmul_shape, flops=_matmul_flops),
 )
-
-__all__ = ["FACTS"]

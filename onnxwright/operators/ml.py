@@ -31,5 +31,3 @@ FACTS = (
     OperatorFacts("TreeEnsembleRegressor", domain="ai.onnx.ml", folding=NEVER),
     OperatorFacts("ZipMap", domain="ai.onnx.ml", folding=NEVER),
 )
-
-__all__ = ["FACTS"]

@@ -94,5 +94,3 @@ FACTS = (
     OperatorFacts("MeanVarianceNormalization", infer=first_input, flops=per_input(8)),
     OperatorFacts("RMSNormalization", infer=_layer_norm_shape, flops=per_input(6)),
 )
-
-__all__ = ["FACTS"]

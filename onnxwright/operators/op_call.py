@@ -195,21 +195,21 @@ def axis_in(axis: int | None, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def same_shape(wanted: Shape, shape: Shape, name: str) -> None:
+def same_shape(expected: Shape, shape: Shape, name: str) -> None:
     """Check that an input has a shape.
 
     Args:
-        wanted: the shape that the other inputs ask for.
+        expected: the shape that the other inputs ask for.
         shape: the shape that it has.
         name: the name of the input.
 
     Raises:
         ContradictionError: another number of axes, or two different numbers.
     """
-    if len(wanted) != len(shape) or any(
-        type(a) is int and type(b) is int and a != b for a, b in zip(wanted, shape)
+    if len(expected) != len(shape) or any(
+        type(a) is int and type(b) is int and a != b for a, b in zip(expected, shape)
     ):
-        raise ContradictionError(f"`{name}` of shape {listed(wanted)}", listed(shape))
+        raise ContradictionError(f"`{name}` of shape {listed(expected)}", listed(shape))
 
 
 def listed(shape: Shape) -> str:
@@ -257,20 +257,3 @@ def same(a: Dim, b: Dim, expected: str) -> Dim:
     if type(a) is int and type(b) is int:
         raise ContradictionError(expected.format(a), b)
     return a if type(a) is int else b if type(b) is int else a
-
-
-__all__ = [
-    "MOST_DIMS",
-    "Array",
-    "ContradictionError",
-    "OpCall",
-    "UnknownError",
-    "array_dims",
-    "as_array",
-    "axis_in",
-    "is_shape_like",
-    "listed",
-    "same",
-    "same_shape",
-    "shape_operand",
-]

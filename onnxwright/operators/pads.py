@@ -66,6 +66,3 @@ def with_pads(attributes: Mapping[str, Any], sides: Sequence[int]) -> dict[str, 
         return None
     pads = [a + int(b) for a, b in zip(added, before, strict=True)]
     return {**{k: v for k, v in attributes.items() if k != "auto_pad"}, "pads": pads}
-
-
-__all__ = ["sides_of_pad", "with_pads"]

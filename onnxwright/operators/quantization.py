@@ -10,5 +10,3 @@ FACTS = (
     OperatorFacts("DynamicQuantizeLinear", exact_on_integers=True, folding=NEVER),
     OperatorFacts("QuantizeLinear", folding=NEVER, flops=per_output(2)),
 )
-
-__all__ = ["FACTS"]

@@ -40,5 +40,3 @@ FACTS = (
     OperatorFacts("RandomUniform", random=True, folding=NEVER, attribute_fault=uniform_fault),
     OperatorFacts("RandomUniformLike", random=True, folding=NEVER, attribute_fault=uniform_fault),
 )
-
-__all__ = ["FACTS"]

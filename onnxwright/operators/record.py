@@ -200,16 +200,3 @@ class OperatorFacts:
         return all(
             dtype.name not in types for types in self.missing_kernels(target, version).values()
         )
-
-
-__all__ = [
-    "ALWAYS",
-    "NEVER",
-    "Change",
-    "CompareRule",
-    "DimsRule",
-    "FoldRule",
-    "Folding",
-    "InferRule",
-    "OperatorFacts",
-]

@@ -148,5 +148,3 @@ FACTS = (
 
 # The operators that reduce over a list of axes.
 REDUCTIONS = tuple(f.name for f in FACTS if f.name.startswith("Reduce"))
-
-__all__ = ["FACTS", "REDUCTIONS"]

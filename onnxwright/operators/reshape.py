@@ -132,10 +132,10 @@ def _tile_shape(call: OpCall) -> Shape:
 
 
 def _expand_dims(call: OpCall) -> Shape:
-    found, to = call.dims(0), call.numbers(1)
+    dims, to = call.dims(0), call.numbers(1)
     if len(to) > 1 or (to and to[0] > MOST_DIMS):
         raise UnknownError
-    return found * to[0] if to and len(found) == 1 else found
+    return dims * to[0] if to and len(dims) == 1 else dims
 
 
 def _fold_reshape(call: OpCall) -> Array:
@@ -237,5 +237,3 @@ FACTS = (
         flops=free,
     ),
 )
-
-__all__ = ["FACTS"]

@@ -245,5 +245,3 @@ REVIEWED: dict[str, dict[str, int]] = {
         "Momentum": 1,
     },
 }
-
-__all__ = ["REVIEWED"]

@@ -18,5 +18,3 @@ FACTS = (
     OperatorFacts("SequenceLength", folding=NEVER, flops=free),
     OperatorFacts("SplitToSequence", folding=NEVER, flops=free),
 )
-
-__all__ = ["FACTS"]

@@ -152,5 +152,3 @@ FACTS = (
         flops=free,
     ),
 )
-
-__all__ = ["FACTS"]

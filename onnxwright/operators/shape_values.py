@@ -52,7 +52,7 @@ def values_of(call: OpCall, types: Sequence[OnnxType | None]) -> list[Shape | No
     return cut
 
 
-def _cut(found: Shape, types: Sequence[OnnxType | None]) -> list[Shape | None] | None:
+def _cut(values: Shape, types: Sequence[OnnxType | None]) -> list[Shape | None] | None:
     """The dimensions, cut to the lengths of the outputs."""
     result: list[Shape | None] = []
     start = 0
@@ -60,9 +60,9 @@ def _cut(found: Shape, types: Sequence[OnnxType | None]) -> list[Shape | None] |
         assert isinstance(kind, TensorType)
         length = kind.shape[0] if kind.shape else 1
         assert isinstance(length, int)
-        result.append(tuple(map(_small, found[start : start + length])))
+        result.append(tuple(map(_small, values[start : start + length])))
         start += length
-    return result if start == len(found) else None
+    return result if start == len(values) else None
 
 
 def _small(d: Dim) -> Dim:
@@ -91,6 +91,3 @@ def decided(call: OpCall, types: Sequence[OnnxType | None]) -> Array | None:
         return None
     array = np.array(truths, dtype=np.bool_)
     return array.reshape(()) if not kind.shape else array
-
-
-__all__ = ["decided", "values_of"]

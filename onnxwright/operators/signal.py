@@ -36,5 +36,3 @@ FACTS = (
     OperatorFacts("MelWeightMatrix"),
     OperatorFacts("STFT", least_ranks=(2, 0, 1), infer=_stft_shape),
 )
-
-__all__ = ["FACTS"]

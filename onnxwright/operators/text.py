@@ -11,5 +11,3 @@ FACTS = (
     OperatorFacts("StringSplit", folding=NEVER),
     OperatorFacts("TfIdfVectorizer", folding=NEVER),
 )
-
-__all__ = ["FACTS"]

@@ -10,5 +10,3 @@ FACTS = (
     OperatorFacts("Gradient", domain="ai.onnx.preview.training", folding=NEVER),
     OperatorFacts("Momentum", domain="ai.onnx.preview.training", folding=NEVER),
 )
-
-__all__ = ["FACTS"]

@@ -136,16 +136,13 @@ def _fits(
     )
 
 
-def _same_attribute(a: AttrParam, c: AttrParam | None, given: Collection[str] | None) -> bool:
+def _same_attribute(a: AttrParam, c: AttrParam | None, attributes: Collection[str] | None) -> bool:
     if c is None:
-        return given is not None and a.name not in given and not a.required
+        return attributes is not None and a.name not in attributes and not a.required
     if c.required and not a.required:
-        return given is not None and a.name in given
-    if given is not None and a.name in given:
+        return attributes is not None and a.name in attributes
+    if attributes is not None and a.name in attributes:
         return a.kind is c.kind
-    if given is not None and a.default is None and c.default is None:
+    if attributes is not None and a.default is None and c.default is None:
         return True
     return a.kind is c.kind and repr(a.default) == repr(c.default)
-
-
-__all__ = ["is_reviewed", "means_the_same", "only_types_changed", "same_meaning"]

@@ -53,6 +53,3 @@ def attribute_list(call: OpCall, name: str, default: int, count: int) -> list[in
     if len(numbers) != count:
         raise ContradictionError(f"{count} numbers in `{name}`", list(numbers))
     return list(numbers)
-
-
-__all__ = ["Windows", "attribute_list"]

@@ -322,16 +322,3 @@ def describe(value: object) -> str:
         text = repr(value)
         return f"{type(value).__name__} `{text if len(text) <= 40 else text[:37] + '...'}`"
     return f"an object of type `{type(value).__name__}`"
-
-
-__all__ = [
-    "ELEMENT_TYPES",
-    "MOST_OUTPUTS",
-    "OutOfRangeError",
-    "WrongTypeError",
-    "describe",
-    "is_reference",
-    "is_tensor_value",
-    "normalizer",
-    "special_normalizer",
-]

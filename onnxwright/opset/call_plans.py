@@ -98,11 +98,11 @@ def normal_form(
             fail(TensorAsAttribute(op=op, name=attr.name, kind=kind, signature=shown))
         description = describe(value)
         fail(
-            WrongAttributeType(op=op, name=attr.name, kind=kind, given=description, signature=shown)
+            WrongAttributeType(op=op, name=attr.name, kind=kind, value=description, signature=shown)
         )
     except OutOfRangeError as error:
         limit = str(error) or "an int attribute has 64 bits, a float attribute 32"
-        fail(AttributeOutOfRange(op=op, name=attr.name, given=describe(value), limit=limit))
+        fail(AttributeOutOfRange(op=op, name=attr.name, value=describe(value), limit=limit))
 
 
 def fail_too_many(
@@ -112,7 +112,7 @@ def fail_too_many(
     most = _plural(len(plan.fixed), "input")
     if attributes and plan.order:
         most += f" and {_plural(len(plan.order), 'attribute')}"
-    fail(TooManyInputs(op=op, most=most, given=count, signature=str(signature)))
+    fail(TooManyInputs(op=op, most=most, count=count, signature=str(signature)))
 
 
 def fail_twice(op: str, signature: OpSignature | None, name: str) -> NoReturn:
@@ -138,7 +138,7 @@ def fail_missing(
         if value is None and plan.variadic is not None:
             fail(MissingInput(op=op, name=f"{plan.variadic.name}[{i}]", signature=shown))
     least = _plural(plan.least, "input")
-    fail(TooFewInputs(op=op, least=least, given=len(inputs), signature=shown))
+    fail(TooFewInputs(op=op, least=least, count=len(inputs), signature=shown))
 
 
 def fail_unknown(op: str, signature: OpSignature | None, key: str) -> NoReturn:
@@ -154,9 +154,3 @@ def fail_unknown(op: str, signature: OpSignature | None, key: str) -> NoReturn:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-__all__ = [
-    "CallPlan", "fail_attribute", "fail_missing", "fail_too_many", "fail_twice", "fail_unknown",
-    "normal_form",
-]  # fmt: skip

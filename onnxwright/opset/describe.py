@@ -63,9 +63,6 @@ def python_signature(sig: OpSignature) -> inspect.Signature:
         Inputs in order (a variadic one as `*args`), then attributes as keywords; what may be
         absent has a default.
 
-    Source:
-        ROOMS, opsets.
-
     Example:
         >>> from onnxwright.opset.registry import signature
         >>> sig = signature("", "Softmax", 13)
@@ -170,13 +167,3 @@ def show_param_type(param: Any) -> str:
 
 def _entry(name: str, kind: str, text: str) -> str:
     return f"    {name} ({kind}): {' '.join((text or '').split())}"
-
-
-__all__ = [
-    "ANY_SIGNATURE",
-    "did_you_mean",
-    "document",
-    "python_signature",
-    "show_param_type",
-    "url_of",
-]

@@ -175,16 +175,3 @@ def op_names(domain: str, version: int) -> tuple[str, ...]:
         if at and not at[-1]:
             names.append(name)
     return tuple(names)
-
-
-__all__ = [
-    "all_names",
-    "domains",
-    "first_version",
-    "is_known_domain",
-    "load_schema",
-    "newest",
-    "normalize_domain",
-    "op_names",
-    "versions_of",
-]

@@ -1,18 +1,20 @@
 """One operator of one opset: what `op.Add` is, and how a call of it is read.
 
 `Op.bind` turns Python arguments into inputs in schema order and checked attributes; nothing is
-computed here.  Calling an `Op` hands it to the dispatcher, which the eager mode sets.
+computed here.  Calling an `Op` hands it to the dispatcher of `op_dispatch`, which eager mode sets.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from onnxwright import op_dispatch
 from onnxwright.diagnostics.catalogue.opcalls import BadReservedKeyword
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
+from onnxwright.op_dispatch import Dispatcher, set_dispatcher
 from onnxwright.opset import registry
 from onnxwright.opset.attributes import MOST_OUTPUTS, describe, is_tensor_value
 from onnxwright.opset.call_plans import (
@@ -32,7 +34,6 @@ from onnxwright.types.tensors import Value
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
-Dispatcher = Callable[["Op", tuple[Any, ...], dict[str, Any]], Any]
 RESERVED = frozenset({"_outputs", "_name"})
 _UNREAD: Any = object()
 _NO_ATTRIBUTES: Mapping[str, Any] = {}
@@ -169,12 +170,10 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
 
     def __call__(self, *args: Any, **kwargs: Any) -> Value:
         """Run the operator on its arguments, at once."""
-        if _dispatcher is None:
-            import onnxwright.eager  # noqa: F401 - sets the dispatcher
-
-            if _dispatcher is None:
-                raise RuntimeError("nothing can run operators: no dispatcher is set")
-        result: Value = _dispatcher(self, args, kwargs)
+        dispatch = op_dispatch.dispatcher
+        if dispatch is None:
+            raise RuntimeError("nothing can run operators: no dispatcher is set")
+        result: Value = dispatch(self, args, kwargs)
         return result
 
     def bind(self, args: Iterable[Any], kwargs: Mapping[str, Any] = _NO_ATTRIBUTES) -> BoundCall:
@@ -322,14 +321,14 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         limit = "from 1" if most == MOST_OUTPUTS else f"from 1 to {most}"
         if isinstance(value, int) and value > most:
             limit = f"from 1 to {most:,}"
-        fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), range=limit))
+        fail(BadReservedKeyword(op=self.name, name="_outputs", value=describe(value), range=limit))
 
     def _node_name(self, value: object) -> str | None:
         """The value of `_name=`."""
         if value is None or isinstance(value, str):
             check_text(value or "", "the name")
             return value
-        fail(BadReservedKeyword(op=self.name, name="_name", given=describe(value)))
+        fail(BadReservedKeyword(op=self.name, name="_name", value=describe(value)))
 
 
 def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> BoundCall:
@@ -341,24 +340,6 @@ def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Bo
     while count and args[count - 1] is None:
         count -= 1
     return BoundCall(op, args[:count], attributes, outputs, name)
-
-
-_dispatcher: Dispatcher | None = None
-
-
-def set_dispatcher(dispatcher: Dispatcher | None) -> Dispatcher | None:
-    """Say what calling an operator outside a compiled function does.
-
-    Args:
-        dispatcher: a function of (op, args, kwargs); None unsets it.
-
-    Returns:
-        The one before.
-    """
-    global _dispatcher  # noqa: PLW0603 - the one slot there is
-    before = _dispatcher
-    _dispatcher = dispatcher
-    return before
 
 
 def require_attributes(op: Op, attributes: Mapping[str, Any]) -> None:

@@ -137,7 +137,7 @@ class Opset:
         if self.version > newest:
             name_of = Opset(self.domain, newest)
             advice = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
-            fail(UnknownOpsetVersion(opset=repr(self), known=advice))
+            fail(UnknownOpsetVersion(opset=repr(self), versions=advice))
         signature = registry.signature(self.domain, name, self.version)
         if signature is None or signature.deprecated:
             self._fail_unknown(name)
@@ -221,6 +221,3 @@ def replacement_of(name: str) -> str | None:
 
 
 _NAMED = frozenset({"ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
-
-
-__all__ = ["DEFAULT_OPSET_VERSION", "DynamicOpset", "Opset", "replacement_of"]

@@ -123,9 +123,6 @@ def first_sentence(text: str, most: int = 110) -> str:
     Returns:
         One line, ending in a full stop; "" for an empty description.
 
-    Source:
-        ROOMS, opsets.
-
     Example:
         >>> first_sentence("Adds two\n  tensors (with\nbroadcasting). And more.")
         'Adds two tensors (with broadcasting).'

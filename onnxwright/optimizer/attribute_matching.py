@@ -78,6 +78,3 @@ def place_as_input(wanted: PatternNode, name: str) -> int | None:
     if newest is None:
         return None
     return next((n for n, p in enumerate(newest.inputs) if p.name == name), None)
-
-
-__all__ = ["attribute_as_input", "attribute_value", "is_same", "is_same_axis", "place_as_input"]

@@ -63,6 +63,3 @@ def is_read_once(match: Any, *names: str) -> bool:
 def makers(op: Any, values: Any, name: str) -> list[Any]:
     """For each value the node of a standard operator that makes it, or None."""
     return [op.backend.made_by(v, name) for v in values]
-
-
-__all__ = ["is_read_once", "makers", "modern", "runs"]

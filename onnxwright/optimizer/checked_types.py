@@ -58,6 +58,3 @@ def _variables(
         if param.homogeneous and found.setdefault(param.type_str, value.dtype) != value.dtype:
             return None
     return found
-
-
-__all__ = ["is_typed"]

@@ -250,6 +250,3 @@ def _made(
         return run_nodes(nodes, dict(zip(feeds, arrays, strict=True)), [output], version)[0]
 
     return combined(inputs, lambda tensors: Derived(compute, tensors, dtype, shape))
-
-
-__all__ = ["FOLD_LIMIT", "fold_constants"]

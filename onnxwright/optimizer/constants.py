@@ -120,14 +120,3 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     number = float(array.astype(np.float64).item())
     near = abs(number - wanted) <= tolerance * abs(wanted)
     return number == wanted or (near and math.isfinite(wanted))
-
-
-__all__ = [
-    "MOST_NUMBERS",
-    "has_readers",
-    "holds",
-    "is_constant",
-    "readers",
-    "small_array",
-    "tensor_of",
-]

@@ -157,6 +157,3 @@ def _remove_unread(value: ir.Value | None) -> None:
         return
     if not value.uses() and not value.is_graph_output():
         node.graph.remove(node, safe=True)
-
-
-__all__ = ["multiply_dequantized"]

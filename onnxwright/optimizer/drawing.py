@@ -45,6 +45,3 @@ def floats(
 def float_type(rng: np.random.Generator) -> Any:
     """One of the floating-point types."""
     return _TYPES[int(rng.integers(len(_TYPES)))]
-
-
-__all__ = ["Draw", "float_type", "floats", "sizes"]

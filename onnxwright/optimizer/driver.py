@@ -281,7 +281,7 @@ class _Part:
                 return
 
     def _keep(self, attempt: Attempt, made: Replaced) -> None:
-        """Put a replacement in later; until then its nodes are no readers of anything."""
+        """Insert a replacement later; until then its nodes do not count as readers."""
         recorder = self.b.recorder
         del recorder.scope.nodes[len(recorder.scope.nodes) - len(made.fresh) :]
         read = [node.inputs for node in made.fresh]

@@ -189,7 +189,7 @@ class Editor:
             self.carrier.pass_on(self.b, old, new, name)
 
     def _as_output(self, old: ir.Value, new: ir.Value, at: ir.Node) -> ir.Value:
-        """What takes the place of an output: a value of the same graph that is no other output."""
+        """The value that replaces an output: of the same graph, and not an output already."""
         outputs: Any = old.graph.outputs  # type: ignore[union-attr]
         node = new.producer()
         if node is None or node.graph is not at.graph or new.is_graph_output():
@@ -258,6 +258,3 @@ class Editor:
         for inner in subgraphs(node):
             for one in inner:
                 self._forget(one)
-
-
-__all__ = ["Editor", "FinishedValues"]

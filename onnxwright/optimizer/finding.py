@@ -170,6 +170,3 @@ def _near(root: ir.Node, near: Near) -> NearMiss:
     return NearMiss(
         root, near.matched, near.expected, near.line, near.node, near.reason, near.pairs
     )
-
-
-__all__ = ["Found", "NearMiss", "find", "nodes_with_imports"]

@@ -207,6 +207,3 @@ def run_nodes(
     run = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports))
     results: Any = run.run(None, dict(feeds))
     return [np.asarray(result) for result in results]
-
-
-__all__ = ["Trials", "run_nodes"]

@@ -47,6 +47,3 @@ def optimize_traced(model: ir.Model, fixed: frozenset[str] = frozenset()) -> Non
         RemoveUnusedNodesPass()(model)
     fold_weights(model, fixed)
     RemoveUnusedNodesPass()(model)
-
-
-__all__ = ["fold_weights", "optimize_traced"]

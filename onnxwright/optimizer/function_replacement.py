@@ -121,6 +121,3 @@ def _refuse(key: Key, reason: str, advice: str) -> NoReturn:
     fail(messages.BadModelArgument(
         argument="replacements", reason=f"`{shown(key)}`: {reason}", advice=advice
     ))  # fmt: skip
-
-
-__all__ = ["replaced"]

@@ -73,10 +73,7 @@ def _matching(wanted: Any, known: list[Key]) -> list[Key]:
         close = difflib.get_close_matches(name, names, 1)
         fail(messages.UnknownValue(
             kind="function", name=name,
-            found=f"its functions are {', '.join(names[:20])}" if names else "it has no functions",
+            names=f"its functions are {', '.join(names[:20])}" if names else "it has no functions",
             suggestion=close[0] if close else None,
         ))  # fmt: skip
     return matches
-
-
-__all__ = ["Key", "found_callees", "found_functions", "shown"]

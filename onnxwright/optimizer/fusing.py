@@ -349,6 +349,3 @@ def _angles(value: ir.Value | None, kind: str) -> ir.Value | None:
     if angles is None or angles.shape is None or len(angles.shape) != 3:
         return None
     return angles if both.attributes["axis"].as_int() in (-1, 2) else None
-
-
-__all__ = ["fuse"]

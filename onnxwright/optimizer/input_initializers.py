@@ -34,6 +34,3 @@ def constant_initializers(
     made.graph.inputs.extend(kept)
     made.ir_version = max(made.ir_version, _DEFAULTS)
     return made, names, ()
-
-
-__all__ = ["constant_initializers"]

@@ -70,6 +70,3 @@ class Near:
     node: ir.Node | None
     reason: str
     pairs: tuple[tuple[str, ir.Node], ...] = ()
-
-
-__all__ = ["Match", "Near"]

@@ -65,6 +65,3 @@ class MetadataMerger:
             self.update_dict(merged, node.metadata_props)
         for node in [to] if isinstance(to, ir.Node) else to:
             self.update_dict(node.metadata_props, merged)
-
-
-__all__ = ["MetadataMerger", "TextMerger"]

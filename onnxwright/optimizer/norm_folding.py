@@ -228,6 +228,3 @@ def _replace(pair: _Pair, weight: ir.Value, bias: ir.Value) -> None:
         graph, norm, [norm], [node], [norm.outputs[0]], [node.outputs[0]]
     )
     graph.remove(before, safe=True)
-
-
-__all__ = ["fold_norms"]

@@ -24,6 +24,3 @@ def numbers(value: Any) -> list[int] | None:
     if array is None or array.dtype.kind not in "iu":
         return None
     return [int(n) for n in array.reshape(-1)]
-
-
-__all__ = ["number", "numbers"]

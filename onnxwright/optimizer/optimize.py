@@ -330,8 +330,8 @@ def checked_rules(rules: Any) -> list[Rule]:
     for one in given:
         if not isinstance(one, Rule):
             fail(messages.BadOptimizerOption(
-                name="rules", given=f"an object of type {type(one).__name__}",
-                wanted="rules made with `ow.rule`", span=user_span(),
+                name="rules", value=f"an object of type {type(one).__name__}",
+                expected="rules made with `ow.rule`", span=user_span(),
             ))  # fmt: skip
         one.check()
     return given
@@ -361,7 +361,7 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
         fail(messages.BadOptimizerOption(
-            name=name, given=repr(given), wanted=shown, span=user_span()
+            name=name, value=repr(given), expected=shown, span=user_span()
         ))  # fmt: skip
     return given
 

@@ -167,6 +167,3 @@ def replace_functions(
         ['Add']
     """
     return _applied(passes.ReplaceFunctions(replacements), model, output)
-
-
-__all__ = ["fold_constants", "inline", "remove_unused", "replace_functions"]

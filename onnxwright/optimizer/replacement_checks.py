@@ -121,6 +121,3 @@ def taken_away(
 def is_frozen(node: ir.Node) -> bool:
     """Whether a node of the source graph reads constants alone."""
     return bool(node.inputs) and all(v is None or tensor_of(v) is not None for v in node.inputs)
-
-
-__all__ = ["computed", "fits", "is_frozen", "taken_away", "without_new_names"]

@@ -123,6 +123,3 @@ def compared(before: Counter[str], after: Counter[str]) -> dict[str, tuple[int, 
     """The counts of each operator before and after."""
     names = dict.fromkeys([*before, *after])
     return {name: (before[name], after[name]) for name in names}
-
-
-__all__ = ["OptimizeReport", "compared", "count_operators", "weight_bytes"]

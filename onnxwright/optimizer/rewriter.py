@@ -286,7 +286,7 @@ class Attempt:
         wanted = len(self.match.pattern.results)
         if len(values) != wanted:
             fail(messages.WrongResults(
-                rule=self.rule.name, given=_counted(len(values)), wanted=_counted(wanted),
+                rule=self.rule.name, returned=_counted(len(values)), expected=_counted(wanted),
                 span=user_span(),
             ))  # fmt: skip
         if any(v is None for v in values):

@@ -109,6 +109,3 @@ def rewritten(
         if name not in fired:
             warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
     return (driver.model if fired else source), fired
-
-
-__all__ = ["rewrite", "rewritten"]

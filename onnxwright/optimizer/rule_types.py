@@ -89,6 +89,3 @@ class Op(Protocol):
 
     def __getattr__(self, name: str, /) -> Callable[..., Any]:
         """An operator."""
-
-
-__all__ = ["Op", "Value"]

@@ -58,7 +58,7 @@ class Rule:
     ) -> None:
         if level not in LEVELS:
             fail(messages.BadOptimizerOption(
-                name="level", given=repr(level), wanted=" or ".join(map(repr, LEVELS)),
+                name="level", value=repr(level), expected=" or ".join(map(repr, LEVELS)),
                 span=user_span(),
             ))  # fmt: skip
         self.name = name or str(getattr(function, "__name__", repr(function)))
@@ -114,7 +114,7 @@ class Rule:
             if p.name not in known and p.name != "match":
                 fail(messages.BadReplacement(
                     rule=self.name, reason=f"no pattern binds `{p.name}`",
-                    known=", ".join(sorted(known)), span=user_span(),
+                    parameters=", ".join(sorted(known)), span=user_span(),
                 ))  # fmt: skip
         self._wanted = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
         place = next((n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), None)
@@ -132,7 +132,7 @@ class Rule:
         if self.replacement is None and not self.functions and not isinstance(self, FunctionRule):
             fail(messages.BadReplacement(
                 rule=self.name, reason="there is none: give it one with `.to`",
-                known=", ".join(self.patterns[0].parameters), span=user_span(),
+                parameters=", ".join(self.patterns[0].parameters), span=user_span(),
             ))  # fmt: skip
 
     def replace(self, op: Any, bound: dict[str, Any]) -> Any:
@@ -147,7 +147,8 @@ class Rule:
         """
         if self.replacement is None:
             fail(messages.BadReplacement(
-                rule=self.name, reason="there is none", known=", ".join(self.patterns[0].parameters)
+                rule=self.name, reason="there is none",
+                parameters=", ".join(self.patterns[0].parameters),
             ))  # fmt: skip
         if self._rest is not None:
             given = [bound.get(n) for n in self._before]
@@ -241,8 +242,8 @@ class _RuleMaker:
         unknown = [name for name in options if name not in _OPTIONS]
         if unknown:
             fail(messages.BadOptimizerOption(
-                name="rule", given=f"given `{unknown[0]}=`",
-                wanted=", ".join(f"`{n}=`" for n in _OPTIONS), span=user_span(),
+                name="rule", value=f"given `{unknown[0]}=`",
+                expected=", ".join(f"`{n}=`" for n in _OPTIONS), span=user_span(),
             ))  # fmt: skip
         if function is not None:
             return Rule(function, **options)
@@ -285,5 +286,3 @@ class FunctionRule(Rule):
 
 
 rule = _RuleMaker()
-
-__all__ = ["LEVELS", "Replacement", "Rule", "rule"]

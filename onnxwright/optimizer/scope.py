@@ -32,6 +32,3 @@ class Scope:
         if rule.target not in ("any", self.target) or self.target in rule.avoid:
             return False
         return rule.since <= self.version <= rule.until and rule.assume <= self.assume
-
-
-__all__ = ["Scope"]

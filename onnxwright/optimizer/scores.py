@@ -159,6 +159,3 @@ def _number_of(value: ir.Value | None) -> float | None:
     """The number of a constant of one element."""
     array = small_array(value)
     return None if array is None or array.size != 1 else float(array.reshape(()))
-
-
-__all__ = ["Scores", "scores_of"]

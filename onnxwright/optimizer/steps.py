@@ -152,6 +152,3 @@ def _counted(operators: Counter[str]) -> str:
     words = [f"{name} {n}" if n > 1 else name for name, n in common[:_MOST]]
     rest = sum(n for _, n in common[_MOST:])
     return ", ".join([*words, f"{rest} more"] if rest else words)
-
-
-__all__ = ["Step", "Use", "merged", "operators_of", "step_between", "steps_of", "table"]

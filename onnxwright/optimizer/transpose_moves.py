@@ -212,5 +212,3 @@ _PLANNERS: dict[str, Planner] = {
     "DequantizeLinear": _quantized,
     **dict.fromkeys(_REDUCTIONS, _reduced),
 }
-
-__all__ = ["Move", "plan"]

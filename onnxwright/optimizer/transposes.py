@@ -324,6 +324,3 @@ class _Regions:
 def _sizes(value: ir.Value) -> list[int]:
     """The dimensions of a weight."""
     return [d for d in value.shape or () if isinstance(d, int)]
-
-
-__all__ = ["move_transposes", "perm_of"]

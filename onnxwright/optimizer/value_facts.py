@@ -72,6 +72,3 @@ def facts(value: Any) -> ValueFacts:
         is_weight=held and known is None,
         made_by="" if node is None else node.op_type,
     )
-
-
-__all__ = ["ValueFacts", "facts"]

@@ -298,19 +298,3 @@ def drop_unused(values: Iterable[ir.Value | None]) -> None:
             continue
         if value.graph is not None:
             value.graph.initializers.pop(str(value.name), None)
-
-
-__all__ = [
-    "Derived",
-    "Names",
-    "WeightSource",
-    "combined",
-    "drop_unused",
-    "is_derived",
-    "is_fixed",
-    "is_missing",
-    "load_weights",
-    "set_source",
-    "source_of",
-    "sources",
-]

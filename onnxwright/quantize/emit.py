@@ -40,14 +40,14 @@ class Emitter:
         """A new weight of the graph."""
         unique = self._names.unique(name)
         if self._constants:
-            made = self.node("Constant", [], unique, value=tensor)
+            constant = self.node("Constant", [], unique, value=tensor)
         else:
-            made = ir.Value(
+            constant = ir.Value(
                 name=unique, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape),
                 const_value=tensor,
             )  # fmt: skip
-            self._graph.register_initializer(made)
-        return made
+            self._graph.register_initializer(constant)
+        return constant
 
     def array(self, name: str, array: Any) -> ir.Value:
         """A new weight of the graph that holds an array."""
@@ -64,12 +64,12 @@ class Emitter:
         **attrs: Any,
     ) -> list[ir.Value]:  # fmt: skip
         """A node with several outputs."""
-        made = ir.node(kind, inputs, attrs, domain=domain, num_outputs=len(outputs))
-        for value, name in zip(made.outputs, outputs, strict=True):
+        node = ir.node(kind, inputs, attrs, domain=domain, num_outputs=len(outputs))
+        for value, name in zip(node.outputs, outputs, strict=True):
             value.name = name
-        made.metadata_props.update(self._before.metadata_props)
-        self.nodes.append(made)
-        return list(made.outputs)
+        node.metadata_props.update(self._before.metadata_props)
+        self.nodes.append(node)
+        return list(node.outputs)
 
     def named(self, hint: str) -> str:
         """A name that no value has."""
@@ -365,9 +365,3 @@ def gathered(write: Emitter, weights: Weights, use: WeightUse, *, blocks: bool) 
     ]
     moved = write.node("Sub", list(apart), write.named(f"{name}_moved"))
     write.replace(write.node("Mul", [moved, scale], result))
-
-
-__all__ = [
-    "Emitter", "Weights", "dequantized", "gathered", "gathered_block_quantized", "multiplied",
-    "multiplied_integers", "multiplied_nbits", "product",
-]  # fmt: skip

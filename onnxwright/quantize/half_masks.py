@@ -62,6 +62,3 @@ def masked_nodes(
         kept.add(node)
         needed.update(v for v in reads if v is not None and v in beyond)
     return kept
-
-
-__all__ = ["masked_nodes"]

@@ -67,8 +67,8 @@ class _Rewriter:
         for graph, node in nodes:
             for place, value in enumerate(node.inputs):
                 if value is not None and value in self._floats:
-                    wanted = place in self._plan.inputs.get(node, ())
-                    new = self._as(value, wanted, graph, node)
+                    becomes_half = place in self._plan.inputs.get(node, ())
+                    new = self._as(value, becomes_half, graph, node)
                     if new is not value:
                         node.replace_input_with(place, new)
         owners = {id(body): node for _, node in nodes for body in subgraphs(node)}
@@ -148,16 +148,16 @@ class _Rewriter:
             node = value.producer()
             if node is not None:
                 constant = ir.node("Constant", [], {"value": held})
-                made = constant.outputs[0]
-                made.name = name
+                stored = constant.outputs[0]
+                stored.name = name
                 assert node.graph is not None
                 node.graph.insert_after(node, constant)
             else:
-                made = ir.Value(name=name, shape=value.shape, const_value=held)
+                stored = ir.Value(name=name, shape=value.shape, const_value=held)
                 assert value.graph is not None
-                value.graph.register_initializer(_typed(made, self._plan.kind))
-            self._stored[key] = _typed(made, self._plan.kind)
-            self._half.add(made)
+                value.graph.register_initializer(_typed(stored, self._plan.kind))
+            self._stored[key] = _typed(stored, self._plan.kind)
+            self._half.add(stored)
         return self._stored[key]
 
     def _cast(self, value: ir.Value, half: bool, graph: ir.Graph) -> ir.Value:
@@ -248,8 +248,8 @@ class _Rewriter:
         if node.op_type == "ConstantOfShape":
             held = node.attributes.get("value")
             array = np.zeros(1, np.float32) if held is None else held.as_tensor().numpy()
-            made = ir.Tensor(array.astype(self._plan.kind.numpy()), self._plan.kind)
-            node.attributes["value"] = ir.AttrTensor("value", made)
+            tensor = ir.Tensor(array.astype(self._plan.kind.numpy()), self._plan.kind)
+            node.attributes["value"] = ir.AttrTensor("value", tensor)
         elif node.op_type == "Cast":
             node.attributes["to"] = ir.AttrInt64("to", int(self._plan.kind))
 

@@ -52,7 +52,7 @@ class HalfTypes:
             The places of inputs, of outputs, and why none of them do, if that has a reason.
         """
         if not all(map(is_typed, (*node.inputs, *node.outputs))):
-            return set(), set(), "a value of it is no tensor, or has an unknown type"
+            return set(), set(), "one of its values is not a tensor, or has an unknown type"
         if node.domain:
             return set(), set(), f"operators of {node.domain} are not changed"
         ins = {n for n, v in enumerate(node.inputs) if is_float(v)}
@@ -82,11 +82,11 @@ class HalfTypes:
     ) -> tuple[set[int], set[int], str]:
         reason, fixed = "", {}
         used = {n: _param(schema.inputs, n) for n in ins}
-        made = {n: _param(schema.outputs, n) for n in outs}
-        given = {p.type_str for p in used.values()}
-        for param in (*used.values(), *made.values()):
+        output_params = {n: _param(schema.outputs, n) for n in outs}
+        input_params = {p.type_str for p in used.values()}
+        for param in (*used.values(), *output_params.values()):
             variable = param.type_str
-            only_output = variable not in given
+            only_output = variable not in input_params
             follows = only_output and self._follows(node)
             attribute = only_output and node.op_type == "Cast"
             if "(" in variable or self._text not in param.types:
@@ -101,7 +101,7 @@ class HalfTypes:
         for why in fixed.values():
             reason = reason or why
         half_ins = {n for n, p in used.items() if p.type_str not in fixed}
-        half_outs = {n for n, p in made.items() if p.type_str not in fixed}
+        half_outs = {n for n, p in output_params.items() if p.type_str not in fixed}
         # A schema without variables, or an operator whose result cannot follow: as a whole.
         if not half_ins and not half_outs and (ins or outs) and not reason:
             reason = f"its schema has no {self.kind.name}"
@@ -123,6 +123,3 @@ class HalfTypes:
 
 def _param(params: Sequence[InputParam], place: int) -> InputParam:
     return params[min(place, len(params) - 1)]
-
-
-__all__ = ["FLOAT", "HalfTypes", "is_float", "is_typed"]

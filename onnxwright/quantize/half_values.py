@@ -111,14 +111,14 @@ def beyond_range(
         graph.outputs.clear()
         graph.outputs.extend(outputs)
     results = dict(zip(run.output_names, run.run(run._bind((), dict(inputs))), strict=True))
-    found = {}
+    largest = {}
     for value in shown:
         array = np.asarray(results[str(value.name)])
         finite = np.abs(array[np.isfinite(array)])
         greatest = float(finite.max()) if finite.size else 0.0
         if greatest > limit_of(kind):
-            found[value] = greatest
-    return found
+            largest[value] = greatest
+    return largest
 
 
 def from_integers(model: ir.Model) -> set[ir.Node]:
@@ -159,8 +159,3 @@ def _is_small_constant(value: ir.Value) -> bool:
 
 
 _SMALL = 4096
-
-__all__ = [
-    "beyond_range", "constant_tensor", "constants_of", "fault_of", "from_integers", "infer_types",
-    "limit_of",
-]  # fmt: skip

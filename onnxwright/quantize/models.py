@@ -95,9 +95,3 @@ def names_of(model: ir.Model) -> Namer:
                 if value.name:
                     names.unique(value.name)
     return names
-
-
-__all__ = [
-    "INT4_IR_VERSION", "Opened", "names_of", "opened", "raise_version", "root_graphs",
-    "use_microsoft_domain",
-]  # fmt: skip

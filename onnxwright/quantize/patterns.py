@@ -22,9 +22,9 @@ class Patterns:
         True
     """
 
-    def __init__(self, option: str, given: str | Iterable[str]) -> None:
+    def __init__(self, option: str, patterns: str | Iterable[str]) -> None:
         self._option = option
-        self._unused = dict.fromkeys([given] if isinstance(given, str) else given)
+        self._unused = dict.fromkeys([patterns] if isinstance(patterns, str) else patterns)
         self._all = list(self._unused)
 
     def match(self, *names: str | None) -> bool:
@@ -44,8 +44,5 @@ class Patterns:
         for pattern in self._unused:
             advice = f"there are {', '.join(names[:5])}" if names else "there are no weights"
             warn(messages.PatternMatchesNothing(
-                option=self._option, pattern=repr(pattern), found=advice, span=user_span(),
+                option=self._option, pattern=repr(pattern), advice=advice, span=user_span(),
             ))  # fmt: skip
-
-
-__all__ = ["Patterns"]

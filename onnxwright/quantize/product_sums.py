@@ -67,6 +67,3 @@ def _product(value: ir.Value | None) -> ir.Node | None:
 
 def _feeds_relu(value: ir.Value) -> bool:
     return any(use.node.op_type == "Relu" and not use.node.domain for use in value.uses())
-
-
-__all__ = ["write_sums"]

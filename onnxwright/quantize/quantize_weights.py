@@ -348,10 +348,7 @@ def _options(
     )  # fmt: skip
 
 
-def _refuse(name: str, given: object, wanted: str) -> None:
+def _refuse(name: str, value: object, advice: str) -> None:
     fail(messages.BadQuantizeOption(
-        name=name, given=repr(given), wanted=wanted, span=user_span()
+        name=name, value=repr(value), advice=advice, span=user_span()
     ))  # fmt: skip
-
-
-__all__ = ["quantize_weights"]

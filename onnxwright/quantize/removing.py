@@ -74,6 +74,3 @@ _WIDTHS = {
     ir.AttributeType.INT: 8,
     ir.AttributeType.INTS: 8,
 }
-
-
-__all__ = ["remove_unread", "stored_bytes"]

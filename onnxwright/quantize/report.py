@@ -98,6 +98,3 @@ def _row(weight: QuantizedWeight) -> tuple[str, ...]:
         f"{weight.error:.4f}",
         ", ".join(weight.nodes),
     )
-
-
-__all__ = ["QuantizeReport", "QuantizedWeight", "Skipped"]

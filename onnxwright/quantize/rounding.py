@@ -110,14 +110,14 @@ def round_to_nearest(
         whole[:rows] = weight[:, part]
         cut = whole.reshape(blocks, step, -1)
         if symmetric:
-            found, steps, zeros = _symmetric(cut, bits, kind)
+            integers, steps, zeros = _symmetric(cut, bits, kind)
         else:
-            found, steps, zeros = _asymmetric(cut, bits, kind)
+            integers, steps, zeros = _asymmetric(cut, bits, kind)
             assert zero is not None
             zero[:, part] = zeros
-        values[:, part] = found.reshape(whole.shape)[:rows]
+        values[:, part] = integers.reshape(whole.shape)[:rows]
         scale[:, part] = steps
-        again = (found - zeros[:, None, :]) * steps.astype(np.float32)[:, None, :]
+        again = (integers - zeros[:, None, :]) * steps.astype(np.float32)[:, None, :]
         norms += (_squares(again - cut), _squares(cut))
     return Rounded(values, scale, zero, bits, block, _relative(norms))
 
@@ -126,8 +126,8 @@ def _symmetric(cut: Array, bits: int, kind: Any) -> tuple[Array, Array, Array]:
     low = -(1 << (bits - 1))
     high, least = cut.max(1), cut.min(1)
     steps = (np.where(-least >= high, least, high) / low).astype(kind)
-    found = np.floor(cut * _inverse(steps)[:, None, :] + np.float32(0.5))
-    return np.clip(found, low, -low - 1), steps, np.zeros(steps.shape, np.float32)
+    integers = np.floor(cut * _inverse(steps)[:, None, :] + np.float32(0.5))
+    return np.clip(integers, low, -low - 1), steps, np.zeros(steps.shape, np.float32)
 
 
 def _asymmetric(cut: Array, bits: int, kind: Any) -> tuple[Array, Array, Array]:
@@ -137,8 +137,8 @@ def _asymmetric(cut: Array, bits: int, kind: Any) -> tuple[Array, Array, Array]:
     steps = (high / np.float32(top) - least / np.float32(top)).astype(kind)
     inverse = _inverse(steps)
     zeros = np.clip(np.floor(-least * inverse + np.float32(0.5)), 0, top)
-    found = np.floor(cut * inverse[:, None, :] + zeros[:, None, :] + np.float32(0.5))
-    return np.clip(found, 0, top), steps, zeros
+    integers = np.floor(cut * inverse[:, None, :] + zeros[:, None, :] + np.float32(0.5))
+    return np.clip(integers, 0, top), steps, zeros
 
 
 def _inverse(steps: Array) -> Array:
@@ -180,8 +180,8 @@ def rounded_by(
         ScriptValueError: what the method returned does not fit (OW921).
     """
     rows, columns = weight.shape
-    given = np.array(weight, np.float32)
-    result = method(given)
+    matrix = np.array(weight, np.float32)
+    result = method(matrix)
     if not isinstance(result, tuple) or len(result) != 3:  # type: ignore[redundant-expr]  # a user's function may return anything
         _refuse(name, "a tuple of three: integers, scales, zero points or None", _kind(result))
     blocks = -(-rows // block) if block else 1
@@ -212,22 +212,22 @@ def rounded_by(
     kind = np.int8 if signed else np.uint8
     values = values.astype(kind)
     zero = None if zero is None else zero.astype(kind)
-    made = Rounded(values, scale, zero, bits, block, 0.0)
+    rounded = Rounded(values, scale, zero, bits, block, 0.0)
     norms = np.zeros(2)
-    given = np.array(weight, np.float32)  # the method may have changed what it was given
-    again = dequantized(made)
-    norms += (_squares(again - given), _squares(given))
+    matrix = np.array(weight, np.float32)  # the method may have changed what it was given
+    again = dequantized(rounded)
+    norms += (_squares(again - matrix), _squares(matrix))
     return Rounded(values, scale, zero, bits, block, _relative(norms))
 
 
-def dequantized(made: Rounded) -> Array:
+def dequantized(rounded: Rounded) -> Array:
     """The matrix that integers and scales represent, as FLOAT."""
-    rows = made.values.shape[0]
-    step = made.block or rows
-    scale = np.repeat(made.scale.astype(np.float32), step, axis=0)[:rows]
-    values = made.values.astype(np.float32)
-    if made.zero is not None:
-        values -= np.repeat(made.zero.astype(np.float32), step, axis=0)[:rows]
+    rows = rounded.values.shape[0]
+    step = rounded.block or rows
+    scale = np.repeat(rounded.scale.astype(np.float32), step, axis=0)[:rows]
+    values = rounded.values.astype(np.float32)
+    if rounded.zero is not None:
+        values -= np.repeat(rounded.zero.astype(np.float32), step, axis=0)[:rows]
     result: Array = values * scale
     return result
 
@@ -264,30 +264,24 @@ def packed_rows(values: Array) -> Array:
     width = values.shape[-1]
     if width % 2:
         values = np.concatenate([values, np.zeros_like(values[..., :1])], axis=-1)
-    made: Array = values[..., 0::2] | (values[..., 1::2] << np.uint8(4))
-    return made
+    packed: Array = values[..., 0::2] | (values[..., 1::2] << np.uint8(4))
+    return packed
 
 
-def _integers(name: str, what: str, given: Any, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(given)
+def _integers(name: str, what: str, integers: Any, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(integers)
     if array.dtype.kind not in "iu" or array.shape != shape:
-        _refuse(name, f"{what} as integers of the shape {shape}", _kind(given))
+        _refuse(name, f"{what} as integers of the shape {shape}", _kind(integers))
     return array
 
 
-def _kind(given: Any) -> str:
-    if hasattr(given, "dtype") and hasattr(given, "shape"):
-        return f"{given.dtype} of the shape {tuple(given.shape)}"
-    if isinstance(given, tuple):
-        return f"a tuple of {len(given)}"
-    return f"an object of type {type(given).__name__}"
+def _kind(value: Any) -> str:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype} of the shape {tuple(value.shape)}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return f"an object of type {type(value).__name__}"
 
 
-def _refuse(name: str, wanted: str, got: str) -> NoReturn:
-    fail(messages.BadQuantization(name=name, wanted=wanted, got=got, span=user_span()))
-
-
-__all__ = [
-    "Array", "Method", "Rounded", "dequantized", "packed", "packed_rows", "round_to_nearest",
-    "rounded_by",
-]  # fmt: skip
+def _refuse(name: str, expected: str, got: str) -> NoReturn:
+    fail(messages.BadQuantization(name=name, expected=expected, got=got, span=user_span()))

@@ -43,10 +43,10 @@ class Source:
     def dtype(self) -> ir.DataType | None:
         """The element type of the operand."""
         kinds = [step for step in self.steps if isinstance(step, ir.DataType)]
-        found: ir.DataType | None = kinds[-1] if kinds else self.value.dtype
+        kind: ir.DataType | None = kinds[-1] if kinds else self.value.dtype
         if not kinds and self.tensor is not None:
-            found = self.tensor.dtype
-        return found
+            kind = self.tensor.dtype
+        return kind
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -240,22 +240,24 @@ def _function_params(model: ir.Model) -> dict[Any, dict[int, tuple[bool, str]]]:
 
     Functions that call others come after these, so that weights are followed through all calls.
     """
-    found: dict[Any, dict[int, tuple[bool, str]]] = {}
+    by_function: dict[Any, dict[int, tuple[bool, str]]] = {}
     for _ in range(len(model.functions)):
-        before = {key: dict(value) for key, value in found.items()}
+        before = {key: dict(value) for key, value in by_function.items()}
         for key, function in model.functions.items():
-            found[key] = _weights_among(function, found)
-        if found == before:
+            by_function[key] = _weights_among(function, by_function)
+        if by_function == before:
             break
-    return found
+    return by_function
 
 
-def _weights_among(function: ir.Function, known: dict[Any, Any]) -> dict[int, tuple[bool, str]]:
+def _weights_among(
+    function: ir.Function, by_function: dict[Any, Any]
+) -> dict[int, tuple[bool, str]]:
     inputs = {id(value): place for place, value in enumerate(function.inputs)}
     ways: dict[int, list[bool]] = {}
     for graph in all_graphs(function.graph):
         for node in graph:
-            for place, (transposed, reason) in _operands(node, known, False).items():
+            for place, (transposed, reason) in _operands(node, by_function, False).items():
                 source = source_of(node.inputs[place]) if place < len(node.inputs) else None
                 if source is None or reason or id(source.value) not in inputs:
                     continue
@@ -284,6 +286,3 @@ def _only_products(value: ir.Value, count: int) -> bool:
             else:
                 readers += 1
     return readers == count
-
-
-__all__ = ["FLOATS", "Source", "WeightUse", "source_of", "weight_uses"]

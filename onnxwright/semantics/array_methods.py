@@ -183,6 +183,3 @@ class ArrayMethods:
         if FUNCTIONS[function].is_view and args and is_value(args[0]):
             return as_views(result, args[0])
         return result
-
-
-__all__ = ["ArrayMethods"]

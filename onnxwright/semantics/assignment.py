@@ -92,8 +92,8 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
         selected = None
     rest = shape_of(b, x)
     rest = None if rest is None else rest[count:]
-    target, known = _target(b, x, at, selected, rest, count)
-    updates = _spread(b, written, target, known)
+    target, target_shape = _target(b, x, at, selected, rest, count)
+    updates = _spread(b, written, target, target_shape)
     if places is not None:
         return emit1(b, "ScatterND", (x, at, updates), "assigning to a part of a tensor")
     rows = unsqueeze(b, at, (-1,))
@@ -108,12 +108,12 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
 
 def _written(b: Backend[V], x: V, value: object) -> V:
     """What is written, in the element type of `x`."""
-    given = as_value(b, value, like=x)
+    value_written = as_value(b, value, like=x)
     dtype = dtype_of(b, x)
     if dtype is None:
-        known = dtype_of(b, given)
-        return given if known is None else emit1(b, "CastLike", (given, x))
-    return cast(b, given, dtype)
+        other = dtype_of(b, value_written)
+        return value_written if other is None else emit1(b, "CastLike", (value_written, x))
+    return cast(b, value_written, dtype)
 
 
 def _masked(b: Backend[V], x: V, items: list[Item[V]], value: V) -> V | None:
@@ -230,10 +230,10 @@ def _slice(b: Backend[V], vector: V, start: int, stop: int) -> V:
 
 def _whole(b: Backend[V], x: V, value: V) -> V:
     """`x[...] = value`: the value in the shape of `x`."""
-    sizes, have, known = emit1(b, "Shape", (x,)), shape_of(b, value), shape_of(b, x)
-    spread = _spread(b, value, sizes, known)
-    if have is not None and known is not None and len(have) <= len(known):
-        pairs = zip(reversed(have), reversed(known), strict=False)
+    sizes, have, shape = emit1(b, "Shape", (x,)), shape_of(b, value), shape_of(b, x)
+    spread = _spread(b, value, sizes, shape)
+    if have is not None and shape is not None and len(have) <= len(shape):
+        pairs = zip(reversed(have), reversed(shape), strict=False)
         if all(d == 1 or (d is not None and d == e) for d, e in pairs):
             return spread
     # Expand would make more than the sizes of `x` from a value that has more: Reshape does not.
@@ -253,9 +253,9 @@ def _target(
 ) -> tuple[V, tuple[int | str | None, ...] | None]:
     """The shape of what the index selects, as a value and as far as known."""
     first = selected if selected is not None else shape_of(b, at)
-    known = None if first is None or rest is None else (*first, *rest)
-    if known is not None and all(isinstance(d, int) for d in known):
-        return int_constant(b, [d for d in known if isinstance(d, int)]), known
+    shape = None if first is None or rest is None else (*first, *rest)
+    if shape is not None and all(isinstance(d, int) for d in shape):
+        return int_constant(b, [d for d in shape if isinstance(d, int)]), shape
     parts = []
     if selected is None:
         parts.append(emit1(b, "Shape", (at,)))
@@ -263,28 +263,29 @@ def _target(
         parts.append(int_constant(b, list(selected)))
     if rest != ():
         parts.append(_slice(b, emit1(b, "Shape", (x,)), count, _FAR))
-    return concat(b, parts, 0), known
+    return concat(b, parts, 0), shape
 
 
-def _spread(b: Backend[V], value: V, target: V, known: tuple[int | str | None, ...] | None) -> V:
+def _spread(
+    b: Backend[V], value: V, target: V, target_shape: tuple[int | str | None, ...] | None
+) -> V:
     """The value broadcast to a shape, as numpy does when it writes.
 
     Raises:
         ScriptValueError: it does not fit (OW869).
     """
     have = shape_of(b, value)
-    if have is None or known is None:
+    if have is None or target_shape is None:
         return emit1(b, "Expand", (value, target))
-    extra = len(have) - len(known)
+    extra = len(have) - len(target_shape)
     if extra > 0 and not any(isinstance(d, int) and d != 1 for d in have[:extra]):
         value, have = squeeze(b, value, tuple(range(extra))), have[extra:]
-    pairs = list(zip(reversed(have), reversed(known), strict=False))
+    pairs = list(zip(reversed(have), reversed(target_shape), strict=False))
     wrong = any(isinstance(d, int) and isinstance(e, int) and d not in (1, e) for d, e in pairs)
-    if wrong or len(have) > len(known):
-        fail(messages.WrittenShape(value=shape_text(have), part=shape_text(known), span=b.here()))
-    if have == known and all(isinstance(d, int) for d in have):
+    if wrong or len(have) > len(target_shape):
+        fail(messages.WrittenShape(
+            value=shape_text(have), part=shape_text(target_shape), span=b.here()
+        ))  # fmt: skip
+    if have == target_shape and all(isinstance(d, int) for d in have):
         return value
     return emit1(b, "Expand", (value, target))
-
-
-__all__ = ["assign"]

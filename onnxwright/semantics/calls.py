@@ -75,7 +75,7 @@ def _present(bound: BoundCall) -> list[bool]:
     return [x is not None for x in bound.inputs]
 
 
-def _split(bound: BoundCall, wanted: int | None) -> tuple[int | None, BoundCall]:
+def _split(bound: BoundCall, outputs: int | None) -> tuple[int | None, BoundCall]:
     """How many parts a Split makes; unpacked into N names, it makes N."""
     attributes = bound.attributes
     sizes = attributes.get("split")
@@ -86,17 +86,17 @@ def _split(bound: BoundCall, wanted: int | None) -> tuple[int | None, BoundCall]
     count = attributes.get("num_outputs")
     if isinstance(count, int):
         return count, bound
-    if sizes is None and wanted is not None and bound.op.version >= 18:
-        return wanted, bound._replace(attributes={**attributes, "num_outputs": wanted})
-    return wanted, bound
+    if sizes is None and outputs is not None and bound.op.version >= 18:
+        return outputs, bound._replace(attributes={**attributes, "num_outputs": outputs})
+    return outputs, bound
 
 
-def output_count(bound: BoundCall, wanted: int | None) -> int:
+def output_count(bound: BoundCall, outputs: int | None) -> int:
     """How many outputs a call has: as asked, as its attributes say, or all that are required."""
     if bound.outputs is not None:
         return bound.outputs
-    if wanted is not None:
-        return wanted
+    if outputs is not None:
+        return outputs
     return bound.op.least_outputs
 
 

@@ -56,8 +56,8 @@ class GraphValue(ValueOperators, SymbolicValue):
     def _backend(self) -> ValueContext:
         return self.backend
 
-    def _become(self, made: GraphValue) -> None:
-        self.value, self.kind, self.weak = made.value, made.kind, made.weak
+    def _become(self, other: GraphValue) -> None:
+        self.value, self.kind, self.weak = other.value, other.kind, other.weak
 
     def __repr__(self) -> str:
         return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"
@@ -115,6 +115,3 @@ class GraphValue(ValueOperators, SymbolicValue):
         """
         dims_of_value = self.backend.dims_of(self)
         return dims_of_value[0] if dims_of_value is not None and self.rank == 0 else dims_of_value
-
-
-__all__ = ["GraphValue"]

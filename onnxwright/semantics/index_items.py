@@ -82,7 +82,7 @@ def read_index(b: Backend[V], x: V, index: object) -> tuple[list[Item[V]], int]:
     rank = rank_of(b, x)
     used = sum(axis_count(i) for i in items if not isinstance(i, NewAxisItem))
     if rank is not None and used > rank:
-        fail(messages.TooManyIndices(given=used, rank=rank, span=b.here()))
+        fail(messages.TooManyIndices(count=used, rank=rank, span=b.here()))
     return items, len(items) if split is None else split
 
 
@@ -164,9 +164,9 @@ def slice_bound(b: Backend[V], v: object) -> int | V | None:
         if dtype is not None and not dtype.is_integer:
             advice = "a slice takes integers; cast with `op.Cast(i, to=INT64)`"
             fail(messages.BadIndex(what=f"a {dtype.name} tensor", advice=advice, span=b.here()))
-        known = b.constant_value(v)
-        if known is not None and known.size == 1:
-            return int(known.reshape(()))
+        number = b.constant_value(v)
+        if number is not None and number.size == 1:
+            return int(number.reshape(()))
         bound: V = v
         return bound
     array = own_array(v)

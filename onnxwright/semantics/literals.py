@@ -254,8 +254,8 @@ def _adapted(b: Backend[V], x: object, array: Array, dtype: DType | None) -> Arr
 
     A fraction never becomes an integer, and an integer that does not fit is an error.
     """
-    wanted = getattr(b, "adapts_arrays", False) and isinstance(x, (np.ndarray, np.generic))
-    if not wanted or dtype is None or array.dtype in (object, dtype.numpy):
+    adapts = getattr(b, "adapts_arrays", False) and isinstance(x, (np.ndarray, np.generic))
+    if not adapts or dtype is None or array.dtype in (object, dtype.numpy):
         return array
     own = DType.from_numpy(array.dtype)
     if own.is_integer and dtype.is_integer:
@@ -399,9 +399,9 @@ def concat(b: Backend[V], pieces: Sequence[V], axis: int) -> V:
 
 def gather(b: Backend[V], x: V, index: V, axis: int = 0) -> V:
     """`x` at `index` along `axis`; a constant at a constant index is looked up here."""
-    known, at = b.constant_value(x), b.constant_value(index)
-    if known is not None and at is not None and known.ndim > axis:
-        return b.constant(np.asarray(np.take(known, at, axis=axis)))
+    numbers, at = b.constant_value(x), b.constant_value(index)
+    if numbers is not None and at is not None and numbers.ndim > axis:
+        return b.constant(np.asarray(np.take(numbers, at, axis=axis)))
     return emit1(b, "Gather", (x, index), axis=axis) if axis else emit1(b, "Gather", (x, index))
 
 

@@ -119,6 +119,3 @@ def check_axis(name: str, axis: int, rank: int | None, span: Span | None) -> Non
 
 def _bad(reason: str, advice: str, span: Span | None) -> NoReturn:
     fail(BadLoopInput(op="Scan", reason=reason, advice=advice, span=span))
-
-
-__all__ = ["ScanLayout", "check_axis", "per_value", "scan_layout"]

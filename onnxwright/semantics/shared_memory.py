@@ -16,10 +16,10 @@ from onnxwright.semantics.index_items import is_view_part
 from onnxwright.types.roles import BackendValue
 
 
-def as_views(made: Any, of: Any, index: Any = None) -> Any:
+def as_views(result: Any, of: Any, index: Any = None) -> Any:
     """Remember that values are views of another, or one its part at an index; scalars are not."""
-    given = made if isinstance(made, (list, tuple)) else (made,)
-    views: list[Any] = [one for one in given if isinstance(one, BackendValue)]
+    results = result if isinstance(result, (list, tuple)) else (result,)
+    views: list[Any] = [one for one in results if isinstance(one, BackendValue)]
     for one in views:
         if one is of or getattr(one, "rank", None) == 0:
             continue
@@ -31,7 +31,7 @@ def as_views(made: Any, of: Any, index: Any = None) -> Any:
         one._memory = group
         if index is not None:
             one._part_of = (of, index)
-    return made
+    return result
 
 
 def is_view_index(index: object) -> bool:
@@ -67,6 +67,3 @@ def write(
                 del group[key]
                 forget(other, x)
     return changes
-
-
-__all__ = ["as_views", "is_view_index", "write"]

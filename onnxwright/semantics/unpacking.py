@@ -162,6 +162,3 @@ def wanted_outputs(signature: OpSignature | None, unpacked: int | None) -> int |
         return unpacked
     required = max(1, sum(1 for p in signature.outputs if p.option == "single"))
     return unpacked if required < unpacked <= signature.max_output else None
-
-
-__all__ = ["is_open", "unpacked_into", "unpacked_later", "wanted_outputs"]

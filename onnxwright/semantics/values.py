@@ -102,9 +102,9 @@ class ValueOperators(ArrayMethods, BackendValue):
     def __round__(self, digits: int | None = None) -> Any:
         return self._own(arithmetic.round_half_even(self._backend(), self, digits))
 
-    def _own(self, made: Any) -> Any:
+    def _own(self, other: Any) -> Any:
         """A result that is this value, as a value of its own: numpy gives a copy."""
-        return fresh(self._backend(), made) if made is self else made
+        return fresh(self._backend(), other) if other is self else other
 
     def __getitem__(self, index: object) -> Any:
         item = indexing.subscript(self._backend(), self, index)
@@ -112,15 +112,15 @@ class ValueOperators(ArrayMethods, BackendValue):
 
     def __setitem__(self, index: object, value: object) -> None:
         set_item = functools.partial(assign, self._backend())
-        made = set_item(self, index, value)
-        for one, changed in write(self, made, set_item, type(self)._forget):
+        updated = set_item(self, index, value)
+        for one, changed in write(self, updated, set_item, type(self)._forget):
             one._become(changed)
 
     def __delitem__(self, index: object) -> None:
         advice = "elements of a tensor stay: make another tensor of those that are wanted"
         fail(UnsupportedExpression(construct="`del` of a part of a value", advice=advice))
 
-    def _become(self, made: Any) -> None:  # noqa: ARG002 - subclasses use it
+    def _become(self, other: Any) -> None:  # noqa: ARG002 - subclasses use it
         """Hold the value that `made` holds."""
         raise AssertionError(f"{type(self).__name__} does not say how it changes")
 

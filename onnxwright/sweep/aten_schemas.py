@@ -263,13 +263,3 @@ def no_inference(name: str) -> str:
     ):
         return _LAYOUT
     return ""
-
-
-__all__ = [
-    "core_operators",
-    "count_returned",
-    "find_operator",
-    "has_function",
-    "no_inference",
-    "problems",
-]

@@ -214,6 +214,3 @@ def _guarded(
         return function(argument)
     finally:
         faulthandler.cancel_dump_traceback_later()
-
-
-__all__ = ["Cluster", "Lost", "Run", "connect", "run_tasks"]

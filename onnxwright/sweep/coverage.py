@@ -302,6 +302,3 @@ def _html_cell(row: Row, dtype: str, modes: Sequence[str]) -> str:
     )
     shown = "" if state == "torch" else " / ".join(str(c.passed) for c in cells)
     return f'<td class={state} title="{escape(tooltip or STATES[state])}">{shown}</td>'
-
-
-__all__ = ["STATES", "Cell", "Coverage", "Row", "coverage"]

@@ -221,6 +221,3 @@ def _build(traced: _Traced, opset_version: int) -> BuiltGraph:
         else:
             outputs.append(value)
     return BuiltGraph(translator.backend.to_model_proto(packed), {}, outputs)
-
-
-__all__ = ["Compared", "MissingError", "RefusedError", "run_dynamic"]

@@ -71,5 +71,3 @@ KNOWN: dict[str, list[Fails]] = {}
 """By the name of the OpInfo."""
 for _name, _fails in _ROWS:
     KNOWN.setdefault(_name, []).append(_fails)
-
-__all__ = ["KNOWN", "Fails"]

@@ -82,6 +82,3 @@ def _read_journal(path: Path, head: dict[str, Any]) -> list[UnitResult]:
     lines = path.read_text(encoding="utf-8").split("\n")
     # What follows the last line end was being written when the sweep was stopped.
     return [UnitResult.read(json.loads(line)) for line in lines[1:-1]]
-
-
-__all__ = ["Journal", "merge"]

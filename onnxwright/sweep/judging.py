@@ -88,6 +88,3 @@ def _distance(ours: torch.Tensor, theirs: torch.Tensor, test: OpTest, dtype: str
         lines = [line for line in str(error).splitlines() if line.strip()]
         return " ".join(lines[:4])
     return ""
-
-
-__all__ = ["compare", "judge_results"]

@@ -232,6 +232,3 @@ def _reasons(report: Report) -> str:
         + "\n".join(rows)
         + "</tbody></table>"
     )
-
-
-__all__ = ["Report"]

@@ -80,6 +80,3 @@ class UnitResult:
             for mode, sample, status, why, seconds, ran in data["outcomes"]
         )
         return cls(**{**data, "outcomes": outcomes})
-
-
-__all__ = ["Settings", "UnitResult"]

@@ -183,6 +183,3 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-__all__ = ["measure", "processors", "run_units", "sweep"]

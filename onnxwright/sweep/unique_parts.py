@@ -57,5 +57,3 @@ def of_eig(results: Sequence[Any]) -> list[Any]:
 
 # The comparison kind of an OpTest -> what is compared in place of the results.
 KINDS: dict[str, Parts] = {"svd": of_svd, "svd with v": of_old_svd, "eigh": of_eigh, "eig": of_eig}
-
-__all__ = ["KINDS", "Parts", "of_eig", "of_eigh", "of_old_svd", "of_svd"]

@@ -116,6 +116,3 @@ def _infos_named(entry: AtenFunction) -> list[str]:
         for name, info in infos().items()
         if info.name.rpartition(".")[2] in short or info.aten_name in short
     ]
-
-
-__all__ = ["UserTable", "in_use", "table_of", "without_others"]

@@ -269,33 +269,33 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _difference(actual: Any, wanted: Any, case: Any, op_type: str) -> str:
+def _difference(actual: Any, expected: Any, case: Any, op_type: str) -> str:
     """Why two values differ; empty where they do not."""
-    wanted = _value(wanted)
-    if actual is None or wanted is None:
-        return "" if actual is wanted else "one of the two is absent"
-    if isinstance(wanted, list):
-        if not isinstance(actual, list) or len(actual) != len(wanted):
-            return f"not a sequence of {len(wanted)}"
-        parts = (_difference(a, w, case, op_type) for a, w in zip(actual, wanted, strict=True))
+    expected = _value(expected)
+    if actual is None or expected is None:
+        return "" if actual is expected else "one of the two is absent"
+    if isinstance(expected, list):
+        if not isinstance(actual, list) or len(actual) != len(expected):
+            return f"not a sequence of {len(expected)}"
+        parts = (_difference(a, w, case, op_type) for a, w in zip(actual, expected, strict=True))
         return next(filter(None, parts), "")
     actual = np.asarray(getattr(actual, "value", actual))
-    if (actual.dtype, actual.shape) != (wanted.dtype, wanted.shape):
-        return (
-            f"{actual.dtype}{list(actual.shape)}, the test has {wanted.dtype}{list(wanted.shape)}"
-        )
+    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+        has = f"{expected.dtype}{list(expected.shape)}"
+        return f"{actual.dtype}{list(actual.shape)}, the test has {has}"
     if facts(op_type).random:  # types and shapes are compared
         return ""
     if actual.dtype == object:
-        return "" if np.array_equal(actual, wanted) else "other texts"
+        return "" if np.array_equal(actual, expected) else "other texts"
     if actual.dtype.name not in np.sctypeDict:  # the small floats and integers of ml_dtypes
-        actual, wanted = actual.astype(np.float32), wanted.astype(np.float32)
-    if np.allclose(actual, wanted, rtol=case.rtol, atol=case.atol, equal_nan=True):
+        actual, expected = actual.astype(np.float32), expected.astype(np.float32)
+    if np.allclose(actual, expected, rtol=case.rtol, atol=case.atol, equal_nan=True):
         return ""
-    differ = ~np.isclose(actual, wanted, rtol=case.rtol, atol=case.atol, equal_nan=True)
+    differ = ~np.isclose(actual, expected, rtol=case.rtol, atol=case.atol, equal_nan=True)
     place = tuple(int(n) for n in np.argwhere(differ)[0])
     at = f"at {list(place)} " if place else ""
-    return f"{int(differ.sum())} of {differ.size} differ: {at}{actual[place]}, not {wanted[place]}"
+    count = f"{int(differ.sum())} of {differ.size}"
+    return f"{count} differ: {at}{actual[place]}, not {expected[place]}"
 
 
 def _plain(domain: str) -> str:
@@ -304,6 +304,3 @@ def _plain(domain: str) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-__all__ = ["CaseResult", "cases_of", "counts", "judge", "node_cases"]

@@ -106,14 +106,3 @@ def draw_integers(rng: np.random.Generator, name: str, rank: int) -> Array:
     if name == "axes":
         return np.array(draw_axes(rng, rank), np.int64)
     return rng.integers(1, 4, size=rank).astype(np.int64)
-
-
-__all__ = [
-    "MOST_AXES",
-    "PRODUCERS",
-    "draw_attribute",
-    "draw_axes",
-    "draw_integers",
-    "draw_permutation",
-    "draw_shape",
-]

@@ -307,6 +307,3 @@ def _shape_key(kind: OnnxType | None, dims: Shape | None) -> object | None:
 
 def _is_reference(value: object) -> bool:
     return isinstance(value, AttributeReference)
-
-
-__all__ = ["TracingBackend"]

@@ -64,6 +64,3 @@ def _exact(value: Any) -> object | None:
             return None
         return ("tensor", value.dtype, tuple(value.shape), value.tobytes())
     return None
-
-
-__all__ = ["call_key"]

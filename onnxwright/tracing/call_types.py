@@ -44,6 +44,3 @@ class CallTypes:
                 size += 1 if callee is None else self._size(callee, functions)
             self._sizes[key] = size
         return size
-
-
-__all__ = ["MOST_INLINED", "CallTypes"]

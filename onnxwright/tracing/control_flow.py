@@ -89,7 +89,12 @@ def _wrong_call(
 ) -> NoReturn:
     fail(
         messages.WrongBodyCall(
-            op=op.name, attribute=attribute, given=given, takes=takes, advice=advice, span=b.here()
+            op=op.name,
+            attribute=attribute,
+            arguments=given,
+            takes=takes,
+            advice=advice,
+            span=b.here(),
         )
     )
 
@@ -124,7 +129,7 @@ class _Body:
     def wrong_result(self, attribute: str, got: str, wanted: str, advice: str) -> NoReturn:
         fail(
             messages.WrongBodyResult(
-                op=self.op.name, attribute=attribute, got=got, wanted=wanted, advice=advice,
+                op=self.op.name, attribute=attribute, got=got, expected=wanted, advice=advice,
                 span=self.b.here(),
             )
         )  # fmt: skip
@@ -393,6 +398,3 @@ def _sequence_map(
 def _loose(kind: OnnxType | None) -> OnnxType | None:
     """The type that all elements have: each has a shape of its own."""
     return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
-
-
-__all__ = ["build", "is_callable"]

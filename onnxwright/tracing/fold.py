@@ -125,6 +125,3 @@ def _reference(op: Op, call: OpCall, attrs: Sequence[ir.Attr]) -> list[Array] | 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", op.version)])
     feeds = {name: call.known[n] for n, name in enumerate(names) if name}
     return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]
-
-
-__all__ = ["MOST_BYTES", "MOST_GROWTH", "fold", "foldable"]

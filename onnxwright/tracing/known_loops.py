@@ -47,6 +47,3 @@ def _number(b: GraphBackend, value: GraphValue) -> int | None:
     """The number that a constant of one element holds."""
     known = b.constant_value(value)
     return None if known is None or known.size != 1 else int(known.item())
-
-
-__all__ = ["first_row", "known_iterations"]

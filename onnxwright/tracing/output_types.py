@@ -173,6 +173,3 @@ def _reason(text: str) -> str:
     while text.startswith("[") and "]" in text:
         text = text.split("]", 1)[1].strip()
     return text.replace("{", "(").replace("}", ")")
-
-
-__all__ = ["common_type", "inferred_types", "subgraph_types"]

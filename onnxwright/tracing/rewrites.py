@@ -109,6 +109,3 @@ def _zeros_around(s: Site, pad: ir.Node, rank: int) -> list[int] | None:
     if pads is None or (value is not None and value.any()):
         return None
     return sides_of_pad(pads.tolist(), None if axes is None else axes.tolist(), rank)
-
-
-__all__ = ["gathered_shape", "one_of_shape", "padded_convolution", "part_of_shape"]

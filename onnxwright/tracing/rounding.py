@@ -24,6 +24,3 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
     if facts(op.name).moves_data or not any(k.is_float for k in kinds):
         return False
     return not facts(op.name).correctly_rounded or any(k.is_float and k.bits < 32 for k in kinds)
-
-
-__all__ = ["may_round"]

@@ -84,6 +84,3 @@ def call_script(
         env[value] = b.initializer(array, value.name)
     results = Replay(b, body.imports).run(body.nodes, body.outputs, env)
     return results[0] if len(results) == 1 else tuple(results)
-
-
-__all__ = ["Body", "Callee", "call_script"]

@@ -120,6 +120,3 @@ def _arrays(x: Any) -> Any:
     if isinstance(x, dict):
         return {key: _arrays(item) for key, item in x.items()}
     return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
-
-
-__all__ = ["TracedValue"]

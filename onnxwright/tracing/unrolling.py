@@ -294,6 +294,3 @@ def _left(aside: GraphBackend, values: Sequence[GraphValue]) -> tuple[int, int]:
                 nodes[inner] = None
                 waiting += inner.inputs
     return len(nodes), sum(constants.values())
-
-
-__all__ = ["NotKnownError", "known_loop", "known_scan"]

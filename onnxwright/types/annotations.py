@@ -354,12 +354,3 @@ def parse_annotation(
     if annotation is inspect.Parameter.empty:
         return None
     return _Reader(annotation, where, resolve).read(annotation)
-
-
-__all__ = [
-    "AttributeSpec",
-    "Spec",
-    "ValueSpec",
-    "parse_annotation",
-    "show_annotation",
-]

@@ -167,6 +167,3 @@ class Shape(metaclass=_ShapeMeta):
         >>> Annotated[FLOAT, Shape["N", 3]].__metadata__
         (Shape['N', 3],)
     """
-
-
-__all__ = ["Shape", "ShapeMark", "TensorMeta", "read_shape"]

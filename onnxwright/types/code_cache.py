@@ -39,6 +39,3 @@ def cached_by_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]
         return value[1]
 
     return cached
-
-
-__all__ = ["cached_by_code"]

@@ -3,8 +3,8 @@
 A dimension that is an expression is its canonical text: equal expressions are equal strings, and
 ONNX takes them as `dim_param`.  Names denote numbers that are at least 0; a rule that would be
 wrong for some such numbers is not applied.  Division is Python's, and nothing is promised of a
-division by a name that turns out to be 0, since no model can do it either.  A text that is no
-expression (`seq-len`, `batch size`) is one name; in an expression it is quoted.
+division by a name that turns out to be 0, since no model can do it either.  A text that is
+not an expression (`seq-len`, `batch size`) is one name; in an expression it is quoted.
 """
 
 from __future__ import annotations
@@ -302,24 +302,3 @@ def substitute(dim: Dim, values: Mapping[str, int | str]) -> Dim:
         return _dim(poly.substitute(poly.read(dim), {n: _poly(v) for n, v in values.items()}))
     except (poly.TooLargeError, ZeroDivisionError):
         return None
-
-
-__all__ = [
-    "add",
-    "at_least",
-    "canonical",
-    "ceildiv",
-    "equal",
-    "evaluate",
-    "floordiv",
-    "maximum",
-    "minimum",
-    "mod",
-    "mul",
-    "names_in",
-    "neg",
-    "product",
-    "sub",
-    "substitute",
-    "total",
-]

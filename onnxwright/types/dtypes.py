@@ -227,8 +227,5 @@ _BY_ONNX_NAME: dict[str, DType] = {dtype.name.lower(): dtype for dtype in DType}
 @functools.lru_cache(maxsize=256)
 def _element_type(dtype: np.dtype[Any]) -> DType | None:
     """The element type of a numpy dtype; numpy takes long to say the name of one."""
-    found = _BY_NUMPY_NAME.get(dtype.name)
-    return DType.STRING if found is None and dtype.kind in "USOT" else found
-
-
-__all__ = ["DType"]
+    by_name = _BY_NUMPY_NAME.get(dtype.name)
+    return DType.STRING if by_name is None and dtype.kind in "USOT" else by_name

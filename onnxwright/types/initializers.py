@@ -143,6 +143,3 @@ def initializer(
     view.external = outside
     view.sparse = sparse
     return view
-
-
-__all__ = ["External", "Initializer", "initializer", "unpack_bits"]

@@ -365,18 +365,3 @@ def parse_onnx_name(text: str) -> OnnxType:
         key, _, value = inner.partition(",")
         return MapType(DType.from_onnx_name(key.strip()), parse_onnx_name(value))
     fail(NoOnnxElementType(dtype=text))
-
-
-__all__ = [
-    "AttrKind",
-    "MapType",
-    "OnnxType",
-    "OptionalType",
-    "SequenceType",
-    "SparseTensorType",
-    "TensorType",
-    "fits",
-    "parse_onnx_name",
-    "refine_types",
-    "unify_types",
-]

@@ -423,26 +423,3 @@ def names(p: Poly) -> dict[str, None]:
                 for inner in atom.args:
                     variables.update(names(inner))
     return variables
-
-
-__all__ = [
-    "Atom",
-    "Poly",
-    "TooLargeError",
-    "add",
-    "as_int",
-    "constant",
-    "evaluate",
-    "floordiv",
-    "largest",
-    "mod",
-    "mul",
-    "names",
-    "not_negative",
-    "of_name",
-    "read",
-    "show",
-    "smallest",
-    "split",
-    "substitute",
-]

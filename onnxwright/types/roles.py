@@ -92,9 +92,3 @@ def function_marker(decorator: F) -> F:
 def marks_function(decorator: object) -> bool:
     """Whether a decorator was noted with `function_marker`."""
     return getattr(decorator, _MARKS, False) is True
-
-
-__all__ = [
-    "AttributeReference", "BackendValue", "EagerTensorBase", "Script", "SymbolicValue",
-    "function_marker", "marks_function",
-]  # fmt: skip

@@ -193,16 +193,3 @@ def show_shape(shape: Shape) -> str:
         ('N, 3, None', '()')
     """
     return ", ".join(str(dim) for dim in shape) if shape else "()"
-
-
-__all__ = [
-    "Dim",
-    "MaybeShape",
-    "Shape",
-    "broadcast",
-    "compatible",
-    "refine",
-    "show_shape",
-    "size_of",
-    "unify",
-]

@@ -364,6 +364,3 @@ def _read_result(
     if isinstance(spec, AttributeSpec):
         fail(BadAnnotation(annotation=show_annotation(annotation), where=where))
     return spec
-
-
-__all__ = ["EMPTY", "FunctionSignature", "Param", "kind_of_default", "signature_of"]

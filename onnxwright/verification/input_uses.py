@@ -310,6 +310,3 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
                 yield from _graphs(attribute.g)
             for one in attribute.graphs:
                 yield from _graphs(one)
-
-
-__all__ = ["Graph", "Limits", "attribute_of", "limits_of"]

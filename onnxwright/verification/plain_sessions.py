@@ -72,6 +72,3 @@ def _is_computed(model: Any) -> bool:
     tensors = [v.const_value for v in model.graph.initializers.values()]
     lazy = [int(t.nbytes) for t in tensors if isinstance(t, ir.LazyTensor)]
     return sum(lazy) > model_sources.LIMIT
-
-
-__all__ = ["PlainSession"]

@@ -154,6 +154,3 @@ def _mask(array: Any, sizes: Sizes) -> Any:
     elif array.size:
         array[..., 0] = 1
     return array
-
-
-__all__ = ["Sizes", "drawn"]

@@ -197,10 +197,10 @@ def _largest(x: Any, y: Any) -> tuple[float | None, float | None]:
     """The largest difference of two arrays of numbers, and that over the largest number."""
     if isinstance(x, (list, dict)) and type(x) is type(y) and len(x) == len(y):
         pairs = [_largest(one, other) for one, other in _items(x, y)]
-        known = [pair for pair in pairs if pair[0] is not None]
-        if len(known) < len(pairs) or not pairs:
+        measured = [pair for pair in pairs if pair[0] is not None]
+        if len(measured) < len(pairs) or not pairs:
             return None, None
-        return max(pair[0] or 0.0 for pair in known), max(pair[1] or 0.0 for pair in known)
+        return max(pair[0] or 0.0 for pair in measured), max(pair[1] or 0.0 for pair in measured)
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or x.shape != y.shape:
         return None, None
     if x.dtype.kind not in "biufcV" or x.dtype != y.dtype:

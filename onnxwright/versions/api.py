@@ -149,7 +149,7 @@ def _check_version(domain: str, target: Any) -> None:
     if not registry.is_known_domain(domain):
         fail(messages.BadTargetVersion(
             version=str(target), domain=name,
-            known=f"the installed onnx does not know the operators of {name}",
+            versions=f"the installed onnx does not know the operators of {name}",
         ))  # fmt: skip
     low, high = _oldest(domain), registry.newest(domain)
     try:
@@ -158,7 +158,7 @@ def _check_version(domain: str, target: Any) -> None:
         number = 0
     if isinstance(target, bool) or not low <= number <= high:
         fail(messages.BadTargetVersion(
-            version=repr(target), domain=name, known=f"versions {low} to {high} are supported"
+            version=repr(target), domain=name, versions=f"versions {low} to {high} are supported"
         ))  # fmt: skip
 
 

@@ -251,5 +251,3 @@ class Call:
 
 
 _TYPES = "run shape inference on the model, or declare the types of its inputs"
-
-__all__ = ["BY_BODY", "DOWN", "KEEP", "UP", "Adapter", "Call", "Refused", "down", "up"]

@@ -411,6 +411,3 @@ def place_of(node: ir.Node, where: str = "") -> str:
         text += f" in {where}"
     origin = node.metadata_props.get(ORIGIN)
     return f"{text} ({origin})" if origin else text
-
-
-__all__ = ["Conversion", "place_of"]

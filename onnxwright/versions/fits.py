@@ -228,6 +228,3 @@ def _cast(op: Ops, value: GraphValue, dtype: DType) -> GraphValue:
         if name is not None and name.onnx_name not in types:
             raise Refused(f"opset {op.version} has no {name.name}, not even for Cast")
     return op.backend.emit(op.opset["Cast"], [value], {"to": int(dtype)}, 1)[0]  # type: ignore[no-any-return]
-
-
-__all__ = ["cast_inputs", "cast_outputs", "check_outputs", "check_parts", "fitting_types"]

@@ -107,6 +107,3 @@ def _read(data: bytes) -> onnx.FunctionProto:
     proto = onnx.FunctionProto()
     proto.ParseFromString(data)
     return proto
-
-
-__all__ = ["expand", "has_body"]

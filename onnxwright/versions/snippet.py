@@ -199,6 +199,3 @@ def reserved_names(model: ir.Model) -> Namer:
                 for name in inner.initializers:
                     take(name)
     return names
-
-
-__all__ = ["Snippet", "initializers_for_constants", "reserved_names"]

@@ -167,8 +167,8 @@ class ValueTypes:
             signature = registry.signature(domain, node.op_type, imports[domain])
         self._bodies(node, imports)
         if signature is None:
-            given = [self.kind(v) for v in node.inputs]
-            return types_of_runtime(node.op_type, domain, given, len(node.outputs)) or []
+            kinds = [self.kind(v) for v in node.inputs]
+            return types_of_runtime(node.op_type, domain, kinds, len(node.outputs)) or []
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)
@@ -310,6 +310,3 @@ def _common(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
     if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
         shape = tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
     return TensorType(a.dtype if a.dtype is b.dtype else None, shape)
-
-
-__all__ = ["ValueTypes", "attribute_values", "constant_of", "declared_type"]

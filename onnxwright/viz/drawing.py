@@ -316,6 +316,3 @@ def _box(shape: _Shape, left: float, top: float, wide: float, high: float) -> st
         f"{''.join(texts)}</g>"
     )
     return f'<a href="{shape.link}">{body}</a>' if shape.link else body
-
-
-__all__ = ["css_of", "draw", "lines_of", "source_text"]

@@ -91,6 +91,3 @@ def flops_of(
         return formula(_Node(node, types, dims or {}))
     except (UnknownSizeError, IndexError, ValueError, TypeError):
         return None  # a shape that is not known, or does not fit the operator
-
-
-__all__ = ["flops_of"]

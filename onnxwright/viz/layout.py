@@ -232,6 +232,3 @@ def _read(data: dict[str, Any], count: int) -> Placed:
         points = [p.split(",") for p in edge.get("pos", "").split() if p[0] not in "es"]
         lines[int(edge["id"])] = [(float(p[0]), height - float(p[1])) for p in points]
     return Placed(width, height, boxes, groups, lines)
-
-
-__all__ = ["Box", "Group", "Placed", "engine", "place"]

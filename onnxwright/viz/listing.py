@@ -86,6 +86,3 @@ def _step(block: Block, step: Step, paint: Paint, indent: str, weights: bool) ->
     yield line
     for name, inner in step.blocks:
         yield from _block(inner, paint, indent + "    ", f"{name}:", weights)
-
-
-__all__ = ["listing"]

@@ -180,6 +180,3 @@ def _picture(shown: Showable) -> str:
 
 def _listing(shown: Showable) -> str:
     return f"<pre>{html.escape(shown.text())}</pre>"
-
-
-__all__ = ["fragment", "page"]

@@ -259,6 +259,3 @@ def _listed(step: Step, key: str) -> list[str]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
     return [str(name) for name in listed] if isinstance(listed, (list, tuple)) else []
-
-
-__all__ = ["page_data"]

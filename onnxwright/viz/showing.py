@@ -191,6 +191,3 @@ def show(
             y: FLOAT[2] = Relu(x)
     """
     return Shown(model, dims, sources, values)
-
-
-__all__ = ["Shown", "notebook", "on_terminal", "show"]

@@ -293,6 +293,3 @@ def _repeats(block: Block, op: str, inputs: tuple[str, ...], node: Any) -> int |
         if isinstance(kind, TensorType) and kind.shape and isinstance(kind.shape[0], int):
             return kind.shape[0]
     return None
-
-
-__all__ = ["NodeWork", "Summary", "binary", "decimal", "summarize"]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check, outcomes
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 OPSETS = (18, 23, 24)
@@ -22,12 +23,12 @@ def qkv(*front: int, heads: int | None = None, dtype: torch.dtype = torch.float3
     )
 
 
-@pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize(
+@each("opset", OPSETS)
+@each(
     "shape",
     [(3, 5), (1, 5), (3, 1), (4, 3, 5), (1, 4, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5), (2, 1, 1, 5)],
 )
-@pytest.mark.parametrize("kind", [torch.bool, torch.float32])
+@each("kind", [torch.bool, torch.float32])
 def test_masks_of_every_shape(opset: int, shape: tuple[int, ...], kind: torch.dtype) -> None:
     torch.manual_seed(1)
     mask = torch.rand(shape) > 0.3 if kind is torch.bool else torch.randn(shape)
@@ -62,9 +63,9 @@ def test_rows_that_see_nothing_are_zero(opset: int, dtype: torch.dtype) -> None:
         )
 
 
-@pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("front", [(), (4,), (2, 4), (2, 2, 4)])
-@pytest.mark.parametrize("causal", [False, True])
+@each("opset", OPSETS)
+@each("front", [(), (4,), (2, 4), (2, 2, 4)])
+@each("causal", [False, True])
 def test_any_rank(opset: int, front: tuple[int, ...], causal: bool) -> None:
     check(
         aten.scaled_dot_product_attention.default,
@@ -76,8 +77,8 @@ def test_any_rank(opset: int, front: tuple[int, ...], causal: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("heads", [1, 2])
+@each("opset", OPSETS)
+@each("heads", [1, 2])
 def test_heads_in_groups(opset: int, heads: int) -> None:
     check(
         aten.scaled_dot_product_attention.default,
@@ -129,7 +130,7 @@ def test_flash_for_cpu_gives_logarithms(causal: bool) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "target",
     [
         aten._scaled_dot_product_flash_attention.default,
@@ -218,7 +219,7 @@ def test_dropout_keeps_the_mean() -> None:
         assert not torch.allclose(result, torch.ones_like(result))
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "of_mask", "dim", "kind"),
     [
         ((2, 2, 3, 3), (3, 3), 3, 0),  # for all heads
@@ -227,7 +228,7 @@ def test_dropout_keeps_the_mean() -> None:
         ((2, 3), (2, 3), 0, 2),
     ],
 )
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@each("dtype", [torch.float32, torch.float64])
 def test_masked_softmax(
     shape: tuple[int, ...],
     of_mask: tuple[int, ...],

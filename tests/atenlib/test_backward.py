@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="it is what the functions are compared with")
-
-from tests.atenlib.one_op import check  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 X = torch.tensor([[-4.0, -3.0, -0.5, 0.0], [0.25, 0.75, 3.0, 25.0]])
@@ -27,8 +27,8 @@ CASES: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case[0]))
+@each("dtype", [torch.float32, torch.float64])
+@each("case", CASES)
 def test_derivative(case: tuple[Any, ...], dtype: Any) -> None:
     target, *args = case
     given = [a.to(dtype) if isinstance(a, torch.Tensor) else a for a in args]

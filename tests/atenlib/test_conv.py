@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 DTYPES = (torch.float32, torch.float64, torch.int64)
@@ -64,8 +65,8 @@ def test_underscore_convolution(dtype: torch.dtype) -> None:
     )
 
 
-@pytest.mark.parametrize("padding", ["same", "valid"])
-@pytest.mark.parametrize("kernel", [3, 4])
+@each("padding", ["same", "valid"])
+@each("kernel", [3, 4])
 def test_padding_by_name(padding: str, kernel: int) -> None:
     x, w = numbers(1, 2, 9, 8), numbers(3, 2, kernel, 2)
     check(aten._convolution_mode.default, x, w, None, [1, 1], padding, [2, 1], 1, tol=TOL)
@@ -98,8 +99,8 @@ def test_depthwise() -> None:
     )
 
 
-@pytest.mark.parametrize("batch", [0, 1, 3])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@each("batch", [0, 1, 3])
+@each("dtype", [torch.float32, torch.float64])
 def test_any_batch(batch: int, dtype: torch.dtype) -> None:
     args: tuple[Any, ...] = (numbers(4, 2, 3, dtype=dtype), numbers(4, dtype=dtype), [1], [1])
     check(aten.conv1d.default, numbers(batch, 2, 9, dtype=dtype), *args, tol=TOL)

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (3, 5), (7, 2), (3, 3, 3), (2, 2, 2, 2)])
-@pytest.mark.parametrize("wrap", [False, True])
+@each("shape", [(3, 3), (3, 5), (7, 2), (3, 3, 3), (2, 2, 2, 2)])
+@each("wrap", [False, True])
 def test_fill_diagonal(shape: tuple[int, ...], wrap: bool) -> None:
     x = torch.randn(shape)
     expected = x.clone().fill_diagonal_(7.5, wrap)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is what is compared with")
-
-from onnxwright.sweep.unique_parts import of_eig  # noqa: E402 - torch first, or skip
-from tests.atenlib.one_op import outcomes  # noqa: E402
+from onnxwright.sweep.unique_parts import of_eig
+from tests.atenlib.one_op import outcomes
 
 aten = torch.ops.aten
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 TABLE = torch.randn(10, 4, generator=torch.Generator().manual_seed(0))
@@ -61,7 +62,7 @@ def test_embedding_of_unknown_sizes() -> None:
     check(aten.embedding.default, TABLE, torch.tensor(3), dynamic=(0,))
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, float("inf")])
+@each("p", [1.0, 2.0, 3.0, float("inf")])
 def test_renorm(p: float) -> None:
     expected = aten.embedding_renorm_.default(TABLE.clone(), INDICES, 1.5, p)
     check(aten.embedding_renorm.default, TABLE, INDICES, 1.5, p, expected=expected, dynamic=(0, 1))

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 TOL = (1e-4, 1e-4)
@@ -27,8 +28,8 @@ def test_low_level_transforms(opset: int, normalization: int, size: int) -> None
     check(aten._fft_c2r.default, half, [2], normalization, size, **options)
 
 
-@pytest.mark.parametrize("n", [1, 6, 7])
-@pytest.mark.parametrize("dtype", [None, torch.float64])
+@each("n", [1, 6, 7])
+@each("dtype", [None, torch.float64])
 def test_frequencies(n: int, dtype: torch.dtype | None) -> None:
     check(aten.fft_fftfreq.default, n, 0.5, dtype=dtype, dynamic=())
     check(aten.fft_rfftfreq.default, n, 0.5, dtype=dtype, dynamic=())

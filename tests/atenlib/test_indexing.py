@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 SHAPE = (3, 4, 2, 5)
@@ -71,7 +72,7 @@ def everything(indices: list[Any]) -> tuple[int, ...]:
     return tuple(range(1 + sum(i is not None for i in indices)))
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+@each("number", range(len(CASES)))
 def test_elements_at_indices(number: int) -> None:
     indices = CASES[number]
     x = torch.arange(120.0).reshape(SHAPE)
@@ -151,7 +152,7 @@ def test_complex_numbers_that_meet() -> None:
     check(aten.scatter.value_reduce, x, 0, index, 1 + 2j, reduce="add", dynamic=())
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (3, 1), (4,), ()])
+@each("shape", [(3, 4), (3, 1), (4,), ()])
 def test_masked_scatter_of_unknown_sizes(shape: tuple[int, ...]) -> None:
     x, source = torch.randn(3, 4), torch.arange(20.0)
     check(aten.masked_scatter.default, x, torch.rand(shape) > 0.4, source, dynamic=(0, 1, 2))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="it is what the functions are compared with")
-
-from onnxwright.sweep import aten_runs  # noqa: E402 - torch first, or skip
-from onnxwright.sweep.tape import Call  # noqa: E402
+from onnxwright.sweep import aten_runs
+from onnxwright.sweep.tape import Call
+from tests.harness.tables import each
 
 aten, tv = torch.ops.aten, torch.ops.torchvision
 # The tables would be 16 KB to 40 MB.  What a graph folds is at most 4 KB larger than its inputs.
@@ -66,8 +65,8 @@ def tensors(graph: Any) -> Iterator[Any]:
                 yield from tensors(attribute.g)
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("name", CASES)
+@each("opset", [18, 23])
+@each("name", CASES)
 def test_a_model_stays_small(name: str, opset: int) -> None:
     target, args, kwargs = CASES[name]
     overload = getattr(target, "default", target) if hasattr(target, "overloads") else target

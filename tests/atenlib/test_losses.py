@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is what is compared with")
-
-from tests.atenlib.one_op import check  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 
@@ -29,7 +29,7 @@ def test_likelihood_and_its_weight(reduction: int, weighted: bool) -> None:
     check(aten.nll_loss2d.default, pixels, classes, weight, reduction, 1, dynamic=(0, 1))
 
 
-@pytest.mark.parametrize("reduction", [0, 1, 2])
+@each("reduction", [0, 1, 2])
 def test_ignored_infinities_do_not_count(reduction: int) -> None:
     logs = torch.tensor([[-float("inf"), 0.0], [-1.0, -0.5]])
     check(aten.nll_loss_nd.default, logs, torch.tensor([0, 1]), None, reduction, 0)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="it says what is right")
-
-from onnxwright.atenlib import find  # noqa: E402 - torch first, or skip
-from tests.atenlib.one_op import check, outcomes  # noqa: E402
+from onnxwright.atenlib import find
+from tests.atenlib.one_op import check, outcomes
 
 aten = torch.ops.aten
 TOL = (1e-3, 1e-4)

@@ -9,6 +9,7 @@ import torch
 
 from onnxwright.atenlib import find
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 TOL = (1e-5, 1e-5)
@@ -25,8 +26,8 @@ def test_addmm_activation(use_gelu: bool) -> None:
     check(aten._addmm_activation.default, *args, beta=0.5, alpha=2, use_gelu=use_gelu, tol=TOL)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64])
-@pytest.mark.parametrize(
+@each("dtype", [torch.float32, torch.int64, torch.complex64])
+@each(
     ("equation", "shapes"),
     [("ij,kj->ik", [(3, 0), (2, 0)]), ("ij,jk", [(0, 4), (4, 2)]), ("...i->...", [(2, 0)])],
 )
@@ -64,7 +65,7 @@ def test_products_in_a_wider_type() -> None:
     )
 
 
-@pytest.mark.parametrize("ranks", [(2, 3), (3, 2), (2, 2), (3, 3)])
+@each("ranks", [(2, 3), (3, 2), (2, 2), (3, 3)])
 def test_grouped_products(ranks: tuple[int, int]) -> None:
     torch.manual_seed(0)
     ends = [3, 3, 8]

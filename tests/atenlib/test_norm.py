@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 TOL = (1e-5, 1e-5)
@@ -35,14 +36,14 @@ def test_functional_update() -> None:
     check(target, *batch(), 0.1, 1e-5, tol=TOL)
 
 
-@pytest.mark.parametrize("eps", [None, 1e-3])
-@pytest.mark.parametrize("weighted", [False, True])
+@each("eps", [None, 1e-3])
+@each("weighted", [False, True])
 def test_fused_rms_norm(eps: float | None, weighted: bool) -> None:
     weight = torch.randn(5) if weighted else None
     check(aten._fused_rms_norm.default, torch.randn(2, 3, 5), [5], weight, eps, tol=TOL)
 
 
-@pytest.mark.parametrize("dim", [0, 1, -1])
+@each("dim", [0, 1, -1])
 def test_weight_norm(dim: int) -> None:
     v = torch.randn(3, 4, 5)
     shape = [1] * 3

@@ -20,6 +20,7 @@ pytest.importorskip("torch", reason="the samples are torch's")
 pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
 from onnxwright.sweep.units import MODES, STATUSES, Unit, run_unit, units  # noqa: E402
+from tests.harness.tables import check_rows  # noqa: E402
 
 FEW = 2
 ALWAYS = ("float32", "int64", "bool")
@@ -42,10 +43,15 @@ def hold(unit: Unit, limit: int | None) -> None:
     assert {o.status for o in outcomes} <= set(STATUSES)
 
 
-@pytest.mark.parametrize("unit", [*filter(is_in_share, UNITS)], ids=lambda unit: unit.key)
-def test_share(unit: Unit) -> None:
-    """The first samples of a fixed share of the units."""
-    hold(unit, FEW)
+SHARE: dict[str, list[Unit]] = {}
+for one in filter(is_in_share, UNITS):
+    SHARE.setdefault(one.function.name, []).append(one)
+
+
+@pytest.mark.parametrize("name", SHARE)
+def test_share(name: str) -> None:
+    """The first samples of a fixed share of the units of a function."""
+    check_rows(SHARE[name], lambda unit: hold(unit, FEW), lambda unit: unit.key)
 
 
 @pytest.mark.slow

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is what is compared with")
-
-from tests.atenlib.one_op import check  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 PADS = {1: [2, 1], 2: [2, 1, 0, 3], 3: [2, 1, 0, 3, 1, 1]}
@@ -27,22 +27,20 @@ def test_mirrors_and_edges(rank: int, dtype: Any) -> None:
     check(getattr(aten, f"replication_pad{rank}d").default, x, [-1, *PADS[rank][1:]])
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("pad", [[2, 1], [2, 1, 4, 0], [-1, 2, 1, -1], [0, 0, 0, 0, 1, 2]], ids=str)
+@each("opset", [18, 23])
+@each("pad", [[2, 1], [2, 1, 4, 0], [-1, 2, 1, -1], [0, 0, 0, 0, 1, 2]])
 def test_other_end(pad: list[int], opset: int) -> None:
     """Wrapping around, with and without the mode of newer opsets."""
     rank = max(len(pad) // 2, 1)
     check(aten._pad_circular.default, image(rank, torch.float32), pad, opset=opset)
 
 
-@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+@each("mode", [0, 1, 2, 3])
 def test_modes_by_number(mode: int) -> None:
     check(aten._pad_enum.default, image(2, torch.float32), [1, 2, 1, 0], mode)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.bool, torch.int8, torch.int64, torch.bfloat16, torch.complex64], ids=str
-)
+@each("dtype", [torch.bool, torch.int8, torch.int64, torch.bfloat16, torch.complex64])
 def test_constants(dtype: Any) -> None:
     x = image(2, dtype)
     check(aten.constant_pad_nd.default, x, [1, -1, 0, 2], 1)

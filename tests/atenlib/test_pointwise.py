@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="it is what the functions are compared with")
-
-from tests.atenlib.one_op import check, outcomes  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check, outcomes
+from tests.harness.tables import each
 
 aten, prims = torch.ops.aten, torch.ops.prims
 INF, NAN = math.inf, math.nan
@@ -40,7 +40,7 @@ PRIMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PRIMS)
+@each("name", PRIMS)
 def test_prims(name: str) -> None:
     """Torch's primitive operators, in every mode."""
     check(getattr(prims, name).default, *PRIMS[name], dynamic=(0, 1))
@@ -59,8 +59,8 @@ UNARY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", UNARY)
+@each("dtype", [torch.float32, torch.float64])
+@each("name", UNARY)
 def test_edges_of_functions(name: str, dtype: Any) -> None:
     """NaN, infinities, zeros of both signs, and numbers near the ends of the range."""
     check(getattr(aten, name).default, EDGES.to(dtype))
@@ -79,7 +79,7 @@ def operator_of(name: str) -> Any:
     return getattr(getattr(aten, base), overload or "default")
 
 
-@pytest.mark.parametrize("name", BINARY)
+@each("name", BINARY)
 def test_edges_of_pairs(name: str) -> None:
     """Every edge with every other."""
     a, b = torch.meshgrid(EDGES, EDGES, indexing="ij")
@@ -122,7 +122,7 @@ SCALARS: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", SCALARS, ids=lambda case: str(case[0]))
+@each("case", SCALARS)
 def test_overloads_with_numbers(case: tuple[Any, ...]) -> None:
     target, *args = case
     named = {"rounding_mode": "floor"} if target is aten.div.Scalar_mode else {}
@@ -153,7 +153,7 @@ CONVERTED: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CONVERTED, ids=lambda case: str(case[0]))
+@each("case", CONVERTED)
 def test_conversions(case: tuple[Any, ...]) -> None:
     target, *args = case
     named = args.pop() if isinstance(args[-1], dict) else {}
@@ -182,7 +182,7 @@ def test_kernels_of_activations() -> None:
     check(aten.celu.default, X, 1.5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("a", "b"),
     [(X, X), (X, Y), (X, X + 1e-7), (X, X[:1]), (WHOLE, WHOLE), (Z, Z), (Z, Z + 1), (X[:0], X[:0])],
 )

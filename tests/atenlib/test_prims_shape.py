@@ -7,6 +7,7 @@ import torch
 import torch._prims  # noqa: F401 - registers them
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 prims = torch.ops.prims
 X = torch.arange(24.0).reshape(2, 3, 4)
@@ -27,8 +28,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("case", CASES)
+@each("opset", [18, 23])
+@each("case", CASES)
 def test_shapes(case: str, opset: int) -> None:
     target, *args = CASES[case]
     # A dimension of an unknown size is not known to be 1.
@@ -40,7 +41,7 @@ def test_as_strided() -> None:
     check(prims.as_strided.default, X, [3, 2], [2, 5], 1)
 
 
-@pytest.mark.parametrize("shape", [[6, 4], [2, 3], [5, 5]])
+@each("shape", [[6, 4], [2, 3], [5, 5]])
 def test_resize(shape: list[int]) -> None:
     flat = torch.zeros(25)
     flat[:24] = X.flatten()
@@ -48,13 +49,13 @@ def test_resize(shape: list[int]) -> None:
     check(prims.resize.default, X.clone(), shape, expected=expected)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+@each("dtype", [torch.int64, torch.int32, torch.uint8])
 def test_iota(dtype: torch.dtype) -> None:
     for start, step in ((0, 1), (3, 2)):
         check(prims.iota.default, 20, start=start, step=step, dtype=dtype, dynamic=(), **CPU)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex64])
+@each("dtype", [torch.float32, torch.bool, torch.complex64])
 def test_creation(dtype: torch.dtype) -> None:
     value = 1 + 2j if dtype.is_complex else 1
     check(prims.full.default, [2, 0, 3], value, dtype=dtype, dynamic=(), **CPU)

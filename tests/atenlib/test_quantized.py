@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+import torch
+import torch.ao.quantization.fx._decomposed
 
-torch = pytest.importorskip("torch", reason="PyTorch says what is right")
-
-import torch.ao.quantization.fx._decomposed  # noqa: E402 - registers quantized_decomposed
-
-from onnxwright.sweep.aten_runs import leaves, run_as_graph, run_eagerly  # noqa: E402
-from onnxwright.sweep.tape import record  # noqa: E402
-from tests.atenlib.one_op import outcomes  # noqa: E402
+from onnxwright.sweep.aten_runs import leaves, run_as_graph, run_eagerly
+from onnxwright.sweep.tape import record
+from tests.atenlib.one_op import outcomes
+from tests.harness.tables import each
 
 X = torch.linspace(-3.05, 3.05, 24).reshape(2, 3, 4)
 SCALES = torch.tensor([0.05, 0.1, 0.02])
@@ -118,8 +116,8 @@ def cases() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", cases())
-@pytest.mark.parametrize("run", [run_eagerly, run_as_graph])
+@each("name", cases())
+@each("run", [run_eagerly, run_as_graph])
 def test_as_pytorch(name: str, run: Any) -> None:
     calls, result = record(cases()[name])
     wanted = leaves(result)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import outcomes
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 MANY = (200, 100)
@@ -26,8 +27,8 @@ def drawn(target: Any, *args: Any, opset: int = 23, **kwargs: Any) -> list[torch
     return results
 
 
-@pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@each("opset", OPSETS)
+@each("dtype", [torch.float32, torch.float64, torch.float16])
 def test_uniform(opset: int, dtype: torch.dtype) -> None:
     for x in drawn(aten.rand.default, MANY, dtype=dtype, opset=opset):
         x = x.double()
@@ -95,7 +96,7 @@ def test_multinomial_without_replacement_takes_each_once() -> None:
         assert torch.equal(x.sort().values, torch.tensor([0, 2, 3]).expand(50, 3))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "args", "median"),
     [
         ("exponential", (2.0,), math.log(2) / 2),

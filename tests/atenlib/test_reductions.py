@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is what is compared with")
-
-from tests.atenlib.one_op import check  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 NAN, INF = float("nan"), float("inf")
@@ -156,7 +156,7 @@ def test_primitive_reductions(dims: Any) -> None:
         check(prims.var.default, matrix(), dims, correction=correction)
 
 
-@pytest.mark.parametrize("given", [[True, True], [True, False], [False, False], []], ids=str)
+@each("given", [[True, True], [True, False], [False, False], []])
 def test_all_or_any_of_some_booleans(given: list[bool]) -> None:
     x = torch.tensor(given, dtype=torch.bool)
     check(aten._is_all_true.default, x)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is what is compared with")
-
-from tests.atenlib.one_op import check  # noqa: E402 - torch first, or skip
+from tests.atenlib.one_op import check
 
 aten = torch.ops.aten
 SIZES = {1: (5,), 2: (5, 7), 3: (5, 7, 4)}

@@ -10,6 +10,7 @@ import torch
 from onnxwright.sweep import aten_runs
 from onnxwright.sweep.tape import Call
 from tests.atenlib.one_op import check, outcomes
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 KINDS = {
@@ -106,7 +107,7 @@ def test_dtypes(kind: str, dtype: torch.dtype, tol: tuple[float, float]) -> None
     check(getattr(aten, kind).input, x, given, *arguments(net), False, tol=tol)
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh"])
+@each("kind", ["lstm", "gru", "rnn_tanh"])
 def test_one_node_for_each_layer(kind: str) -> None:
     net = network(kind, torch.float32, num_layers=3, bidirectional=True)
     hx = states(net, 2, torch.float32)

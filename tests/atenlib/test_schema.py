@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+import torch  # noqa: F401 - the schemas are torch's
 
-torch = pytest.importorskip("torch", reason="the schemas are torch's")
-
-from onnxwright.atenlib.load import functions  # noqa: E402 - torch first, or skip
-from onnxwright.atenlib.op import AtenFunction  # noqa: E402
-from onnxwright.atenlib.rules import like  # noqa: E402
-from onnxwright.sweep.aten_schemas import count_returned, find_operator, problems  # noqa: E402
+from onnxwright.atenlib.load import functions
+from onnxwright.atenlib.op import AtenFunction
+from onnxwright.atenlib.rules import like
+from onnxwright.sweep.aten_schemas import count_returned, find_operator, problems
+from tests.harness.tables import each
 
 ENTRIES = list(dict.fromkeys(functions().values()))
 # What torch always has; others come with packages of their own.
@@ -52,7 +51,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@each("what", WRONG)
 def test_a_difference_is_found(what: str) -> None:
     """The check of this file has a check."""
     body, name = WRONG[what]
@@ -75,7 +74,7 @@ def test_overloads_may_share_a_body() -> None:
     assert told == "aten::sum: torch has no parameter `dim` here, and it has no default"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "right", "wrong"),
     [
         ("aten::abs", "x", ["x"]),

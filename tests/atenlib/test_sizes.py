@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.atenlib.sized import Size, check_sized
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 X = torch.arange(24.0).reshape(2, 3, 4)
@@ -78,8 +79,8 @@ CASES = {
 KEYWORDS = {"meshgrid": {"indexing": "xy"}, "nonzero_static": {"size": n(30)}}
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("case", CASES)
+@each("opset", [18, 23])
+@each("case", CASES)
 def test_sizes_of_the_run(case: str, opset: int) -> None:
     """As torch with the numbers themselves."""
     target, *args = CASES[case]
@@ -88,7 +89,7 @@ def test_sizes_of_the_run(case: str, opset: int) -> None:
     check_sized(target, *args, opset=opset, **KEYWORDS.get(case, {}))
 
 
-@pytest.mark.parametrize("shift", [-9, -1, 0, 4, 12])
+@each("shift", [-9, -1, 0, 4, 12])
 def test_shifts_beyond_the_end(shift: int) -> None:
     check_sized(aten.roll.default, V, [shift], [0])
 

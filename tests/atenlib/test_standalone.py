@@ -11,6 +11,7 @@ from onnx import helper
 
 from onnxwright import FLOAT, AtenArgumentError, atenlib, run_model
 from onnxwright.atenlib.standalone import read_type
+from tests.harness.tables import each
 
 X = np.array([[-1.5, 2.0, 0.25], [4.0, -3.0, 1.0]], np.float32)
 Z = np.array([3 + 4j, -1j], np.complex64)
@@ -43,8 +44,8 @@ CASES: dict[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("opset", [18, 23])
-@pytest.mark.parametrize("case", CASES)
+@each("opset", [18, 23])
+@each("case", CASES)
 def test_a_function_computes_what_a_run_does(case: str, opset: int) -> None:
     name, types, arrays, further = CASES[case]
     entry = atenlib.find(name)
@@ -88,7 +89,7 @@ def test_a_parameter_may_be_called_self() -> None:
     np.testing.assert_array_equal(atenlib.find("aten::neg").run(self=X), -X)
 
 
-@pytest.mark.parametrize("text", ["floor", "mean", "FLOATS[2]", 3, None, "FLOAT[2"])
+@each("text", ["floor", "mean", "FLOATS[2]", 3, None, "FLOAT[2"])
 def test_what_is_no_type_is_a_value(text: Any) -> None:
     assert read_type(text) is None
 

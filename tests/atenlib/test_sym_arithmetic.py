@@ -20,6 +20,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from tests.harness.tables import each
 
 BINARY = {
     "_operator::add": operator.add,
@@ -99,8 +100,8 @@ def agree(name: str, wanted: Any, numbers: list[Any]) -> None:
     assert function(Ops(backend), *numbers) == wanted
 
 
-@pytest.mark.parametrize("name", BINARY)
-@pytest.mark.parametrize("pair", [(7, 3), (-7, 3), (7, -3), (6.5, 2.0), (5, 2.5), (4, 4)])
+@each("name", BINARY)
+@each("pair", [(7, 3), (-7, 3), (7, -3), (6.5, 2.0), (5, 2.5), (4, 4)])
 def test_arithmetic_of_two_numbers_is_pythons(name: str, pair: tuple[Any, Any]) -> None:
     if name == "_operator::pow":  # an integer to a negative power is a float: a graph cannot choose
         pair = (pair[0], abs(pair[1]))
@@ -110,20 +111,20 @@ def test_arithmetic_of_two_numbers_is_pythons(name: str, pair: tuple[Any, Any]) 
     agree(name, wanted, list(pair))
 
 
-@pytest.mark.parametrize("name", BITS)
-@pytest.mark.parametrize("pair", [(12, 3), (5, 1), (1, 0)])
+@each("name", BITS)
+@each("pair", [(12, 3), (5, 1), (1, 0)])
 def test_bits_of_two_numbers_are_pythons(name: str, pair: tuple[int, int]) -> None:
     agree(name, BITS[name](*pair), list(pair))
 
 
-@pytest.mark.parametrize("name", UNARY)
-@pytest.mark.parametrize("number", [5, -5, 0, 2.5, -2.5, 3.7])
+@each("name", UNARY)
+@each("number", [5, -5, 0, 2.5, -2.5, 3.7])
 def test_functions_of_a_number_are_pythons(name: str, number: Any) -> None:
     agree(name, UNARY[name](number), [number])
 
 
-@pytest.mark.parametrize("name", ["math::sqrt", "torch::_sym_sqrt", "math::log2", "math::log"])
-@pytest.mark.parametrize("number", [9, 2.25])
+@each("name", ["math::sqrt", "torch::_sym_sqrt", "math::log2", "math::log"])
+@each("number", [9, 2.25])
 def test_roots_and_logarithms(name: str, number: Any) -> None:
     python = {"math::log2": math.log2, "math::log": math.log}.get(name, math.sqrt)
     agree(name, python(number), [number])
@@ -160,7 +161,7 @@ def test_sizes_are_numbers_where_they_are_known() -> None:
     assert np.asarray(CompiledModel(model)(x=np.zeros((7, 3, 4), np.float32))).item() == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("array", "wanted"),
     [(np.array([[3]], np.int32), 3), (np.array(0.5, np.float32), 0.5), (np.array([True]), True)],
 )

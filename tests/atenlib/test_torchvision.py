@@ -7,18 +7,18 @@ import math
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the formulas are written in it")
-
-from onnxwright.atenlib import find  # noqa: E402 - torch first, or skip
-from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend  # noqa: E402
-from onnxwright.ir.builder import Recorder  # noqa: E402
-from onnxwright.opset.opsets import Opset  # noqa: E402
-from onnxwright.tracing.backend import TracingBackend  # noqa: E402
-from onnxwright.types.dtypes import DType  # noqa: E402
-from onnxwright.types.kinds import TensorType  # noqa: E402
-from onnxwright.versions.one_call import converted_call  # noqa: E402
-from tests.atenlib.one_op import outcomes  # noqa: E402
+from onnxwright.atenlib import find
+from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
+from onnxwright.ir.builder import Recorder
+from onnxwright.opset.opsets import Opset
+from onnxwright.tracing.backend import TracingBackend
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
+from onnxwright.versions.one_call import converted_call
+from tests.atenlib.one_op import outcomes
+from tests.harness.tables import each
 
 _SIZES = "SymInt pooled_height, SymInt pooled_width"
 _POOLED = f"Tensor input, Tensor rois, float spatial_scale, {_SIZES}"
@@ -300,9 +300,9 @@ def _fake_roi_align(
     return x.new_empty(regions.shape[0], x.shape[1], h, w)
 
 
-@pytest.mark.parametrize("aligned", [False, True])
-@pytest.mark.parametrize("ratio", [-1, 0, 2])
-@pytest.mark.parametrize(("opset", "target"), [(16, None), (21, None), (23, "any")])
+@each("aligned", [False, True])
+@each("ratio", [-1, 0, 2])
+@each(("opset", "target"), [(16, None), (21, None), (23, "any")])
 def test_roi_align_is_one_operator(
     opset: int, target: str | None, ratio: int, aligned: bool
 ) -> None:

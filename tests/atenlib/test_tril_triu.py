@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 
 
-@pytest.mark.parametrize("n", [None, 0, 1, 4])
-@pytest.mark.parametrize("increasing", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.complex64])
+@each("n", [None, 0, 1, 4])
+@each("increasing", [False, True])
+@each("dtype", [torch.float32, torch.int32, torch.complex64])
 def test_vander(n: int | None, increasing: bool, dtype: torch.dtype) -> None:
     dynamic = () if dtype.is_complex else (0,)
     x = torch.tensor([1, 0, -2, 3]).to(dtype)

@@ -15,6 +15,7 @@ from onnxwright.types.kinds import TensorType
 from tests.atenlib.one_op import check
 
 from onnxwright.atenlib.load import find  # isort: skip
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 
@@ -42,7 +43,7 @@ def graph_of(name: str, shape: tuple[int | str, ...], *args: object) -> tuple[li
     return [n.op_type for n in model.graph.node if n.op_type not in left_out], result.shape
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "wanted"),
     [
         (("N", 4, 6), ["d0", 24]),
@@ -89,7 +90,7 @@ def test_swapaxes() -> None:
     check(aten.swapaxes.default, torch.randn(2, 3, dtype=torch.complex64), 0, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "wanted"),
     [(torch.int8, torch.uint8), (torch.int32, torch.uint32), (torch.bool, torch.uint8)],
 )
@@ -102,7 +103,7 @@ def test_bits_of_floats_are_refused_before_opset_26() -> None:
         graph_of("aten::view.dtype", (2,), DType.INT32)
 
 
-@pytest.mark.parametrize("name", ["lift", "lift_fresh_copy", "detach_copy"])
+@each("name", ["lift", "lift_fresh_copy", "detach_copy"])
 def test_copies_are_the_tensor_itself(name: str) -> None:
     check(getattr(aten, name).default, torch.randn(2, 3))
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 TOL = (1e-5, 1e-6)  # torch computes in the type of the result, we in float64
 
 
-@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hann", "kaiser"])
-@pytest.mark.parametrize("length", [0, 1, 2, 7, 64])
+@each("name", ["bartlett", "blackman", "hamming", "hann", "kaiser"])
+@each("length", [0, 1, 2, 7, 64])
 def test_windows(name: str, length: int) -> None:
     packet = getattr(aten, f"{name}_window")
     check(packet.default, length, dynamic=(), tol=TOL)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="it is what the functions are compared with")
-
-import onnxwright as ow  # noqa: E402 - torch first, or skip
-from onnxwright.atenlib.load import functions  # noqa: E402
-from onnxwright.sweep.aten_schemas import find_operator  # noqa: E402
-from tests.atenlib.one_op import check  # noqa: E402
+import onnxwright as ow
+from onnxwright.atenlib.load import functions
+from onnxwright.sweep.aten_schemas import find_operator
+from tests.atenlib.one_op import check
+from tests.harness.tables import each
 
 aten = torch.ops.aten
 FLOATS = torch.tensor([[0.5, -1.5, 2.0], [-0.25, 3.0, 4.0]])
@@ -53,19 +53,18 @@ def cases() -> list[Any]:
     found = []
     for names, numbers in ((BINARY, FLOAT_NUMBERS), (WHOLE, INTEGERS)):
         for name in names:
-            for kind, x in TENSORS.items():
+            for x in TENSORS.values():
                 for number in numbers:
-                    for order, args in enumerate(((number, x), (x, number))):
+                    for args in ((number, x), (x, number)):
                         try:
                             result_of(overload(name), args, {})
                         except (RuntimeError, NotImplementedError):
                             continue  # torch does not take this either
-                        key = f"{name}-{kind}-{number}-{'number first' if not order else 'last'}"
-                        found.append(pytest.param(name, args, id=key))
+                        found.append((name, args))
     return found
 
 
-@pytest.mark.parametrize(("name", "args"), cases())
+@each(("name", "args"), cases())
 def test_a_number_beside_a_tensor(name: str, args: tuple[Any, ...]) -> None:
     target = overload(name)
     tolerance = (2e-3, 2e-3) if "logadd" in name or "xlog" in name else None
@@ -98,7 +97,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("what", OTHERS)
+@each("what", OTHERS)
 def test_other_operators(what: str) -> None:
     target, args, kwargs = OTHERS[what]
     target = getattr(target, "default", target)

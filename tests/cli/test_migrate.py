@@ -9,6 +9,7 @@ import pytest
 
 from onnxwright.cli.main import main
 from onnxwright.cli.migrate.migration import migrate, to_annotated, to_brackets
+from tests.harness.tables import each
 
 REWRITTEN = {
     "from onnxscript import script, FLOAT\n": "from onnxwright import script, FLOAT\n",
@@ -44,7 +45,7 @@ NOTED = {
 }
 
 
-@pytest.mark.parametrize("text", REWRITTEN)
+@each("text", REWRITTEN)
 def test_imports_of_onnxscript_are_rewritten(text: str) -> None:
     assert migrate(text).text == REWRITTEN[text]
     assert migrate(migrate(text).text).text == REWRITTEN[text]
@@ -56,7 +57,7 @@ def test_exports_of_torch_onnx_are_rewritten(text: str) -> None:
     assert migrate(text).text == TORCH[text]
 
 
-@pytest.mark.parametrize("text", NOTED)
+@each("text", NOTED)
 def test_what_is_different_has_a_note(text: str) -> None:
     line, words = NOTED[text]
     notes = migrate(text).notes
@@ -87,7 +88,7 @@ def test_a_file_is_changed_only_when_asked(
     assert main(["migrate", str(path)]) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wanted"),
     [
         (
@@ -204,10 +205,8 @@ LONG_FORMS = {
 }
 
 
-@pytest.mark.parametrize("short", LONG_FORMS)
-@pytest.mark.parametrize(
-    "program", ["def f(x: {}): ...\n", "def f() -> {}: ...\n", "x: {} = y\n", "I = {}\nx: I\n"]
-)
+@each("short", LONG_FORMS)
+@each("program", ["def f(x: {}): ...\n", "def f() -> {}: ...\n", "x: {} = y\n", "I = {}\nx: I\n"])
 def test_annotations_are_written_in_the_long_form_and_back(short: str, program: str) -> None:
     before = HEAD + program.format(short)
     made = to_annotated(before)
@@ -231,7 +230,7 @@ def test_both_forms_mean_the_same() -> None:
     assert short == long
 
 
-@pytest.mark.parametrize(
+@each(
     ("short", "long"),
     [
         ("FLOAT[...]", "FLOAT"),

@@ -12,6 +12,7 @@ from onnx import helper, parser
 
 import onnxwright as ow
 from onnxwright.compare.diffing import diff
+from tests.harness.tables import each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'
 MODEL = (
@@ -76,7 +77,7 @@ CASES: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str, str]], str]] 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_a_difference_is_found_and_named(name: str) -> None:
     edits, expected, piece = CASES[name]
     found = changed(*edits)

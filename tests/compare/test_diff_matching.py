@@ -15,6 +15,7 @@ from onnxwright.compare.node_origin import module_of, place_of
 from onnxwright.compare.subsequences import common, rising
 from onnxwright.errors import ModelError
 from onnxwright.testing.isomorphism import find_difference
+from tests.harness.tables import each
 
 BLIND = {"initializer_names": False, "value_infos": False, "metadata": False, "doc_strings": False}
 
@@ -78,7 +79,7 @@ def edited(rng: random.Random, graph: onnx.GraphProto) -> onnx.GraphProto:
     return made
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_no_difference_is_found_exactly_where_there_is_none(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - a case, not a secret
     graph = random_graph(rng, rng.choice([4, 12, 40]))

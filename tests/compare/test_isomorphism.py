@@ -13,6 +13,7 @@ import pytest
 from onnx import helper, numpy_helper, parser
 
 from onnxwright.testing.isomorphism import assert_isomorphic, find_difference
+from tests.harness.tables import each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'
 MODEL = (
@@ -75,12 +76,12 @@ DIFFERENT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("a", "b"), EQUAL)
+@each(("a", "b"), EQUAL)
 def test_equal_graphs_are_isomorphic(a: str, b: str) -> None:
     assert_isomorphic(graph(a), graph(b))
 
 
-@pytest.mark.parametrize(("a", "b", "what"), DIFFERENT)
+@each(("a", "b", "what"), DIFFERENT)
 def test_a_difference_is_named(a: str, b: str, what: str) -> None:
     with pytest.raises(AssertionError, match=what):
         assert_isomorphic(graph(a), graph(b))
@@ -153,7 +154,7 @@ CHANGES: dict[str, tuple[Callable[[onnx.ModelProto], None], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@each("name", CHANGES)
 def test_each_part_is_compared_unless_switched_off(name: str) -> None:
     """A change is found; the keyword of its part makes it disappear."""
     change, part = CHANGES[name]

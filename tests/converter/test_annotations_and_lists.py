@@ -12,6 +12,7 @@ import onnxwright as ow
 from onnxwright import BOOL, FLOAT, INT64, Opset, graph, script
 from onnxwright import opset18 as op
 from onnxwright.ir.adapters import from_type_proto
+from tests.harness.tables import each
 
 X = np.array([[1.0, -2.0, 3.0, -4.0]] * 3, np.float32)
 
@@ -111,7 +112,7 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize("name", LISTS)
+@each("name", LISTS)
 def test_a_list_is_a_sequence_where_the_operator_takes_one(name: str) -> None:
     text = (
         '@script\ndef f(x: FLOAT["N"], y: FLOAT["N"]):\n'

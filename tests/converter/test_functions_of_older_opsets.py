@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import pytest
 
 from onnxwright import FLOAT, opset11, opset15, opset22, script
 from onnxwright.eager import run_model
+from tests.harness.tables import each
 
 
 @script()
@@ -51,9 +51,7 @@ def use_dropped(x: FLOAT["N", 3, 8, 8]):
     return opset22.Relu(dropped(x))
 
 
-@pytest.mark.parametrize(
-    "function", [use_pooled, use_summed, use_summed_over_rows, use_dropped], ids=lambda f: f.name
-)
+@each("function", [use_pooled, use_summed, use_summed_over_rows, use_dropped])
 def test_the_model_has_one_opset_and_means_the_same(function: object) -> None:
     model = function.to_model_proto()  # type: ignore[attr-defined]
     assert {o.version for o in model.opset_import if not o.domain} == {22}

@@ -11,6 +11,7 @@ import pytest
 from onnxwright import FLOAT, INT64, script
 from onnxwright import opset20 as op
 from onnxwright.errors import ScriptValueError, StaticTypeError
+from tests.harness.tables import each
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -36,8 +37,8 @@ def with_numbers(x: FLOAT["N"], k: INT64[()]) -> FLOAT[()]:
     return parts[k] * 2.0
 
 
-@pytest.mark.parametrize("function", [of_several_lengths, in_a_loop, with_numbers])
-@pytest.mark.parametrize("k", [-1, 0, 1, 2])
+@each("function", [of_several_lengths, in_a_loop, with_numbers])
+@each("k", [-1, 0, 1, 2])
 def test_agrees_with_python(function: Any, k: int) -> None:
     number = np.array(k, np.int64)
     model = onnx.reference.ReferenceEvaluator(function.to_model_proto())

@@ -17,6 +17,7 @@ from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.versions.one_call import converted_call
+from tests.harness.tables import each
 
 FLOAT_13 = TensorType(DType.FLOAT, (1, 3))
 
@@ -66,7 +67,7 @@ RECONCILED = {
 }
 
 
-@pytest.mark.parametrize("case", RECONCILED)
+@each("case", RECONCILED)
 def test_reconcile_makes_exactly_this(case: str) -> None:
     calls, version, expected, imported = RECONCILED[case]
     b, nodes = _built(*calls)
@@ -114,7 +115,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@each("what", BROKEN)
 def test_verify_finds_what_is_broken(what: str) -> None:
     nodes = BROKEN[what]()
     outputs = [Z] if "output `z`" in what else []

@@ -11,6 +11,7 @@ import pytest
 from onnxwright import FLOAT, INT64, script
 from onnxwright import opset20 as op
 from onnxwright.errors import ScriptSyntaxError
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 
@@ -67,8 +68,8 @@ def nothing_matches(x: FLOAT["N"], k: INT64[()]) -> FLOAT["N"]:
     return x + op.Cast(n, to=1)
 
 
-@pytest.mark.parametrize("function", [by_number, in_a_loop, by_settings, nothing_matches])
-@pytest.mark.parametrize("k", [-1, 0, 1, 2, 5, 7, 12])
+@each("function", [by_number, in_a_loop, by_settings, nothing_matches])
+@each("k", [-1, 0, 1, 2, 5, 7, 12])
 def test_agrees_with_python(function: Any, k: int) -> None:
     number = np.array(k, np.int64)
     model = onnx.reference.ReferenceEvaluator(function.to_model_proto())

@@ -18,6 +18,7 @@ from onnxwright import opset20 as op20
 from onnxwright import opset23 as op23
 from onnxwright.eager.ort.compiled_models import run_model
 from onnxwright.errors import ScriptValueError
+from tests.harness.tables import each
 
 X = np.linspace(-3, 3, 24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -86,7 +87,7 @@ CASES: list[tuple[Any, int, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "version", "nodes"), CASES)
+@each(("function", "version", "nodes"), CASES)
 def test_the_model_has_one_version_and_the_same_results(
     function: Any, version: int, nodes: list[str]
 ) -> None:
@@ -99,7 +100,7 @@ def test_the_model_has_one_version_and_the_same_results(
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("function", "version"), [(gelu, 17), (rms, 13), (mean, 11)])
+@each(("function", "version"), [(gelu, 17), (rms, 13), (mean, 11)])
 def test_onnx_own_converter_cannot_do_these(function: Any, version: int) -> None:
     """Why the compiler has its own conversion of one call."""
     newest = function.to_model_proto()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import importlib
 
-import pytest
-
 from onnxwright.converter.pipeline import STAGES
+from tests.harness.tables import each
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in STAGES])
+@each("name", [name for name, _, _ in STAGES])
 def test_a_stage_is_a_function_of_its_name_in_its_room(name: str) -> None:
     """`normalize.single_exit` is a function in the room of that name, or in the room before it."""
     home = "onnxwright" if name.startswith("ir.") else "onnxwright.converter"

@@ -12,8 +12,6 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.capture import SourceUnit
@@ -24,6 +22,7 @@ from onnxwright.converter.normalize.single_exit import normalize, single_exit
 from onnxwright.converter.normalize.verbatim_exits import verbatim_exits
 from onnxwright.diagnostics.diagnostic import Sink
 from tests.converter.hir_text import text
+from tests.harness.tables import each
 
 HERE = Path(__file__).parent / "stages"
 MARK = "\n-- after --\n"
@@ -50,7 +49,7 @@ def body_of(source: str) -> hir.Block:
     return parsed.body
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+@each("path", CASES)
 def test_a_stage_makes_exactly_this(path: Path) -> None:
     source, _, expected = path.read_text(encoding="utf-8").partition(MARK)
     made = text(STAGES[path.parent.name](body_of(source))) + "\n"
@@ -60,6 +59,6 @@ def test_a_stage_makes_exactly_this(path: Path) -> None:
     assert made == expected
 
 
-@pytest.mark.parametrize("stage", sorted(STAGES))
+@each("stage", sorted(STAGES))
 def test_every_stage_has_cases(stage: str) -> None:
     assert any(path.parent.name == stage for path in CASES)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 
 import onnxwright as ow
 from onnxwright import DOUBLE, FLOAT, INT64, Opset, graph, script
 from onnxwright import opset18 as op
+from tests.harness.tables import each
 
 contrib = Opset("com.microsoft", 1)
 custom = Opset("my.domain", 1)
@@ -46,7 +46,7 @@ UNTYPED = [
 ]
 
 
-@pytest.mark.parametrize("expression", UNTYPED)
+@each("expression", UNTYPED)
 def test_untyped_functions_compile(expression: str) -> None:
     text = f"@script\ndef f(a, b, c):\n    return {expression}\n"
     space: dict[str, Any] = {"script": script, "op": op}
@@ -117,7 +117,7 @@ def test_sequences_made_by_a_body_have_the_type_of_its_results() -> None:
     np.testing.assert_array_equal(got, np.maximum(x, 0).astype(np.int64))
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@each("axis", [0, 1, -1])
 def test_results_of_a_scan_are_stacked_along_its_axis(axis: int) -> None:
     @script
     def f(x: FLOAT[3, 4], s: FLOAT[4]):

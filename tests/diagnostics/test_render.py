@@ -21,6 +21,7 @@ from onnxwright.errors import (
     ScriptNameError,
     ScriptSyntaxError,
 )
+from tests.harness.tables import each
 
 SOURCE = """\
 
@@ -93,7 +94,7 @@ def test_labels_on_the_line_of_the_span_come_in_order_of_column() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "col", "expected"),
     [
         ("é = x; z = é + nope", 15, "  |                ^^^^ read here"),
@@ -102,7 +103,6 @@ def test_labels_on_the_line_of_the_span_come_in_order_of_column() -> None:
         ("e\u0301 = nope", 5, "  |     ^^^^ read here"),
         ("x = '\x1b[31m' + nope", 14, "  |               ^^^^ read here"),
     ],
-    ids=["accent", "wide", "tab", "combining", "control"],
 )
 def test_carets_stand_under_the_characters(line: str, col: int, expected: str) -> None:
     """Columns count characters; carets count cells."""

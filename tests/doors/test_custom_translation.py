@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import DOUBLE, FLOAT  # noqa: E402
-from onnxwright import opset18 as op  # noqa: E402
-from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
+import onnxwright as ow
+from onnxwright import DOUBLE, FLOAT
+from onnxwright import opset18 as op
+from onnxwright.errors import ExportError, ExportValueError
 
 GELU = torch.ops.aten.gelu
 

@@ -23,7 +23,7 @@ from onnxwright import opset18 as op
 from onnxwright.errors import ModelError
 from onnxwright.ir import model_kinds
 from onnxwright.testing import assert_isomorphic, find_difference
-from tests.harness.tables import check_rows
+from tests.harness.tables import each
 
 X = np.array([[-1.0, 2.0, 3.0]], np.float32)
 
@@ -250,7 +250,7 @@ TAKES_FUNCTIONS: dict[str, Callable[[Any], object]] = {
 ALL = {**SAME, **CHANGED, **READING, "save": lambda m: ow.save(m, "nowhere.onnx")}
 
 
-@pytest.mark.parametrize("function", TAKES_FUNCTIONS)
+@each("function", TAKES_FUNCTIONS)
 def test_a_function_proto_is_taken_where_it_has_a_meaning(function: str) -> None:
     assert TAKES_FUNCTIONS[function](scaled.to_function_proto())
 
@@ -262,34 +262,28 @@ def _takes_functions(name: str) -> bool:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [n for n in ALL if not _takes_functions(n)])
+@each("function", [n for n in ALL if not _takes_functions(n)])
 def test_elsewhere_a_function_proto_is_refused(function: str) -> None:
     with pytest.raises(TypeError, match=r"OW752(.|\n)*`FunctionProto`(.|\n)*part of a model"):
         ALL[function](scaled.to_function_proto())
 
 
-@pytest.mark.parametrize("given", [3, None, [], object(), PROTO.graph.node[0]],
-                         ids=lambda g: type(g).__name__)  # fmt: skip
-def test_what_is_not_a_model_is_refused_by_one_error(given: Any) -> None:
-    def check(function: str) -> None:
-        with pytest.raises(TypeError, match="OW752") as caught:
-            ALL[function](given)
-        text = str(caught.value)
-        assert f"`{type(given).__name__}`" in text
-        for kind in model_kinds.registered():  # everything that is taken is listed
-            assert kind.words in text or kind.words.partition(" ")[2] in text
-
-    check_rows([n for n in ALL if n != "GraphBuilder.call"], check)
+@each("given", [3, None, [], object(), PROTO.graph.node[0]])
+@each("function", [n for n in ALL if n != "GraphBuilder.call"])
+def test_what_is_not_a_model_is_refused_by_one_error(given: Any, function: str) -> None:
+    with pytest.raises(TypeError, match="OW752") as caught:
+        ALL[function](given)
+    text = str(caught.value)
+    assert f"`{type(given).__name__}`" in text
+    for kind in model_kinds.registered():  # everything that is taken is listed
+        assert kind.words in text or kind.words.partition(" ")[2] in text
 
 
-@pytest.mark.parametrize("data", [b"", b"\x00", b"not a model", PROTO.SerializeToString()[:-9]],
-                         ids=["empty", "zero", "text", "cut"])  # fmt: skip
-def test_damaged_bytes_give_an_error_of_the_loader(data: bytes) -> None:
-    def check(function: str) -> None:
-        with pytest.raises(ModelError, match="OW7[45]"):
-            ALL[function](data)
-
-    check_rows(ALL, check)
+@each("data", [b"", b"\x00", b"not a model", PROTO.SerializeToString()[:-9]])
+@each("function", ALL)
+def test_damaged_bytes_give_an_error_of_the_loader(data: bytes, function: str) -> None:
+    with pytest.raises(ModelError, match="OW7[45]"):
+        ALL[function](data)
 
 
 def test_trace_takes_inputs_as_debug_does() -> None:

@@ -13,6 +13,7 @@ import onnx
 import pytest
 
 import onnxwright as ow
+from tests.harness.tables import each
 
 X = np.array([[-1.5, 2.0, 0.5], [3.0, -0.25, 1.0]], np.float32)
 
@@ -308,7 +309,7 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each("module", MODULES)
 def test_modules_have_the_names_that_files_import(module: str) -> None:
     found = importlib.import_module(f"onnxwright.{module}")
     assert getattr(ow, module) is found
@@ -485,7 +486,7 @@ _UNEQUAL = {
 }
 
 
-@pytest.mark.parametrize("case", _UNEQUAL)
+@each("case", _UNEQUAL)
 def test_protos_that_differ(case: str) -> None:
     """The message has the path."""
     other, words = _UNEQUAL[case]

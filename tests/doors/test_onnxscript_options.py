@@ -8,6 +8,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, INT64, Opset, script
 from onnxwright import opset18 as op
+from tests.harness.tables import each
 
 
 @script(default_opset=op)
@@ -66,7 +67,7 @@ def test_op_type_is_the_name_of_the_function() -> None:
     assert script(op_type=None)(plain.func).name == "plain"
 
 
-@pytest.mark.parametrize("name", ["", "  ", 42])
+@each("name", ["", "  ", 42])
 def test_a_name_is_a_text(name: object) -> None:
     with pytest.raises(ValueError, match="not empty"):
         script(op_type=name)  # type: ignore[call-overload]
@@ -74,7 +75,7 @@ def test_a_name_is_a_text(name: object) -> None:
         script(name="one", op_type="two")
 
 
-@pytest.mark.parametrize("kind", [ow.evaluator.ORTEvaluator, ow.evaluator.ORTMixedEvaluator,
+@each("kind", [ow.evaluator.ORTEvaluator, ow.evaluator.ORTMixedEvaluator,
                                   ow.evaluator.OnnxReferenceRuntimeEvaluator])  # fmt: skip
 def test_unknown_keywords_are_dropped_where_the_evaluator_says_so(kind: object) -> None:
     @script()

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import torch_onnx  # noqa: E402
+import onnxwright as ow
+from onnxwright import torch_onnx
+from tests.harness.tables import each
 
 
 class Net(torch.nn.Module):
@@ -153,7 +153,7 @@ def test_artifacts_are_written(tmp_path: Path) -> None:
     assert names == ["onnxwright_export.html", "onnxwright_export.md", "onnxwright_export.pt2"]
 
 
-@pytest.mark.parametrize(
+@each(
     "given",
     [
         {"dynamic_axes": {"x": {0: "n"}}, "dynamic_shapes": {"x": {0: "n"}}},
@@ -173,7 +173,7 @@ def test_names_of_torch_onnx_are_there() -> None:
         torch_onnx.symbolic_opset11  # noqa: B018
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "from onnxwright.torch_onnx import symbolic_opset9",
@@ -205,9 +205,7 @@ def test_an_argument_that_torch_never_had_is_a_type_error() -> None:
         torch_onnx.export(torch.nn.ReLU(), X, opset=18)
 
 
-@pytest.mark.parametrize(
-    ("name", "function"), [("relu", len), ("a::b", None), ("a b::c", len), ("::", len)]
-)
+@each(("name", "function"), [("relu", len), ("a::b", None), ("a b::c", len), ("::", len)])
 def test_symbolic_functions_that_cannot_be_registered(name: str, function: Any) -> None:
     with pytest.raises(ow.ExportError, match="OW825"):
         torch_onnx.register_custom_op_symbolic(name, function, 9)
@@ -219,7 +217,7 @@ NOT_OURS = sorted(
 )
 
 
-@pytest.mark.parametrize("name", NOT_OURS)
+@each("name", NOT_OURS)
 def test_arguments_of_torch_onnx_are_answered_by_export(name: str) -> None:
     with pytest.raises(ow.ExportError, match=rf"OW825.*`{name}`(?s:.*)torch_onnx"):
         ow.export(Net().eval(), (X,), **{name: None})

@@ -9,16 +9,14 @@ from typing import Any
 
 import onnx
 import pytest
+import torch
+from torch.export import Dim
+from torch.onnx.testing import assert_onnx_program
+from torch.onnx.verification import verify_onnx_program
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.export import Dim  # noqa: E402
-from torch.onnx.testing import assert_onnx_program  # noqa: E402
-from torch.onnx.verification import verify_onnx_program  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import torch_onnx  # noqa: E402
-from onnxwright.errors import ExportTypeError, ExportValueError  # noqa: E402
+import onnxwright as ow
+from onnxwright import torch_onnx
+from onnxwright.errors import ExportTypeError, ExportValueError
 
 
 class Model(torch.nn.Module):

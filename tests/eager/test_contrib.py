@@ -12,6 +12,7 @@ import pytest
 import onnxwright as ow
 from onnxwright.eager.contrib import KERNELS, reference_operators
 from tests.eager.contrib_cases import PARTS
+from tests.harness.tables import each
 
 MS = ow.Opset("com.microsoft", 1)
 RNG = np.random.default_rng(0)
@@ -127,7 +128,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_reference_computes_what_the_kernels_do(name: str) -> None:
     inputs, attributes = CASES[name]
     model = one_node(name.split(" ")[0].rstrip(","), inputs, **attributes)
@@ -183,7 +184,7 @@ def test_packed_heads_are_the_same_rows() -> None:
             np.testing.assert_allclose(np.asarray(got), np.asarray(plain), rtol=1e-6)
 
 
-@pytest.mark.parametrize("way", ["run_model", "debug", "CompiledModel"])
+@each("way", ["run_model", "debug", "CompiledModel"])
 def test_every_way_to_run_a_model_asks_the_evaluator(way: str) -> None:
     asked: list[str] = []
 

@@ -13,6 +13,7 @@ from onnxwright import script
 from onnxwright.eager import SequenceValue, Tensor
 from onnxwright.errors import EagerError
 from onnxwright.types import FLOAT, INT64
+from tests.harness.tables import each
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 
@@ -195,7 +196,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_mistakes_are_told_with_their_place(what: str) -> None:
     act, code = REFUSED[what]
     with pytest.raises(EagerError) as caught:

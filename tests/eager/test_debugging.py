@@ -17,6 +17,7 @@ from onnxwright import opset18 as op
 from onnxwright.eager.debugging.divergence import difference
 from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.errors import EagerError
+from tests.harness.tables import each
 
 X = np.array([1.0, 4.0], np.float32)
 
@@ -272,7 +273,7 @@ DIFFERENCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DIFFERENCES)
+@each("what", DIFFERENCES)
 def test_differences_in_words(what: str) -> None:
     a, b, expected = DIFFERENCES[what]
     assert difference(a, b, rtol=1e-4, atol=1e-5) == expected
@@ -304,7 +305,7 @@ RESULTS_APART = {
 }
 
 
-@pytest.mark.parametrize("case", RESULTS_APART)
+@each("case", RESULTS_APART)
 def test_results_are_paired_by_position(case: str) -> None:
     """Whatever nodes make them, and in which order."""
     head = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y, float[2] z) '
@@ -352,7 +353,7 @@ def test_results_of_a_model_with_fewer_are_found_by_name() -> None:
     assert found.name == "q"
 
 
-@pytest.mark.parametrize("tool", ["debug", "first_divergence", "the node that failed"])
+@each("tool", ["debug", "first_divergence", "the node that failed"])
 def test_calls_that_expand_to_many_nodes_are_not_run_one_by_one(tool: str) -> None:
     text = '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> g (float[2] x) => (float[2] y) '
     text += "{ h = f.f0(x) i = Constant<value_ints=[7]>() y = Gather(h, i) }"

@@ -20,6 +20,7 @@ from onnxwright.eager import OrtEvaluator, SequenceValue, Tensor, evaluator
 from onnxwright.eager.ort.sessions import newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.types import FLOAT
+from tests.harness.tables import each
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -50,7 +51,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("what", CALLS)
+@each("what", CALLS)
 def test_calls(what: str) -> None:
     call, expected = CALLS[what]
     for _ in range(3):
@@ -70,7 +71,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("what", KINDS)
+@each("what", KINDS)
 def test_results_come_in_the_kind_that_went_in(what: str) -> None:
     args, kind = KINDS[what]
     for _ in range(3):

@@ -29,6 +29,7 @@ from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.sessions import Entry, SessionCache, newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError, OnnxwrightWarning
 from onnxwright.types import FLOAT
+from tests.harness.tables import each
 
 X = np.arange(4, dtype=np.float32)
 
@@ -56,7 +57,7 @@ def test_default_is_onnx_runtime() -> None:
     assert isinstance(default_evaluator(), Evaluator)
 
 
-@pytest.mark.parametrize("which", ["ort", "reference", OrtEvaluator(), ReferenceEvaluator()])
+@each("which", ["ort", "reference", OrtEvaluator(), ReferenceEvaluator()])
 def test_choices_agree(which: Any) -> None:
     with evaluator(which) as chosen:
         assert select.current() is chosen
@@ -128,7 +129,7 @@ def test_tasks_do_not_see_each_others_choice() -> None:
     assert second.seen == ["Abs"] * 3
 
 
-@pytest.mark.parametrize("bad", ["onnx", 3, None, OrtEvaluator, object()])
+@each("bad", ["onnx", 3, None, OrtEvaluator, object()])
 def test_what_is_no_evaluator_is_refused(bad: Any) -> None:
     with pytest.raises(EagerError, match="OW615"), evaluator(bad):
         pass
@@ -141,7 +142,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@each("what", WRONG)
 def test_a_wrong_result_of_an_evaluator_is_told(what: str) -> None:
     class Bad:
         def run_op(self, op: Any, inputs: Any, attributes: Any, outputs: int) -> Any:
@@ -253,7 +254,7 @@ NEW = {
 }
 
 
-@pytest.mark.parametrize("what", NEW)
+@each("what", NEW)
 def test_operators_newer_than_the_runtime(what: str) -> None:
     assert NEW[what]().shape == (4,)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import parser
 
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0], np.float32)
 
@@ -50,8 +50,8 @@ DOORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("function", [Add, Gather, Mul], ids=lambda f: f.name)
+@each("door", DOORS)
+@each("function", [Add, Gather, Mul])
 def test_a_script_named_like_an_operator_runs(door: str, function: Any) -> None:
     expected = {"Add": -X, "Gather": -X * 2, "Mul": X * 2}[function.name]
     found = DOORS[door](function)
@@ -66,7 +66,7 @@ def _model(name: str, domain: str) -> onnx.ModelProto:
     )
 
 
-@pytest.mark.parametrize("name", ["Transpose", "Concat", "Scan", "FastGelu", "ImageScaler", "Cast"])
+@each("name", ["Transpose", "Concat", "Scan", "FastGelu", "ImageScaler", "Cast"])
 def test_models_from_elsewhere_run(name: str) -> None:
     model = _model(name, "mine")
     before = model.SerializeToString()

@@ -14,6 +14,7 @@ from onnxwright.eager import SequenceValue, Tensor, call_function
 from onnxwright.errors import EagerError
 from onnxwright.types import DOUBLE, FLOAT, INT64
 from onnxwright.types.signature import signature_of
+from tests.harness.tables import each
 
 T = TypeVar("T", FLOAT, DOUBLE)
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -81,7 +82,7 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("what", FITS)
+@each("what", FITS)
 def test_arguments_that_fit(what: str) -> None:
     call, expected = FITS[what]
     found = call()
@@ -109,7 +110,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_arguments_that_do_not_fit(what: str) -> None:
     act, code, words = REFUSED[what]
     with pytest.raises((EagerError, TypeError)) as caught:
@@ -151,7 +152,7 @@ WRONG_RESULTS = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG_RESULTS)
+@each("what", WRONG_RESULTS)
 def test_results_that_contradict_the_annotation(what: str) -> None:
     function, words = WRONG_RESULTS[what]
     with pytest.raises(EagerError, match="OW607") as caught:

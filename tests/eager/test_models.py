@@ -20,6 +20,7 @@ from onnxwright.diagnostics.origins import span_of_origin as parse_origin
 from onnxwright.eager import CompiledModel, Tensor, run_model
 from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.errors import EagerError
+from tests.harness.tables import each
 
 X = np.arange(4, dtype=np.float32)
 
@@ -61,7 +62,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@each("what", BAD)
 def test_wrong_inputs_are_told(what: str) -> None:
     act, words = BAD[what]
     with pytest.raises(EagerError, match="OW621") as caught:
@@ -144,7 +145,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("text", PLACES)
+@each("text", PLACES)
 def test_places_are_read(text: str) -> None:
     span = parse_origin(text)
     expected = PLACES[text]
@@ -246,7 +247,7 @@ def test_an_initializer_that_is_an_input_can_be_given_by_name() -> None:
         compiled(x, v=w)
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "call", "noted"),
     [
         (99, "Relu(x)", True),

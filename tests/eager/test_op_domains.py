@@ -18,6 +18,7 @@ from onnxwright import (
 )
 from onnxwright.eager import SequenceValue
 from onnxwright.errors import OnnxwrightError
+from tests.harness.tables import each
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 ml, ms = opset_ai_onnx_ml3, Opset("com.microsoft", 1)
@@ -52,7 +53,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("what", CALLS)
+@each("what", CALLS)
 def test_calls(what: str) -> None:
     call, expected = CALLS[what]
     for _ in range(2):

@@ -20,7 +20,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import opset13, opset18, opset23
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.values import ValueOperators
-from tests.harness.tables import check_rows
+from tests.harness.tables import check_rows, each
 
 DTYPES = sorted((*operators.FLOATS, *operators.INTEGERS), key=str)
 
@@ -69,8 +69,8 @@ BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", 
           "ne"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BINARY)
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64, np.uint8], ids=str)
+@each("name", BINARY)
+@each("dtype", [np.float32, np.int32, np.int64, np.uint8])
 def test_twice_is_once(name: str, dtype: Any) -> None:
     """The second call (short path) equals the first (semantics), on both sides."""
     act = getattr(operator, name)

@@ -16,6 +16,7 @@ from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
 from onnxwright.cli.main import main
 from onnxwright.errors import EagerValueError
+from tests.harness.tables import each
 
 X = np.array([-1.0, 2.0], np.float32)
 
@@ -79,8 +80,8 @@ def test_a_provider_is_used(way: str) -> None:
     assert np.array_equal(WAYS[way]([("CPUExecutionProvider", {})]), [0, 2])
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("providers", [["NoExecutionProvider"], "CPUExecutionProvider"], ids=str)
+@each("way", WAYS)
+@each("providers", [["NoExecutionProvider"], "CPUExecutionProvider"])
 def test_one_that_is_missing_is_refused(way: str, providers: Any) -> None:
     """ONNX Runtime itself warns, takes the CPU, and says nothing more."""
     with pytest.raises(EagerValueError, match=r"OW625(?s:.*)this ONNX Runtime has .*CPUExecution"):

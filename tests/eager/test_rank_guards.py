@@ -12,6 +12,7 @@ from onnx import parser
 import onnxwright as ow
 from onnxwright.eager.ort.rank_guards import with_rank_guards
 from onnxwright.errors import EagerError
+from tests.harness.tables import each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 17, "my" : 1]> '
 
@@ -55,7 +56,7 @@ AT_INPUTS = {
 }
 
 
-@pytest.mark.parametrize("what", AT_INPUTS)
+@each("what", AT_INPUTS)
 def test_inputs_of_any_rank(what: str) -> None:
     text, given = AT_INPUTS[what]
     made = model(text, "x", "w", "r", "b")
@@ -87,7 +88,7 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("what", INSIDE)
+@each("what", INSIDE)
 def test_ranks_that_the_run_decides(what: str) -> None:
     made = model(INSIDE[what])
     scalar = {"x": ones(1), "s": np.zeros(0, np.int64)}
@@ -136,6 +137,6 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("what", KNOWN)
+@each("what", KNOWN)
 def test_known_ranks_change_nothing(what: str) -> None:
     assert with_rank_guards(KNOWN[what]) is KNOWN[what]

@@ -13,6 +13,7 @@ from onnxwright.eager.arrays import as_array
 from onnxwright.eager.tensor import Tensor
 from onnxwright.errors import EagerError
 from onnxwright.types import FLOAT, DType
+from tests.harness.tables import each
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -37,7 +38,7 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("what", MADE)
+@each("what", MADE)
 def test_construction(what: str) -> None:
     value, dtype, expected = MADE[what]
     made = Tensor(value, dtype)
@@ -46,9 +47,7 @@ def test_construction(what: str) -> None:
     assert type(made.value) is np.ndarray
 
 
-@pytest.mark.parametrize(
-    "bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}]
-)
+@each("bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}])
 def test_what_is_no_array_is_refused(bad: object) -> None:
     with pytest.raises(TypeError):
         Tensor(bad)
@@ -73,7 +72,7 @@ REPRS = {
 }
 
 
-@pytest.mark.parametrize("what", REPRS)
+@each("what", REPRS)
 def test_repr_is_numpys_with_type_and_shape(what: str) -> None:
     value, text = REPRS[what]
     shown = repr(Tensor(value)).replace("[], dtype=float32", "[]").replace(", shape=(0, 2)", "")
@@ -111,7 +110,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_refusals_have_a_place_and_a_builtin_twin(what: str) -> None:
     act, code, twin = REFUSED[what]
     with pytest.raises(EagerError) as caught:
@@ -143,9 +142,7 @@ def test_numpy_protocols() -> None:
     assert 9.0 not in t
 
 
-@pytest.mark.parametrize(
-    "clone", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
-)
+@each("clone", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_copies(clone) -> None:
     made = clone(Tensor(X))
     assert type(made) is Tensor

@@ -7,11 +7,10 @@ from typing import Any
 
 import onnx_ir as ir
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportTypeError, ExportValueError, OnnxwrightWarning  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportTypeError, ExportValueError, OnnxwrightWarning
 
 pad_sequence = torch.nn.utils.rnn.pad_sequence
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
-
-from tests.exporter.programs import Program, Programs, check, operators, run  # noqa: E402
+from tests.exporter.programs import Program, Programs, check, operators, run
 
 PROGRAMS = Programs()
 B, H, L, S, E = 2, 4, 3, 5, 8

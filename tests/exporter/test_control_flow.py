@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch._higher_order_ops import (  # noqa: E402
+import torch
+from torch import nn, randn
+from torch._higher_order_ops import (
     associative_scan,
     scan,
     while_loop,
     while_loop_stack_output,
 )
-from torch._higher_order_ops.map import map as map_rows  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
+from torch._higher_order_ops.map import map as map_rows
+from torch.utils.checkpoint import checkpoint
 
-from tests.exporter.programs import Program, Programs, check, run, same  # noqa: E402
+from tests.exporter.programs import Program, Programs, check, run, same
 
 PROGRAMS = Programs()
 

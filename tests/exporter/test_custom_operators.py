@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn, randn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import Tensor, nn, randn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import opset18 as op18  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
-from tests.exporter.programs import Program, Programs, run  # noqa: E402
+import onnxwright as ow
+from onnxwright import opset18 as op18
+from onnxwright.errors import ExportError
+from tests.exporter.programs import Program, Programs, run
 
 PROGRAMS = Programs()
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 pytest.importorskip("expecttest", reason="torch's test databases import it")
 
 from torch._export.db.examples import all_examples  # noqa: E402

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import torch
+from torch.nn import functional
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.nn import functional  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
+import onnxwright as ow
 
 W = 4
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13)

@@ -6,13 +6,11 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.utils import _pytree as pytree  # noqa: E402
-
-from onnxwright import exporter  # noqa: E402
-from tests.exporter.torchvision_operators import torchvision  # noqa: E402
+from onnxwright import exporter
+from tests.exporter.torchvision_operators import torchvision
 
 pytestmark = pytest.mark.slow
 

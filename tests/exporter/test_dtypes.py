@@ -6,15 +6,13 @@ import functools
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randint, randn
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randint, randn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
-
-from onnxwright import errors  # noqa: E402
-from onnxwright.exporter import checks, export  # noqa: E402
-from tests.exporter.programs import Program, Programs, check, run, shapes  # noqa: E402
+from onnxwright import errors
+from onnxwright.exporter import checks, export
+from tests.exporter.programs import Program, Programs, check, run, shapes
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}

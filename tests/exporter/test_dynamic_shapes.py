@@ -6,15 +6,13 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
+from torch.export import Dim
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.export import Dim  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
-from tests.exporter.programs import (  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from tests.exporter.programs import (
     Program,
     Programs,
     check,
@@ -23,6 +21,7 @@ from tests.exporter.programs import (  # noqa: E402
     same,
     shapes,
 )
+from tests.harness.tables import each
 
 PROGRAMS = Programs()
 BATCH = Dim("batch")
@@ -307,7 +306,7 @@ def test_a_batch_of_one_stays_dynamic() -> None:
     assert program(randn(5, 3)).shape == (5, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "match"),
     [
         ({"z": {0: "n"}}, "there is no argument `z`"),
@@ -420,7 +419,7 @@ def _misfit() -> Any:
     return examples
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "words"),
     [
         (lambda: "all", "'all' is not the name"),

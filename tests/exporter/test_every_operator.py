@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
 from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
@@ -28,6 +28,7 @@ from onnxwright.exporter import export  # noqa: E402
 from onnxwright.sweep import export as sweep_export  # noqa: E402
 from onnxwright.sweep.export_limits import KNOWN, Fails  # noqa: E402
 from onnxwright.sweep.units import Outcome, Unit, infos  # noqa: E402
+from tests.harness.tables import each
 
 THEIRS = Path(__file__).parent.parent / "atenlib" / "torch_onnx_opinfos.json"
 """What torch.onnx exports right: float32, two samples of each OpInfo."""
@@ -84,7 +85,7 @@ def test_what_torch_onnx_exports_is_run_and_expected_to_pass() -> None:
     assert failing & NAMES == BY_A_VALUE
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@each("name", sorted(KNOWN))
 def test_known_failures_name_what_there_is(name: str) -> None:
     """An OpInfo of torch, dtypes that it supports, and a text that the failure has."""
     supported = infos()[name].supported_dtypes("cpu")

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.nn.attention import flex_attention as flex  # noqa: E402
-from torch.nn.attention.flex_attention import (  # noqa: E402
+import torch
+from torch import nn, randn
+from torch.nn.attention import flex_attention as flex
+from torch.nn.attention.flex_attention import (
     create_block_mask,
     create_mask,
     flex_attention,
     or_masks,
 )
 
-import onnxwright as ow  # noqa: E402
-from tests.exporter.programs import Program, Programs, operators, run  # noqa: E402
+import onnxwright as ow
+from tests.exporter.programs import Program, Programs, operators, run
 
 PROGRAMS = Programs()
 HEADS, SIZE = 4, 8

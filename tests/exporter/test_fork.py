@@ -8,11 +8,10 @@ import threading
 import warnings
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.torch_lock import TORCH_LOCK  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

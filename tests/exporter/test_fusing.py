@@ -7,14 +7,13 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.optimizer.checked_types import is_typed  # noqa: E402
-from tests.exporter.programs import operators  # noqa: E402
+import onnxwright as ow
+from onnxwright.optimizer.checked_types import is_typed
+from tests.exporter.programs import operators
+from tests.harness.tables import each
 
 B, S = "batch", "length"
 
@@ -201,7 +200,7 @@ TYPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "inputs", "output", "wanted"),
     [(kind, *case) for kind, found in TYPES.items() for case in found],
 )

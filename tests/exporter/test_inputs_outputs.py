@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.utils import _pytree as pytree  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
-from tests.exporter.programs import Program, Programs, check, run, same, shapes  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from tests.exporter.programs import Program, Programs, check, run, same, shapes
 
 PROGRAMS = Programs()
 Point = namedtuple("Point", "x y")  # noqa: PYI024 - this is what is tested

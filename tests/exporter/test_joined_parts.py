@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch._subclasses.fake_tensor import FakeTensor  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 

@@ -7,13 +7,11 @@ import types
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.utils import _pytree as pytree  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from tests.exporter.programs import check  # noqa: E402
+import onnxwright as ow
+from tests.exporter.programs import check
 
 
 def _masking() -> types.ModuleType:

@@ -6,11 +6,11 @@ import inspect
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.program.resizing import invented, with_shapes  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.program.resizing import invented, with_shapes
+from tests.harness.tables import each
 
 T = torch.tensor
 
@@ -22,7 +22,7 @@ def made(numbers: Any, size: int, *others: tuple[int, int]) -> list[Any]:
     return next(with_shapes(flat, shapes))[0].tolist()
 
 
-@pytest.mark.parametrize(
+@each(
     ("numbers", "size", "others", "wanted"),
     [
         ([0, 1, 4], 4, [(4, 5)], [0, 1, 3, 5]),  # offsets end at the size
@@ -211,7 +211,7 @@ def test_sizes_that_pytorch_refuses_do_not_accuse_the_model() -> None:
     assert program.report.verification.ok
 
 
-@pytest.mark.parametrize("given", [3, "yes", [3], None])
+@each("given", [3, "yes", [3], None])
 def test_what_verify_takes(given: Any) -> None:
     with pytest.raises(ow.errors.ExportValueError, match="`verify`: an object of type"):
         ow.export(torch.nn.ReLU(), (torch.ones(2),), verify=given)

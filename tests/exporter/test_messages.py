@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright import errors  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from tests.harness.tables import each
 
 X = torch.linspace(-1, 1, 16).reshape(2, 8)
 LAYER = torch.nn.Linear(8, 3).eval()
@@ -120,7 +120,7 @@ def test_keys_may_be_operators_of_every_kind() -> None:
 # -- arguments -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words"),
     [
         ({"input_names": [1]}, "`input_names`: 1 is not a name"),
@@ -146,7 +146,7 @@ def test_the_way_of_torch_onnx_to_name_a_file_is_said() -> None:
     assert "`export(...).save('model.onnx')`" in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("args", "kwargs", "words"),
     [
         ((), {}, "missing a required argument: 'input' for `forward(input)`"),

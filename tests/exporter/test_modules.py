@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn, randint, randn
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randint, randn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
-
-from tests.exporter.programs import Program, Programs, run  # noqa: E402
+from tests.exporter.programs import Program, Programs, run
 
 PROGRAMS = Programs()
 BATCH = ({0: "batch"},)

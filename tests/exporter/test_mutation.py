@@ -6,17 +6,15 @@ import copy
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
-from onnxwright.exporter.program.running import Session  # noqa: E402
-from onnxwright.exporter.torch_types import to_torch  # noqa: E402
-from onnxwright.exporter.translate import mutation  # noqa: E402
-from tests.exporter.programs import Program, Programs, check, equal, run  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from onnxwright.exporter.program.running import Session
+from onnxwright.exporter.torch_types import to_torch
+from onnxwright.exporter.translate import mutation
+from tests.exporter.programs import Program, Programs, check, equal, run
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
+from torch import nn, randn
+from torch.export import Dim
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.export import Dim  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
-from onnxwright.diagnostics.origins import span_of_origin  # noqa: E402
-from tests.exporter.programs import check, operators, same, shapes, valid  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from onnxwright.diagnostics.origins import span_of_origin
+from tests.exporter.programs import check, operators, same, shapes, valid
 
 
 class Net(nn.Module):

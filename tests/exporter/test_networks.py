@@ -13,7 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 import pytest
 from packaging.version import Version
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 try:  # its version alone: importing it takes a second, and collecting needs the names only
     _NEW_ENOUGH = Version(version("transformers")) >= Version("5.20")
 except PackageNotFoundError:
@@ -21,9 +20,9 @@ except PackageNotFoundError:
 if not _NEW_ENOUGH:
     pytest.skip("the networks are of transformers 5.20", allow_module_level=True)
 
-import onnxwright as ow  # noqa: E402
-from tests.exporter import networks_more  # noqa: E402, F401 - registers its own
-from tests.exporter.networks import NETWORKS, Network, made  # noqa: E402
+import onnxwright as ow
+from tests.exporter import networks_more  # noqa: F401 - registers its own
+from tests.exporter.networks import NETWORKS, Network, made
 
 _CASES = [pytest.param(n, id=n.name, marks=[pytest.mark.slow] * n.slow) for n in NETWORKS]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 pytest.importorskip("onnxscript", reason="torch.onnx needs it")
 
 from torch import nn, randn  # noqa: E402

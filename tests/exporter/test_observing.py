@@ -6,11 +6,10 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportValueError  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportValueError
 
 
 class Pair(torch.nn.Module):

@@ -6,14 +6,12 @@ import sys
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.replacements.traced_loops import scan, while_loop  # noqa: E402
-from tests.exporter.programs import check, operators  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.replacements.traced_loops import scan, while_loop
+from tests.exporter.programs import check, operators
 
 ROWS = {"x": {0: "b"}}
 

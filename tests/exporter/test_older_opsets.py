@@ -11,14 +11,12 @@ from typing import Any
 
 import onnx
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ConversionError  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ConversionError
 
 
 class Call(nn.Module):

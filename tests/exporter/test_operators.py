@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import distributions, nn, randint, randn
+from torch.export import Dim
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import distributions, nn, randint, randn  # noqa: E402
-from torch.export import Dim  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
-
-from tests.exporter.programs import Program, Programs, check, run, same  # noqa: E402
+from tests.exporter.programs import Program, Programs, check, run, same
 
 PROGRAMS = Programs()
 AUTO = Dim.AUTO

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright import errors  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
 
 X = torch.linspace(-1, 1, 16).reshape(2, 8)
 

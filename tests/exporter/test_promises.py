@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx
+import onnx.version_converter
 import pytest
+import torch
+from torch import nn, randn, tensor
+from torch.export import Dim
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnx  # noqa: E402
-import onnx.version_converter  # noqa: E402
-from torch import nn, randn, tensor  # noqa: E402
-from torch.export import Dim  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
-from onnxwright.exporter import checks  # noqa: E402
-from tests.exporter.programs import Program, Programs, check, operators, run  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from onnxwright.exporter import checks
+from tests.exporter.programs import Program, Programs, check, operators, run
 
 PROGRAMS = Programs()
 ROWS = ({0: "rows"},)

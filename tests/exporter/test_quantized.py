@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 import pytest
+import torch
+import torch.ao.quantization as aq
+from torch import nn, randn
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import torch.ao.quantization as aq  # noqa: E402
-from torch import nn, randn  # noqa: E402
-from torch.utils import _pytree as pytree  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
-from onnxwright.verification.plain_sessions import PlainSession  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError
+from onnxwright.verification.plain_sessions import PlainSession
 
 # torch says of its own quantization that torchao takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

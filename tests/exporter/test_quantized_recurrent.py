@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+import torch.ao.quantization as aq
+from torch import nn, randn
+from torch.nn.utils import rnn
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import torch.ao.quantization as aq  # noqa: E402
-from torch import nn, randn  # noqa: E402
-from torch.nn.utils import rnn  # noqa: E402
-from torch.utils import _pytree as pytree  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
+import onnxwright as ow
 
 # torch says of its own quantization that torchao takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

@@ -8,20 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.nn import functional
+from torch.utils._sympy.functions import FloorDiv, PythonMod
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import sympy  # type: ignore[import-untyped]  # noqa: E402
-from torch.nn import functional  # noqa: E402
-from torch.utils._sympy.functions import FloorDiv, PythonMod  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.assumptions.demands import is_multiple  # noqa: E402
-from onnxwright.exporter.capture.assumptions.excluded import excludes_larger  # noqa: E402
-from onnxwright.exporter.capture.assumptions.fitting import fitting  # noqa: E402
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
-from onnxwright.exporter.capture.assumptions.proving import Prover  # noqa: E402
-from onnxwright.exporter.capture.assumptions.turning_points import turning_points  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.assumptions.demands import is_multiple
+from onnxwright.exporter.capture.assumptions.excluded import excludes_larger
+from onnxwright.exporter.capture.assumptions.fitting import fitting
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard
+from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.assumptions.turning_points import turning_points
+from tests.harness.tables import each
 
 n = sympy.Symbol("n", integer=True, positive=True)
 m = sympy.Symbol("m", integer=True, positive=True)
@@ -233,7 +232,7 @@ MULTIPLES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("condition", "multiple"), MULTIPLES, ids=str)
+@each(("condition", "multiple"), MULTIPLES)
 def test_demands_of_multiples_have_the_size_of_the_batch_as_a_factor(
     condition: Any, multiple: bool
 ) -> None:

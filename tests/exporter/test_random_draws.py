@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportError, OnnxwrightWarning
 
-torch = pytest.importorskip("torch", reason="the exporter needs PyTorch")
 nn = torch.nn
 
 

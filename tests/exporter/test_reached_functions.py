@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from tests.exporter.source.programs import as_module  # noqa: E402
+import onnxwright as ow
+from tests.exporter.source.programs import as_module
 
 
 class Filled(dict):  # type: ignore[type-arg]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 hub = pytest.importorskip("transformers", minversion="5.20", reason="it has the networks")
 
 from torch import nn  # noqa: E402

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture import strategies  # noqa: E402
-from onnxwright.exporter.capture.replacements import entries, table  # noqa: E402
-from onnxwright.exporter.capture.replacements.changes import active  # noqa: E402
-from onnxwright.exporter.capture.replacements.table import Entry  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture import strategies
+from onnxwright.exporter.capture.replacements import entries, table
+from onnxwright.exporter.capture.replacements.changes import active
+from onnxwright.exporter.capture.replacements.table import Entry
 
 nn, functional = torch.nn, torch.nn.functional
 

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright import errors  # noqa: E402
-from onnxwright.exporter.report.export_report import Report  # noqa: E402
-from onnxwright.exporter.report.pages import Code, Page, Section, Table  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from onnxwright.exporter.report.export_report import Report
+from onnxwright.exporter.report.pages import Code, Page, Section, Table
 
 X = torch.linspace(-1, 1, 16).reshape(2, 8)
 

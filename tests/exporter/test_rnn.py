@@ -6,18 +6,16 @@ import warnings
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.nn.utils.rnn import (  # noqa: E402
+import torch
+from torch import nn, randn
+from torch.nn.utils.rnn import (
     PackedSequence,
     pack_padded_sequence,
     pad_packed_sequence,
 )
 
-import onnxwright as ow  # noqa: E402
-from tests.exporter.programs import Program, Programs, check, operators, run  # noqa: E402
+import onnxwright as ow
+from tests.exporter.programs import Program, Programs, check, operators, run
 
 PROGRAMS = Programs()
 TIME = {"input": {0: "batch", 1: "time"}}

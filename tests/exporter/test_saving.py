@@ -9,13 +9,11 @@ from typing import Any
 import onnx
 import onnxruntime
 import pytest
+import torch
+from torch import nn, randn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
 
 
 def large() -> Any:

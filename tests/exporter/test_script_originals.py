@@ -6,15 +6,13 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import Tensor, nn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import OnnxwrightWarning  # noqa: E402
-from onnxwright.exporter.capture.torchscript.graphs import Scripted  # noqa: E402
-from onnxwright.exporter.capture.torchscript.script_originals import in_python  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import OnnxwrightWarning
+from onnxwright.exporter.capture.torchscript.graphs import Scripted
+from onnxwright.exporter.capture.torchscript.script_originals import in_python
 
 # torch says of TorchScript that torch.export takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch.export import Dim
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.export import Dim  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from tests.exporter.test_sizes import CASES, by_length  # noqa: E402
+import onnxwright as ow
+from tests.exporter.test_sizes import CASES, by_length
 
 
 def exported(function: Any, *sizes: int, **options: Any) -> Any:

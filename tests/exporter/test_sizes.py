@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.export import Dim
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.export import Dim  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.assumptions.guard_code import conditions_of  # noqa: E402
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.assumptions.guard_code import conditions_of
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError, ExportTypeError, OnnxwrightWarning  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError, ExportTypeError, OnnxwrightWarning
 
 _SOURCE = """
 import torch

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
+import onnxwright as ow
+from tests.harness.tables import each
 
 DENSE = torch.tensor(
     [[0.0, 2, 0, 0, 1, 0], [0, 0, 0, 3, 0, 0], [0, 0, 0, 0, 0, 0], [4, 0, 0, 0, 0, -1]]
@@ -77,9 +77,7 @@ LACKING: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("use", "layout"), [(use, layout) for use, layouts in LACKING.items() for layout in layouts]
-)
+@each(("use", "layout"), [(use, layout) for use, layouts in LACKING.items() for layout in layouts])
 def test_torch_lacks_the_operator(use: str, layout: str) -> None:
     """When torch has it, it leaves the table, and is exported by the test below."""
     module = Holder("buffer", LAYOUTS[layout], USES[use])

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-
-from tests.exporter.programs import Program, Programs, run  # noqa: E402
+from tests.exporter.programs import Program, Programs, run
 
 PROGRAMS = Programs()
 DYNAMIC = {"x": {0: "b", 1: "t"}}

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
-
-import onnxwright as ow  # noqa: E402 - after the question whether torch is there
-from onnxwright.exporter.capture.control.settings import SETTINGS  # noqa: E402
-from tests.exporter import state_programs  # noqa: E402
-from tests.exporter.state_programs import PROGRAMS  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.control.settings import SETTINGS
+from tests.exporter import state_programs
+from tests.exporter.state_programs import PROGRAMS
 
 POSITIVE, NEGATIVE = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-4.0, -5.0, 1.0])
 CALLS = [POSITIVE, NEGATIVE, POSITIVE * 2, NEGATIVE, POSITIVE]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
 hub = pytest.importorskip("transformers", reason="the caches are of transformers")
 
 import onnxwright as ow  # noqa: E402 - after the question whether torch is there

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright.errors import ExportError  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError
 
 
 class Program(torch.nn.Module):  # type: ignore[misc]

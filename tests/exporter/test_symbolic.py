@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
+from torch import randn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import randn  # noqa: E402
-
-from tests.exporter.programs import Program, Programs, check, run, same  # noqa: E402
+from tests.exporter.programs import Program, Programs, check, run, same
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "n", 1: "m"}}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from onnxwright.errors import ExportError  # noqa: E402
-from onnxwright.exporter import export  # noqa: E402
-from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange  # noqa: E402
-from tests.exporter.programs import check  # noqa: E402
+from onnxwright.errors import ExportError
+from onnxwright.exporter import export
+from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
+from tests.exporter.programs import check
+from tests.harness.tables import each
 
 
 class Frames(torch.nn.Module):
@@ -55,8 +55,6 @@ def test_an_unknown_number_is_refused_with_the_line() -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "args", [(3,), (1, 5), (0, 7, 2), (5, 0, -2), (0,), (4, 4), (0, 3, 5)], ids=str
-)
+@each("args", [(3,), (1, 5), (0, 7, 2), (5, 0, -2), (0,), (4, 4), (0, 3, 5)])
 def test_numbers_of_python(args: tuple[int, ...]) -> None:
     assert SymbolicRange(*args) == range(*args)

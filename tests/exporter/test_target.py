@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnx  # noqa: E402 - after torch is known to be there
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import errors  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]

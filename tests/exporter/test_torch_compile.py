@@ -8,12 +8,11 @@ from typing import Any
 
 import onnx
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright import errors  # noqa: E402
-from onnxwright.exporter import torch_compile  # noqa: E402
+import onnxwright as ow
+from onnxwright import errors
+from onnxwright.exporter import torch_compile
 
 X = torch.linspace(-2, 2, 32).reshape(4, 8)
 

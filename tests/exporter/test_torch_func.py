@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
-from tests.exporter.programs import Program, Programs, run  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError
+from tests.exporter.programs import Program, Programs, run
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}

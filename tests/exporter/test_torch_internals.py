@@ -7,12 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright.exporter as package  # noqa: E402
-from onnxwright.exporter.torch_internals import DOCUMENTED, PRIVATE  # noqa: E402
+import onnxwright.exporter as package
+from onnxwright.exporter.torch_internals import DOCUMENTED, PRIVATE
 
 ROOT = Path(str(package.__file__)).parent
 # Their names are not collected yet.

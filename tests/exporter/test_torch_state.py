@@ -8,14 +8,12 @@ import threading
 from typing import Any
 
 import pytest
+import torch
+from torch._subclasses import fake_impls
+from torch.fx.proxy import TracerBase
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch._subclasses import fake_impls  # noqa: E402
-from torch.fx.proxy import TracerBase  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.replacements.fakes import FAKES, RULES  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.replacements.fakes import FAKES, RULES
 
 
 def state() -> dict[str, Any]:

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402
+import onnxwright as ow
 
 nn = torch.nn
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]

@@ -6,12 +6,10 @@ import io
 from typing import Any
 
 import pytest
+import torch
+from torch import nn, randn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn, randn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
+import onnxwright as ow
 
 # torch says of TorchScript that torch.export takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -10,13 +10,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import onnxwright as ow  # noqa: E402 - after torch is known to be there
-from onnxwright.errors import ExportError, ExportTypeError, ExportValueError  # noqa: E402
-from onnxwright.exporter.program import saving  # noqa: E402
-from onnxwright.ir import saving as ir_saving  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError, ExportTypeError, ExportValueError
+from onnxwright.exporter.program import saving
+from onnxwright.ir import saving as ir_saving
+from tests.harness.tables import each
 
 
 class Scaled(torch.nn.Module):  # type: ignore[misc]
@@ -91,7 +91,7 @@ def test_one_name_may_be_a_string(module: Any) -> None:
     assert [v.name for v in named.model.graph.outputs] == ["scores"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "words"),
     [
         (Scaled, r"`Scaled` is a class.*\n(.*\n)*.*`Scaled\(...\)`"),
@@ -161,7 +161,7 @@ def test_arguments_come_by_position_or_by_keyword(paired: Any, module: Any) -> N
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
+@each(
     ("args", "kwargs", "words"),
     [
         ((), {}, "`x` is missing"),

@@ -6,14 +6,13 @@ import dataclasses
 from typing import Any
 
 import pytest
+import torch
+from torch.onnx.testing import assert_onnx_program
+from torch.onnx.verification import verify_onnx_program
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.onnx.testing import assert_onnx_program  # noqa: E402
-from torch.onnx.verification import verify_onnx_program  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright import torch_onnx  # noqa: E402
+import onnxwright as ow
+from onnxwright import torch_onnx
+from tests.harness.tables import each
 
 X = torch.randn(2, 4, 8)
 
@@ -185,7 +184,7 @@ def test_a_field_that_does_not_exist_is_an_error() -> None:
         ow.export(Takes(), (given,), dynamic_shapes=({"token": N},))
 
 
-@pytest.mark.parametrize("nest", [lambda b: (b,), lambda b: ([b],), lambda b: ({"x": b},)])
+@each("nest", [lambda b: (b,), lambda b: ([b],), lambda b: ({"x": b},)])
 def test_a_dataclass_that_pytorch_does_not_know_is_to_be_registered(nest: Any) -> None:
     with pytest.raises(ow.ExportError, match=r"register_dataclass\(Unknown\)"):
         ow.export(lambda b: b, nest(Unknown(X)))
@@ -194,7 +193,7 @@ def test_a_dataclass_that_pytorch_does_not_know_is_to_be_registered(nest: Any) -
 # -- tensors in messages, weights without data -----------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "given",
     [
         {"dynamic_shapes": ({0: X},)}, {"dynamic_shapes": (X,)}, {"input_names": [X]},

@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch import nn  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from tests.exporter.programs import operators  # noqa: E402
+import onnxwright as ow
+from tests.exporter.programs import operators
 
 
 def _stored(program: ow.ONNXProgram, name: str):

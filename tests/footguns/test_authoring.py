@@ -18,6 +18,7 @@ import onnxwright as ow
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightWarning
+from tests.harness.tables import each
 
 X = np.array([3.0, 1.0, 2.0, 0.0], np.float32)
 
@@ -57,11 +58,10 @@ def repeated(x: FLOAT["N"]):
     return sum(parts) + len(parts)
 
 
-@pytest.mark.parametrize(
+@each(
     ("program", "expected"),
     [(bitonic, [0.0, 1.0, 2.0, 3.0]), (mapped, X * 12 + 2 * X + 3 * (X + 1)),
      (repeated, 4 * X + 2 + 4)],
-    ids=["bitonic", "mapped", "repeated"],
 )  # fmt: skip
 def test_it_means_what_python_means(
     program: Any, expected: Any, agree: Callable[..., object]
@@ -89,8 +89,8 @@ def plain_sum(x: FLOAT["N"], n: INT64[()]) -> FLOAT[()]:
     return sum(found)
 
 
-@pytest.mark.parametrize("n", [0, 2, 4])
-@pytest.mark.parametrize("program", [sum_from, plain_sum], ids=lambda p: p.name)
+@each("n", [0, 2, 4])
+@each("program", [sum_from, plain_sum])
 def test_the_sum_of_no_items_is_the_start(program: Any, n: int) -> None:
     start = X[0] if program is sum_from else 0
     expected = sum(X[2:n].tolist(), start)

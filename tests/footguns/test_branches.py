@@ -10,6 +10,7 @@ import pytest
 from onnxwright import BOOL, FLOAT, INT64, graph, script  # noqa: F401
 from onnxwright import opset18 as op
 from tests.footguns.agreement import agrees, refuses
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 Y = np.array([10.0, 20.0, 30.0], np.float32)
@@ -42,7 +43,7 @@ def gelu(x: FLOAT["N"], approximate: str = "none") -> FLOAT["N"]:
         return op.Relu(x)
 
 
-@pytest.mark.parametrize("given", [None, "tanh", "none", "other"])
+@each("given", [None, "tanh", "none", "other"])
 def test_return_in_both_branches_on_a_string_attribute(agree, given) -> None:
     """It folds away where the value is known."""
     expected = np.tanh(X) if given == "tanh" else np.maximum(X, 0)
@@ -71,7 +72,7 @@ def add_scaled(self: FLOAT["N"], other: FLOAT["N"], alpha: float = 1.0) -> FLOAT
     return op.Add(self, other)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 0.5, 2])
+@each("alpha", [1.0, 0.5, 2])
 def test_an_if_on_a_number_attribute_then_return(agree, alpha) -> None:
     """`other` is assigned on one side only and was a parameter before."""
     agree(add_scaled, X, Y, expected=X + np.float32(alpha) * Y, attributes={"alpha": alpha})

@@ -17,6 +17,7 @@ import pytest
 from onnxwright import FLOAT, graph, script
 from onnxwright import opset18 as op
 from onnxwright.errors import ScriptError
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 
@@ -285,7 +286,7 @@ WITH_SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+@each("program", PROGRAMS)
 def test_the_decorated_function_is_compiled(program, agree: Callable[..., object]) -> None:
     expected = program.function(X.copy()) if program is not under else (X + 1) * 2
     if program.name in WITH_SCRIPTS:

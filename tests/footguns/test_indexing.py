@@ -6,12 +6,12 @@ from __future__ import annotations
 import linecache
 
 import numpy as np
-import pytest
 
 from onnxwright import BOOL, FLOAT, INT32, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import ScriptTypeError
 from tests.footguns.agreement import agrees, refuses
+from tests.harness.tables import each
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 M = A[0]
@@ -58,8 +58,8 @@ STATIC = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT[...]", "FLOAT"])
-@pytest.mark.parametrize("text", STATIC)
+@each("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT[...]", "FLOAT"])
+@each("text", STATIC)
 def test_static_subscripts(agree, text: str, annotation: str) -> None:
     expected = eval(text, {"x": M})
     told_or_agree(agree, subscript(text, annotation), M, expected=expected)
@@ -74,8 +74,8 @@ THREE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("annotation", ["FLOAT[2, 3, 4]", "FLOAT[...]"])
-@pytest.mark.parametrize("text", THREE)
+@each("annotation", ["FLOAT[2, 3, 4]", "FLOAT[...]"])
+@each("text", THREE)
 def test_subscripts_of_three_axes(agree, text: str, annotation: str) -> None:
     told_or_agree(agree, subscript(text, annotation), A, expected=eval(text, {"x": A}))
 
@@ -101,9 +101,9 @@ DYNAMIC = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT"])
-@pytest.mark.parametrize("dtype", [np.int64, np.int32])
-@pytest.mark.parametrize(("text", "values"), DYNAMIC)
+@each("annotation", ["FLOAT[3, 4]", "FLOAT['N', 'M']", "FLOAT"])
+@each("dtype", [np.int64, np.int32])
+@each(("text", "values"), DYNAMIC)
 def test_dynamic_subscripts(agree, text: str, values, dtype, annotation: str) -> None:
     """Tensors as positions, bounds and steps; INT32 as good as INT64."""
     arrays = {

@@ -9,6 +9,7 @@ import pytest
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
 from tests.footguns.agreement import agrees, refuses
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -367,7 +368,7 @@ def f(x: FLOAT['N'], n: INT64):
     agree(space["f"], X, np.array(3), expected=(X + 1) * 8)
 
 
-@pytest.mark.parametrize("name", ["infinite_loop", "cond", "iter_num", "Loop", "_", "é"])
+@each("name", ["infinite_loop", "cond", "iter_num", "Loop", "_", "é"])
 def test_a_loop_variable_and_a_parameter_with_any_name(agree, name: str) -> None:
     import linecache
 

@@ -12,6 +12,7 @@ from onnxwright import opset15 as old
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightError
 from tests.footguns.agreement import agrees, refuses
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -567,7 +568,7 @@ def test_print_is_for_eager_only(agree, capsys) -> None:
     assert "value" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "code"),
     [
         ("with open('a') as b:\n        pass", "OW101"),

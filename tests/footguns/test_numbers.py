@@ -12,6 +12,7 @@ from onnxwright import BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, UINT8, script
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightWarning
 from tests.footguns.agreement import refuses
+from tests.harness.tables import each
 
 NAMES = {
     np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE", np.dtype(np.float16): "FLOAT16",
@@ -39,8 +40,8 @@ F = np.array([-7.5, -6.0, -0.25, 0.25, 6.0, 7.75], np.float32)
 G = np.array([2.0, -2.5, 0.5, -0.5, 4.0, -3.0], np.float32)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8])
-@pytest.mark.parametrize(
+@each("dtype", [np.int64, np.int32, np.int8])
+@each(
     "text",
     [
         "x // y",
@@ -72,8 +73,8 @@ def test_integers(agree, text: str, dtype) -> None:
     agree(expression(text, **names), *names.values(), expected=eval(text, {}, dict(names)))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
+@each("dtype", [np.float32, np.float64])
+@each(
     "text",
     [
         "x // y",
@@ -102,22 +103,22 @@ def test_floats(agree, text: str, dtype) -> None:
     agree(expression(text, **names), *names.values(), expected=eval(text, {"abs": abs}, names))
 
 
-@pytest.mark.parametrize("text", ["x % y", "x // y", "x - y", "x + y", "x * y"])
+@each("text", ["x % y", "x // y", "x - y", "x + y", "x * y"])
 def test_unsigned(agree, text: str) -> None:
     x = np.array([1, 200, 255, 7], np.uint8)
     y = np.array([3, 100, 2, 7], np.uint8)
     agree(expression(text, x=x, y=y), x, y, expected=eval(text))
 
 
-@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "==", "!="])
-@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64, np.uint8, np.int32])
+@each("sign", ["<", "<=", ">", ">=", "==", "!="])
+@each("dtype", [np.int64, np.float32, np.float64, np.uint8, np.int32])
 def test_comparisons(agree, sign: str, dtype) -> None:
     x, y = np.array([1, 2, 3], dtype), np.array([3, 2, 1], dtype)
     agree(expression(f"x {sign} y", x=x, y=y), x, y, expected=eval(f"x {sign} y"))
     agree(expression(f"2 {sign} x", x=x), x, expected=eval(f"2 {sign} x"))
 
 
-@pytest.mark.parametrize("sign", ["==", "!=", "&", "|", "^"])
+@each("sign", ["==", "!=", "&", "|", "^"])
 def test_bools(agree, sign: str) -> None:
     x, y = np.array([True, False, True, False]), np.array([True, True, False, False])
     agree(expression(f"x {sign} y", x=x, y=y), x, y, expected=eval(f"x {sign} y"))

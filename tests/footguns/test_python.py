@@ -14,6 +14,7 @@ import pytest
 from onnxwright import BOOL, FLOAT, INT64, script  # noqa: F401
 from onnxwright.errors import OnnxwrightError
 from tests.footguns.agreement import agrees
+from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -27,7 +28,7 @@ def case(*inputs):
     """The decorated function is a case with these inputs."""
 
     def note(function):
-        CASES.append(pytest.param(function, inputs, id=function.__name__))
+        CASES.append((function, inputs))
         return function
 
     return note
@@ -336,7 +337,7 @@ def early_returns_with_code_after(x: Vector, n: Int):
     return x
 
 
-@pytest.mark.parametrize(("function", "inputs"), CASES)
+@each(("function", "inputs"), CASES)
 def test_a_script_means_what_python_means(agree, function, inputs) -> None:
     expected = function(*(value.copy() for value in inputs))
     single = not isinstance(expected, tuple)
@@ -442,7 +443,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("what", ORDERS)
+@each("what", ORDERS)
 def test_the_order_of_tensors_is_not_known_when_compiling(what: str, refused) -> None:
     order = ORDERS[what]
 

@@ -13,6 +13,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, INT64, script
 from onnxwright.errors import OnnxwrightError
+from tests.harness.tables import each
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -22,11 +23,11 @@ SAME, REFUSED = [], []
 
 
 def same(*inputs):
-    return lambda f: SAME.append(pytest.param(f, inputs, id=f.__name__)) or f
+    return lambda f: SAME.append((f, inputs)) or f
 
 
 def refused(*inputs):
-    return lambda f: REFUSED.append(pytest.param(f, inputs, id=f.__name__)) or f
+    return lambda f: REFUSED.append((f, inputs)) or f
 
 
 @same(X)
@@ -171,7 +172,7 @@ def _values(found):
     return [np.asarray(one) for one in (found if isinstance(found, (list, tuple)) else [found])]
 
 
-@pytest.mark.parametrize(("function", "inputs"), SAME)
+@each(("function", "inputs"), SAME)
 def test_it_means_what_numpy_means(function, inputs) -> None:
     expected = _values(function(*[one.copy() for one in inputs]))
     compiled = script()(function)
@@ -184,7 +185,7 @@ def test_it_means_what_numpy_means(function, inputs) -> None:
             np.testing.assert_allclose(one, other)
 
 
-@pytest.mark.parametrize(("function", "inputs"), REFUSED)
+@each(("function", "inputs"), REFUSED)
 def test_it_is_refused(function, inputs) -> None:
     with pytest.raises(OnnxwrightError, match="OW868") as caught:
         script()(function).to_model_proto()
@@ -193,7 +194,7 @@ def test_it_is_refused(function, inputs) -> None:
     assert first < caught.value.diagnostic.span.line < last
 
 
-@pytest.mark.parametrize(("function", "inputs"), REFUSED)
+@each(("function", "inputs"), REFUSED)
 def test_eager_mode_is_right_or_refuses(function, inputs) -> None:
     expected = _values(function(*[one.copy() for one in inputs]))
     try:

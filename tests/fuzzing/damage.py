@@ -189,6 +189,3 @@ def damaged_bytes(rng: random.Random) -> bytes:
         else:
             data[at:at] = data[: rng.randrange(1, 64)]
     return bytes(data)
-
-
-__all__ = ["damaged_bytes", "mutated", "sound_models"]

@@ -181,6 +181,3 @@ def _refused(error: Exception, how: str) -> tuple[str, str]:
         raise _WrongError(f"{how}: {text}") from None
     str(error)
     return "refused", ""
-
-
-__all__ = ["damaged", "run_damaged"]

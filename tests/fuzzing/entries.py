@@ -329,6 +329,3 @@ def _limit() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-
-
-__all__ = ["COMMANDS", "ENTRIES", "STOPPED", "case"]

@@ -133,5 +133,3 @@ def inner_types(rng: random.Random, model: onnx.ModelProto) -> None:
 
 
 RARE = (devices, training, annotation, overloads, defaults, captures, captures, inner_types)
-
-__all__ = ["RARE"]

@@ -74,6 +74,3 @@ def _kill(seed: int) -> tuple[str, str]:
     if ends[1].returncode not in (0, -signal.SIGKILL) or ends[2].stdout.strip() not in wanted:
         return "WRONG", f"save: {old} to {way}, step {step}: {[e.stderr[-500:] for e in ends]}"
     return "done" if ends[1].returncode == 0 else "refused", "save"
-
-
-__all__ = ["KINDS", "one"]

@@ -397,5 +397,3 @@ CHANGES: tuple[Change, ...] = (
     _value_type, _shape, _shape, _weight, _weight, _into_function, _into_body, _opset, _metadata,
     _quantized,
 )  # fmt: skip
-
-__all__ = ["names_of", "rare", "structured"]

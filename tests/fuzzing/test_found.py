@@ -24,6 +24,7 @@ from onnxwright.errors import (
     StaticTypeError,
 )
 from onnxwright.testing import assert_isomorphic
+from tests.harness.tables import each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>\ng (float[N] x) => (float[N] y) '
 
@@ -91,8 +92,8 @@ CALLS: dict[str, Callable[[onnx.ModelProto], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", MODELS)
-@pytest.mark.parametrize("call", CALLS)
+@each("what", MODELS)
+@each("call", CALLS)
 def test_ends_well(what: str, call: str) -> None:
     assert ended(lambda: CALLS[call](MODELS[what]))
 
@@ -143,7 +144,7 @@ RAGGED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", RAGGED)
+@each("what", RAGGED)
 def test_lists_whose_items_differ_in_shape(what: str) -> None:
     function, given = RAGGED[what], np.ones((4, 4), np.float32)
     with pytest.raises(ScriptValueError, match="OW416"):
@@ -161,8 +162,8 @@ ENDS_THE_PROCESS = {
 """Operators whose inference in onnx reads types that are not known, with attributes."""
 
 
-@pytest.mark.parametrize("name", ENDS_THE_PROCESS)
-@pytest.mark.parametrize("way", ["untyped", "made by another operator", "in a function"])
+@each("name", ENDS_THE_PROCESS)
+@each("way", ["untyped", "made by another operator", "in a function"])
 def test_inference_is_not_asked_about_values_without_types(name: str, way: str) -> None:
     domain = "" if name in ("EyeLike", "RegexFullMatch") else "ai.onnx.ml."
     call = f"{domain}{name} {ENDS_THE_PROCESS[name]}"
@@ -181,8 +182,8 @@ def test_inference_is_not_asked_about_values_without_types(name: str, way: str) 
     assert name in ow.to_script(proto)
 
 
-@pytest.mark.parametrize("name", ENDS_THE_PROCESS)
-@pytest.mark.parametrize("body", ["c = {} (b)", "d = f.other (a) c = {} (d)"])
+@each("name", ENDS_THE_PROCESS)
+@each("body", ["c = {} (b)", "d = f.other (a) c = {} (d)"])
 def test_functions_that_would_end_the_process_of_the_runtime(name: str, body: str) -> None:
     domain = "" if name in ("EyeLike", "RegexFullMatch") else "ai.onnx.ml."
     text = body.format(f"{domain}{name} {ENDS_THE_PROCESS[name]}")
@@ -254,7 +255,7 @@ SCANS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("layout", "code"), SCANS)
+@each(("layout", "code"), SCANS)
 def test_scans_that_do_not_fit_their_inputs(layout: dict[str, Any], code: str) -> None:
     made: Any = _scan_call(**layout)
     with pytest.raises(ScriptError, match=code):
@@ -277,7 +278,7 @@ COUNTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", COUNTS)
+@each("what", COUNTS)
 def test_attribute_values_that_the_operator_cannot_have(what: str) -> None:
     call = COUNTS[what]
 
@@ -307,7 +308,7 @@ DEFAULTS: tuple[tuple[Any, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize(("kind", "default"), DEFAULTS)
+@each(("kind", "default"), DEFAULTS)
 def test_defaults_that_their_annotation_does_not_take(kind: Any, default: Any) -> None:
     def callee(x, a=default):
         return x + 1.0
@@ -325,7 +326,7 @@ FITTING: tuple[tuple[Any, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize(("kind", "default"), FITTING)
+@each(("kind", "default"), FITTING)
 def test_defaults_that_fit(kind: Any, default: Any) -> None:
     def callee(x, a=default):
         return x + 1.0
@@ -382,7 +383,7 @@ INVALID: dict[str, Callable[[], onnx.ModelProto]] = {
 }
 
 
-@pytest.mark.parametrize("what", INVALID)
+@each("what", INVALID)
 def test_nodes_that_end_the_process_of_a_runtime_do_not_reach_it(what: str) -> None:
     made = INVALID[what]()
     with pytest.raises(ModelError, match="OW744"):
@@ -430,7 +431,7 @@ RANKS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RANKS)
+@each("name", RANKS)
 def test_eager_calls_that_end_the_process_of_the_runtime_do_not_reach_it(name: str) -> None:
     with pytest.raises(OnnxwrightError, match="OW612"):
         RANKS[name]()
@@ -474,7 +475,7 @@ def test_a_default_that_is_a_type_is_refused() -> None:
         f.to_function_proto()
 
 
-@pytest.mark.parametrize("number", [1j, 2 + 1j, [1.0, 1j]])
+@each("number", [1j, 2 + 1j, [1.0, 1j]])
 def test_the_imaginary_part_of_a_number_is_not_dropped(number: Any) -> None:
     @script()
     def added(x: FLOAT["N"]):

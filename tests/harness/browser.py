@@ -150,6 +150,3 @@ def browser() -> Iterator[Page]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-__all__ = ["Page", "browser", "find_browser"]

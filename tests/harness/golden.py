@@ -281,10 +281,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if stale and not options.accept else 0
 
 
-__all__ = [
-    "Case", "Page", "cases", "index", "main", "message", "outcome", "pages", "read_page",
-    "rendered", "run_text",
-]  # fmt: skip
-
 if __name__ == "__main__":
     sys.exit(main())

@@ -406,7 +406,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if kinds["WRONG"] else 0
 
 
-__all__ = ["Ending", "ending", "main", "mutations", "run_mutations"]
-
 if __name__ == "__main__":
     sys.exit(main())

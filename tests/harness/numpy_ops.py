@@ -106,6 +106,3 @@ class NumpyOps:
         """Equal parts along an axis, the last one smaller where it does not fit."""
         size = -(-x.shape[axis] // num_outputs)
         return tuple(np.split(x, [size * k for k in range(1, num_outputs)], axis=axis))
-
-
-__all__ = ["NumpyOps"]

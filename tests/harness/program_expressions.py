@@ -382,6 +382,3 @@ class Expressions:
     def _fresh(self) -> str:
         self.walrus += 1
         return f"w{self.walrus}"
-
-
-__all__ = ["Expressions", "Scope", "Slot"]

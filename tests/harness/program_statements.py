@@ -364,6 +364,3 @@ def _may_break(body: Lines) -> bool:
 
 def _indented(lines: Lines) -> Lines:
     return ["    " + line for line in lines]
-
-
-__all__ = ["Statements"]

@@ -448,7 +448,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if bad else 0
 
 
-__all__ = ["Program", "check_seed", "load_program", "main", "make_program", "run_program", "shrink"]
-
 if __name__ == "__main__":
     sys.exit(main())

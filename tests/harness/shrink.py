@@ -106,6 +106,3 @@ def _text(tree: ast.AST) -> str:
         return ast.unparse(tree)
     except (AttributeError, ValueError, TypeError, IndexError):
         return "pass"
-
-
-__all__ = ["shrink_source"]

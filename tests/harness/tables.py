@@ -6,7 +6,9 @@ that takes less is a row of such a table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -49,3 +51,41 @@ def check_rows(
     assert count, "a table without rows proves nothing"
     if wrong:
         raise AssertionError(f"{len(wrong)} of {count} rows: " + "\n".join(wrong)) from first
+
+
+def each(
+    names: str | Sequence[str], rows: Iterable[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `pytest.mark.parametrize`, but one test for all rows, which share its fixtures.
+
+    Args:
+        names: the parameters that a row gives, as `parametrize` takes them.
+        rows: a value for each row; a tuple of values where there are several names.
+
+    Returns:
+        A decorator of the test.  Several above one function give the product of their rows.
+
+    Example:
+        >>> @each(("number", "square"), [(2, 4), (3, 9)])
+        ... def test(number, square):
+        ...     assert number * number == square
+        >>> test()
+    """
+    parameters = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+    table = list(rows)
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def test(**fixtures: Any) -> None:
+            def check(row: Any) -> None:
+                values = row if len(parameters) > 1 else (row,)
+                function(**fixtures, **dict(zip(parameters, values, strict=True)))
+
+            check_rows(table, check)
+
+        signature = inspect.signature(function)
+        rest = [p for p in signature.parameters.values() if p.name not in parameters]
+        test.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+        return test
+
+    return decorate

@@ -17,6 +17,7 @@ from onnx import helper, parser
 import onnxwright as ow
 from onnxwright.errors import ModelError
 from onnxwright.ir.vector_lengths import follows_too_much
+from tests.harness.tables import each
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
@@ -67,7 +68,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@each("name", LONG)
 def test_vectors_that_inference_would_follow(name: str) -> None:
     assert follows_too_much(LONG[name])
     assert "Size" in str(ow.show(LONG[name])) or "If" in str(ow.show(LONG[name]))
@@ -108,7 +109,7 @@ TOOLS = {
 }
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@each("tool", TOOLS)
 def test_sparse_tensors_are_bounded_together(tool: str) -> None:
     with pytest.raises(ModelError, match="OW751"):
         TOOLS[tool](sparse(40, 1 << 27))
@@ -212,8 +213,8 @@ def test_an_output_that_is_an_input_twice() -> None:
 NAMES = ["version", "domain", "__class__", "__import__", "__getattr__", "_bound", "self", "Nope"]
 
 
-@pytest.mark.parametrize("domain", ["", "ai.onnx.ml", "d"])
-@pytest.mark.parametrize("name", NAMES)
+@each("domain", ["", "ai.onnx.ml", "d"])
+@each("name", NAMES)
 def test_no_attribute_of_ours_is_an_operator(name: str, domain: str) -> None:
     imports = [helper.make_opsetid("", 20), *([helper.make_opsetid(domain, 1)] if domain else [])]
     float4 = helper.make_tensor_value_info("x", 1, [4]), helper.make_tensor_value_info("y", 1, [4])

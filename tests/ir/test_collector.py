@@ -12,6 +12,7 @@ import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset21 as op
 from onnxwright.dsl import model
+from tests.harness.tables import each
 
 
 @script()
@@ -45,8 +46,8 @@ WAYS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", WAYS)
-@pytest.mark.parametrize("enabled", [True, False])
+@each("what", WAYS)
+@each("enabled", [True, False])
 def test_the_collector_is_as_it_was(what: str, enabled: bool) -> None:
     assert gc.isenabled()
     try:

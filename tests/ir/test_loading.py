@@ -19,7 +19,7 @@ from onnxwright.cli.main import main
 from onnxwright.errors import ModelError, OnnxwrightError
 from onnxwright.ir.loading import open_model
 from onnxwright.testing import assert_isomorphic, diff
-from tests.harness.tables import check_rows
+from tests.harness.tables import check_rows, each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> '
 X = np.ones(2, np.float32)
@@ -322,7 +322,7 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_RUN)
+@each("name", NOT_RUN)
 def test_what_cannot_be_gone_through_is_refused(name: str) -> None:
     made = NOT_RUN[name]()
     for change in (
@@ -392,7 +392,7 @@ def test_nodes_that_are_not_sorted_are_sorted(name: str) -> None:
     assert made.SerializeToString() == before
 
 
-@pytest.mark.parametrize("name", UNSORTED)
+@each("name", UNSORTED)
 def test_an_object_of_onnx_ir_is_not_sorted_for_the_user(name: str) -> None:
     made = onnx_ir.from_proto(UNSORTED[name])
     for change in (ow.optimize, lambda m: ow.convert_version(m, 21)):
@@ -460,8 +460,8 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("inline", [False, True])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("inline", [False, True])
+@each("name", FUNCTIONS)
 def test_a_builder_refuses_damaged_functions(name: str, inline: bool) -> None:
     text = f'<opset_import: ["" : 18], domain: "f"> one (a) => (c) {FUNCTIONS[name]}'
     function = parser.parse_function(text)
@@ -525,14 +525,14 @@ ENDING = {
 }
 
 
-@pytest.mark.parametrize("what", ENDLESS)
+@each("what", ENDLESS)
 def test_a_loop_that_never_ends_is_not_run(what: str) -> None:
     with pytest.raises(ModelError, match=r"OW744.*`Loop`: it never ends"):
         ow.CompiledModel(ENDLESS[what])
     assert "Loop" in str(ow.show(ENDLESS[what]))
 
 
-@pytest.mark.parametrize("what", ENDING)
+@each("what", ENDING)
 def test_a_loop_that_ends_is_run(what: str) -> None:
     found = ow.run_model(ENDING[what], [np.ones(2, np.float32)])
     np.testing.assert_array_equal(found[0], np.ones(2))

@@ -3,9 +3,9 @@
 import numpy as np
 import onnx
 import onnx_ir as ir
-import pytest
 
 from onnxwright.ir.serialize import model_to_proto
+from tests.harness.tables import each
 
 F = ir.TensorType(ir.DataType.FLOAT)
 KIND = ir.AttributeType
@@ -102,17 +102,17 @@ def same(made: ir.Model) -> None:
     assert model_to_proto(made).SerializeToString() == expected.SerializeToString()
 
 
-@pytest.mark.parametrize("attr", ATTRIBUTES)
+@each("attr", ATTRIBUTES)
 def test_attributes(attr: str) -> None:
     same(model(ATTRIBUTES[attr]))
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@each("kind", TYPES)
 def test_types(kind: str) -> None:
     same(model(None, *TYPES[kind]))
 
 
-@pytest.mark.parametrize("version", [8, 9, 10, 11, 13])
+@each("version", [8, 9, 10, 11, 13])
 def test_ir_versions(version: int) -> None:
     made = model()
     made.ir_version = version

@@ -10,6 +10,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
+from tests.harness.tables import each
 
 # The branch is never taken, and its convolution has weights for two channels.
 _UNTAKEN = """
@@ -45,7 +46,7 @@ def test_a_graph_builder_refuses() -> None:
         g.op.Reshape(x, np.array([5, 2]))
 
 
-@pytest.mark.parametrize("tool", ["optimize", "up", "down", "from_model"])
+@each("tool", ["optimize", "up", "down", "from_model"])
 def test_a_branch_that_is_never_taken_is_kept(tool: str) -> None:
     model = onnx.parser.parse_model(_UNTAKEN)
     made = {

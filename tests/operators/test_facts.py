@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import onnx.defs
-import pytest
 from onnx.reference import ReferenceEvaluator
 
 from onnxwright.operators import NEVER, UNKNOWN, all_facts, facts
@@ -13,6 +12,7 @@ from onnxwright.operators.kernels_onnxruntime import MISSING, OPSETS
 from onnxwright.operators.record import OperatorFacts
 from onnxwright.opset import registry
 from onnxwright.types.dtypes import DType
+from tests.harness.tables import each
 
 SCHEMAS = onnx.defs.get_all_schemas_with_history()
 
@@ -68,7 +68,7 @@ def _has_two_tensors(record: OperatorFacts) -> bool:
     return len(schema.inputs) == 2 or schema.max_input > 100
 
 
-@pytest.mark.parametrize("name", [f.name for f in all_facts() if f.commutative])
+@each("name", [f.name for f in all_facts() if f.commutative])
 def test_commutative_operators_take_their_inputs_in_any_order(name: str) -> None:
     assert _has_two_tensors(facts(name))
     schema = onnx.defs.get_schema(name)
@@ -82,9 +82,7 @@ def test_commutative_operators_take_their_inputs_in_any_order(name: str) -> None
     assert np.array_equal(_run(name, x, y), _run(name, y, x))
 
 
-@pytest.mark.parametrize(
-    "name", ["Sub", "Div", "Pow", "Mod", "Less", "Greater", "BitShift", "PRelu", "MatMul"]
-)
+@each("name", ["Sub", "Div", "Pow", "Mod", "Less", "Greater", "BitShift", "PRelu", "MatMul"])
 def test_others_are_not_commutative(name: str) -> None:
     assert not facts(name).commutative
 
@@ -115,7 +113,7 @@ def test_kernels_are_known_for_what_the_runtime_runs() -> None:
             assert {t for types in row.values() for t in types} <= set(DType.__members__)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "version", "dtype", "runs"),
     [
         ("HardSwish", 22, DType.DOUBLE, False),

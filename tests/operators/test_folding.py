@@ -14,6 +14,7 @@ from onnxwright.operators.op_call import OpCall, UnknownError
 from onnxwright.opset import registry
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from tests.harness.tables import each
 
 I, F, B = np.int64, np.float32, np.bool_
 X = np.array([[1.5, -2.5, 0.0], [np.inf, np.nan, -0.0]], F)
@@ -107,7 +108,7 @@ def _call(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "version", "inputs", "attributes"), CASES)
+@each(("name", "version", "inputs", "attributes"), CASES)
 def test_as_the_reference_does(
     name: str, version: int, inputs: list[np.ndarray[Any, Any]], attributes: dict[str, Any]
 ) -> None:
@@ -129,7 +130,7 @@ def test_as_the_reference_does(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "version", "inputs", "attributes"), REFUSED)
+@each(("name", "version", "inputs", "attributes"), REFUSED)
 def test_what_is_not_certain_is_left_to_the_run(
     name: str, version: int, inputs: list[np.ndarray[Any, Any]], attributes: dict[str, Any]
 ) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from onnxwright.operators import all_facts
 from onnxwright.types.kinds import TensorType
-from tests.harness.tables import check_rows
+from tests.harness.tables import each
 from tests.operators.shape_cases import CASES, Case
 from tests.operators.shape_rule_runner import (
     by_onnx,
@@ -16,42 +14,31 @@ from tests.operators.shape_rule_runner import (
 )
 
 
-def _label(case: Case) -> str:
-    return f"{case.op}-{case.version}-{case.inputs}-{case.attributes}"
-
-
-def test_rules() -> None:
-    def check(case: Case) -> None:
-        *call, expected = case
-        assert outcome(*call) == expected  # type: ignore[arg-type]
-
-    check_rows(CASES, check, _label)
+@each("case", CASES)
+def test_rules(case: Case) -> None:
+    *call, expected = case
+    assert outcome(*call) == expected  # type: ignore[arg-type]
 
 
 _ANSWERED = [c for c in CASES if c.outputs not in ("declines", "contradicts")]
 _CONTRADICTIONS = [c for c in CASES if c.outputs == "contradicts"]
 
 
-def test_onnxruntime_refuses_what_contradicts() -> None:
-    def check(case: Case) -> None:
-        *call, _ = case
-        assert is_refused_by_onnxruntime(*call)  # type: ignore[arg-type]
-
-    check_rows(_CONTRADICTIONS, check, _label)
+@each("case", _CONTRADICTIONS)
+def test_onnxruntime_refuses_what_contradicts(case: Case) -> None:
+    *call, _ = case
+    assert is_refused_by_onnxruntime(*call)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("op", sorted({c.op for c in _CONTRADICTIONS}))
+@each("op", sorted({c.op for c in _CONTRADICTIONS}))
 def test_onnxruntime_runs_the_same_operator(op: str) -> None:
     """The other test would pass for a call that the runtime refuses for another reason."""
     answered = [c[:-1] for c in _ANSWERED if c.op == op]
     assert not all(is_refused_by_onnxruntime(*call) for call in answered)
 
 
-def test_onnx_says_the_same() -> None:
-    check_rows(_ANSWERED, _is_what_onnx_says, _label)
-
-
-def _is_what_onnx_says(case: Case) -> None:
+@each("case", _ANSWERED)
+def test_onnx_says_the_same(case: Case) -> None:
     *call, expected = case
     theirs = by_onnx(*call)  # type: ignore[arg-type]
     assert theirs is not None, "the rule answers a call that ONNX refuses"
@@ -69,7 +56,7 @@ def _is_what_onnx_says(case: Case) -> None:
             assert a == b or b is None or (isinstance(b, str) and a is not None), (ours, other)
 
 
-@pytest.mark.parametrize("field", ["infer", "dims", "compare"])
+@each("field", ["infer", "dims", "compare"])
 def test_each_rule_has_a_case(field: str) -> None:
     answered = {c.op for c in _ANSWERED}
     if field == "dims":

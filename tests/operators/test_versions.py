@@ -10,6 +10,7 @@ from onnxwright.operators.decisions import UNCHANGED
 from onnxwright.operators.reviewed import REVIEWED
 from onnxwright.operators.versions import _fits, is_reviewed, only_types_changed, same_meaning
 from onnxwright.opset import registry
+from tests.harness.tables import each
 
 
 def test_every_schema_of_the_installed_onnx_is_reviewed() -> None:
@@ -147,7 +148,7 @@ def test_same_meaning(
     assert same_meaning(older, newer, attributes, outputs) is same
 
 
-@pytest.mark.parametrize("record", [f for f in all_facts() if f.changes], ids=lambda f: f.name)
+@each("record", [f for f in all_facts() if f.changes])
 def test_a_change_stands_between_versions(record: object) -> None:
     found = facts(record.name, record.domain)  # type: ignore[attr-defined]
     for version in found.changes:

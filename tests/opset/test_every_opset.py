@@ -8,6 +8,7 @@ import pytest
 import onnxwright
 from onnxwright import opset
 from onnxwright.opset import registry
+from tests.harness.tables import each
 
 PREFIXES = {
     "": "opset",
@@ -31,7 +32,7 @@ def test_dir_has_every_opset(module: object) -> None:
     assert set(NAMES) <= set(dir(module))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_opset_can_be_named(name: str) -> None:
     assert repr(getattr(onnxwright, name)) == name
 

@@ -21,6 +21,7 @@ from onnxwright.opset.op import BoundCall
 from onnxwright.types import FLOAT, DType, Tensor
 from onnxwright.types.kinds import AttrKind
 from onnxwright.types.roles import AttributeReference, BackendValue
+from tests.harness.tables import each
 
 op = opset18
 custom = Opset("my.domain", 1)
@@ -132,20 +133,20 @@ TENSORS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "array"), TENSORS)
+@each(("given", "array"), TENSORS)
 def test_numbers_given_as_a_tensor_are_one(given: Any, array: Any) -> None:
     """The same array for eager calls, scripts and builders."""
     made = op.Constant.bind((), {"value": given}).attributes["value"]
     assert (made.dtype, made.shape, made.tolist()) == (array.dtype, array.shape, array.tolist())
 
 
-@pytest.mark.parametrize("given", [{}, object(), [1, "a"], [[1], [1, 2]], [None], 2**63, [10**30]])
+@each("given", [{}, object(), [1, "a"], [[1], [1, 2]], [None], 2**63, [10**30]])
 def test_what_is_no_tensor_is_refused(given: Any) -> None:
     with pytest.raises(OnnxwrightError, match=r"OW51[123]"):
         op.Constant.bind((), {"value": given})
 
 
-@pytest.mark.parametrize(("which", "given", "inputs", "attributes"), BOUND)
+@each(("which", "given", "inputs", "attributes"), BOUND)
 def test_bind(which: Op, given: Any, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> None:
     args, kwargs = given
     bound = which.bind(args, kwargs)
@@ -216,7 +217,7 @@ WRONG: list[tuple[Op, tuple[tuple[Any, ...], dict[str, Any]], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("which", "given", "code", "words"), WRONG)
+@each(("which", "given", "code", "words"), WRONG)
 def test_wrong_calls(which: Op, given: Any, code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
         which.bind(*given)
@@ -281,7 +282,7 @@ def test_calls_go_to_the_dispatcher() -> None:
     assert seen == [(op.Add, (1, 2), {"_name": "n"})]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "names", "expected"),
     [
         ("MatMull", ["MatMul", "Mul"], "MatMul"),

@@ -20,9 +20,10 @@ from onnxwright.opset import (
     opset18,
     registry,
 )
+from tests.harness.tables import each
 
 
-@pytest.mark.parametrize("opset", [opset18, Opset("my.domain", 1), Opset("ai.onnx.ml", 3)])
+@each("opset", [opset18, Opset("my.domain", 1), Opset("ai.onnx.ml", 3)])
 def test_an_opset_is_a_value(opset: Opset) -> None:
     assert pickle.loads(pickle.dumps(opset)) is opset
     assert copy.deepcopy(opset) is opset
@@ -54,7 +55,7 @@ def test_contents() -> None:
     assert not hasattr(Opset("my.domain", 1), "_repr_html_")
 
 
-@pytest.mark.parametrize(
+@each(
     ("opset", "text"),
     [
         (opset18, "opset18"),
@@ -83,7 +84,7 @@ UNKNOWN: list[tuple[Opset, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("opset", "name", "code", "words"), UNKNOWN)
+@each(("opset", "name", "code", "words"), UNKNOWN)
 def test_unknown_operators(opset: Opset, name: str, code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
         opset[name]
@@ -91,9 +92,7 @@ def test_unknown_operators(opset: Opset, name: str, code: str, words: str) -> No
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "given", [(1, 2), ("a", 0), ("a", -1), ("a", "1"), ("a", 1.5), ("a", True)]
-)
+@each("given", [(1, 2), ("a", 0), ("a", -1), ("a", "1"), ("a", 1.5), ("a", True)])
 def test_what_is_no_opset(given: Any) -> None:
     with pytest.raises(TypeError, match="OW504"):
         Opset(*given)

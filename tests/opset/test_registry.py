@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 
 import onnx
-import pytest
 from onnx import defs
 
 from onnxwright.opset import registry
 from onnxwright.types.kinds import AttrKind
+from tests.harness.tables import each
 
 SCHEMAS = defs.get_all_schemas_with_history()
 
@@ -47,7 +47,7 @@ def test_an_operator_is_that_of_its_newest_change() -> None:
     assert registry.signature("no.such.domain", "Add", 1) is None
 
 
-@pytest.mark.parametrize("version", [1, 9, 13, 18, registry.newest()])
+@each("version", [1, 9, 13, 18, registry.newest()])
 def test_names_are_those_the_checker_takes(version: int) -> None:
     expected = sorted(
         {
@@ -96,6 +96,6 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@each("name", TEXTS)
 def test_text(name: str) -> None:
     assert str(registry.signature("", name, 18)) == TEXTS[name]

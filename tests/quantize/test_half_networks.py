@@ -9,8 +9,8 @@ from typing import Any
 
 import onnxruntime
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the networks are modules of PyTorch")
 pytest.importorskip("transformers", reason="the networks are of transformers")
 
 import onnxwright as ow  # noqa: E402 - after the check for torch

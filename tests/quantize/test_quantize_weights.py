@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 import onnxwright as ow
 from onnxwright.quantize.rounding import dequantized, round_to_nearest
+from tests.harness.tables import each
 
 RNG = np.random.default_rng(0)
 WEIGHT = RNG.standard_normal((72, 40)).astype(np.float32)
@@ -60,10 +61,10 @@ GEMM_ALL = (
 CAST = "g (float[m,72] x) => (float[m,n] y) { c = Cast<to=1>(w) y = MatMul(x, c) }"
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("target", ["any", "onnxruntime"])
-@pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.parametrize("form", ["matmul", "transposed", "gemm", "gemm_all", "cast"])
+@each("symmetric", [True, False])
+@each("target", ["any", "onnxruntime"])
+@each("bits", [4, 8])
+@each("form", ["matmul", "transposed", "gemm", "gemm_all", "cast"])
 def test_forms(form: str, bits: int, target: str, symmetric: bool) -> None:
     text = {"matmul": MATMUL, "transposed": TRANSPOSED, "gemm": GEMM, "gemm_all": GEMM_ALL,
             "cast": CAST}[form]  # fmt: skip
@@ -88,9 +89,9 @@ def test_forms(form: str, bits: int, target: str, symmetric: bool) -> None:
     assert [v.name for v in made.graph.output] == ["y"]
 
 
-@pytest.mark.parametrize("inner", [17, 31, 33, 40, 64])
-@pytest.mark.parametrize("target", ["any", "onnxruntime"])
-@pytest.mark.parametrize("symmetric", [True, False])
+@each("inner", [17, 31, 33, 40, 64])
+@each("target", ["any", "onnxruntime"])
+@each("symmetric", [True, False])
 def test_blocks_that_do_not_divide_the_inner_size(inner: int, target: str, symmetric: bool) -> None:
     """The last block is shorter (DequantizeLinear) or padded (MatMulNBits)."""
     weight = RNG.standard_normal((inner, 5)).astype(np.float32)
@@ -155,7 +156,7 @@ IF = """g (float[m,72] x, bool c) => (float[m,n] y) { y = If (c) <
     else_branch = e () => (float[m,n] q) { n = Neg(x) q = MatMul(n, w) }> }"""
 
 
-@pytest.mark.parametrize(("bits", "target"), [(4, "any"), (8, "any"), (4, "onnxruntime")])
+@each(("bits", "target"), [(4, "any"), (8, "any"), (4, "onnxruntime")])
 def test_bodies_that_read_a_weight_of_the_graph_around_them(bits: int, target: str) -> None:
     made = ow.quantize_weights(model_of(IF, w=WEIGHT), bits, target=target)
     matrix = rounded(WEIGHT, bits, 32 if bits == 4 else 0)
@@ -169,7 +170,7 @@ def constant(name: str, array: Any) -> onnx.NodeProto:
     return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array))
 
 
-@pytest.mark.parametrize(("bits", "target"), [(4, "any"), (8, "any"), (4, "onnxruntime")])
+@each(("bits", "target"), [(4, "any"), (8, "any"), (4, "onnxruntime")])
 def test_a_constant_in_a_function(bits: int, target: str) -> None:
     made = model_of("g (float[m,72] x) => (float[m,n] y) { y = my.f(x) }")
     body = [constant("w", WEIGHT), helper.make_node("MatMul", ["a", "w"], ["r"])]
@@ -181,8 +182,8 @@ def test_a_constant_in_a_function(bits: int, target: str) -> None:
     assert small.ByteSize() < WEIGHT.nbytes / 2
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.parametrize("turned", [False, True])
+@each("bits", [4, 8])
+@each("turned", [False, True])
 def test_an_argument_of_a_function(bits: int, turned: bool) -> None:
     """The call reads DequantizeLinear; a function that is called by a function, too."""
     made = model_of("g (float[m,72] x) => (float[m,n] y) { y = my.outer(x, w) }",
@@ -204,8 +205,8 @@ def test_an_argument_of_a_function(bits: int, turned: bool) -> None:
 GATHER = "g (int64[a,b] i) => (float[a,b,c] y) { y = Gather(w, i) }"
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize(
+@each("symmetric", [True, False])
+@each(
     ("bits", "target", "opset"),
     [
         (4, "any", 13),
@@ -344,7 +345,7 @@ def test_a_method_of_the_user() -> None:
 INTEGERS, SCALE = np.zeros((72, 40), np.int8), np.ones((3, 40), np.float32)
 
 
-@pytest.mark.parametrize(
+@each(
     "result",
     [
         None,
@@ -366,7 +367,7 @@ def test_what_a_method_returns_is_checked(result: Any) -> None:
         ow.quantize_weights(model_of(MATMUL, w=WEIGHT), method=lambda w: result)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [{"bits": 3}, {"block": 1}, {"target": "cuda"}, {"accuracy_level": 4}, {"dynamic": True},
      {"method": "hqq"}, {"target": "onnxruntime", "block": 24},

@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 import onnxwright as ow
+from tests.harness.tables import each
 
 RNG = np.random.default_rng(0)
 HALF = {"float16": onnx.TensorProto.FLOAT16, "bfloat16": onnx.TensorProto.BFLOAT16}
@@ -229,10 +230,8 @@ def opsets(name: str) -> list[int]:
     return [least, *(n for n in (13, 17, 21, 24) if least < n <= newest)]
 
 
-@pytest.mark.parametrize("dtype", HALF)
-@pytest.mark.parametrize(
-    ("name", "opset"), [(name, opset) for name in MODELS for opset in opsets(name)]
-)
+@each("dtype", HALF)
+@each(("name", "opset"), [(name, opset) for name in MODELS for opset in opsets(name)])
 def test_operators(name: str, opset: int, dtype: str) -> None:
     check(built(name, opset), dtype, random=name.startswith("random"))
 
@@ -286,8 +285,8 @@ MASKED = {
 }
 
 
-@pytest.mark.parametrize("dtype", HALF)
-@pytest.mark.parametrize("name", MASKED)
+@each("dtype", HALF)
+@each("name", MASKED)
 def test_rows_that_a_mask_hides(name: str, dtype: str) -> None:
     """Where sums are rounded to half precision: ONNX Runtime's CPU adds in FLOAT."""
     low = np.finfo(np.float32).min
@@ -324,9 +323,9 @@ def test_masks_of_attention() -> None:
         np.testing.assert_allclose(got, wanted, atol=2e-2)
 
 
-@pytest.mark.parametrize("dtype", HALF)
-@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
-@pytest.mark.parametrize("operator", ["ScatterND", "ScatterElements"])
+@each("dtype", HALF)
+@each("reduction", ["none", "add", "mul", "min", "max"])
+@each("operator", ["ScatterND", "ScatterElements"])
 def test_reductions_of_scatters(operator: str, reduction: str, dtype: str) -> None:
     """The runtime loads them in half precision, and has no kernel when they run."""
     shape, places = ([2, 1], [[0], [2]]) if operator == "ScatterND" else ([2], [0, 2])

@@ -204,5 +204,3 @@ REPORTS = [
                  [[arange(3), np.array(True)], [arange(3), np.array(False)]],
                  lambda x, flag: x if flag else -x),
 ]  # fmt: skip
-
-__all__ = ["REPORTS", "ScriptReport"]

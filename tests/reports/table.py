@@ -64,6 +64,3 @@ class ModelReport:
 
     def __str__(self) -> str:
         return f"{self.repository}#{self.number}"
-
-
-__all__ = ["F32", "ModelReport", "arange", "as_numbers"]

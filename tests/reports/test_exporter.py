@@ -7,14 +7,13 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import OnnxwrightWarning  # noqa: E402
-from tests.reports import exporter_programs  # noqa: E402
-from tests.reports.exporter_programs import Report  # noqa: E402
-from tests.reports.exporter_sequences import SEQUENCES  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import OnnxwrightWarning
+from tests.reports import exporter_programs
+from tests.reports.exporter_programs import Report
+from tests.reports.exporter_sequences import SEQUENCES
 
 REPORTS = {**exporter_programs.REPORTS, **SEQUENCES}
 

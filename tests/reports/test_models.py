@@ -12,6 +12,7 @@ import pytest
 
 import onnxwright as ow
 from onnxwright.errors import ConversionError
+from tests.harness.tables import each
 from tests.reports import cases_optimizer, cases_versions
 from tests.reports.table import ModelReport
 
@@ -37,14 +38,14 @@ def check(report: ModelReport, made: onnx.ModelProto) -> None:
             np.testing.assert_array_equal(one, right)
 
 
-@pytest.mark.parametrize("how", OPTIMIZERS)
-@pytest.mark.parametrize("report", cases_optimizer.REPORTS, ids=str)
+@each("how", OPTIMIZERS)
+@each("report", cases_optimizer.REPORTS)
 def test_optimized(report: ModelReport, how: str) -> None:
     check(report, OPTIMIZERS[how](report.model))
 
 
-@pytest.mark.parametrize("target", [7, 9, 11, 13, 17, 18, 21, 23])
-@pytest.mark.parametrize("report", cases_versions.REPORTS, ids=str)
+@each("target", [7, 9, 11, 13, 17, 18, 21, 23])
+@each("report", cases_versions.REPORTS)
 def test_converted(report: ModelReport, target: int) -> None:
     if target in cases_versions.REFUSED.get(report.number, ()):
         with pytest.raises(ConversionError, match="OW870"):

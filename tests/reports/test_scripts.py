@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import onnxwright as ow
+from tests.harness.tables import each
 from tests.reports import cases_scripts
 from tests.reports.cases_scripts import ScriptReport
 
@@ -22,13 +23,13 @@ def same(found: Any, right: Any) -> None:
     np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("report", cases_scripts.REPORTS, ids=str)
+@each("report", cases_scripts.REPORTS)
 def test_eager(report: ScriptReport) -> None:
     for given in report.feeds:
         same(report.function(*map(np.asarray, given)), report.right(*given))
 
 
-@pytest.mark.parametrize("report", cases_scripts.REPORTS, ids=str)
+@each("report", cases_scripts.REPORTS)
 def test_compiled(report: ScriptReport) -> None:
     compiled = report.function.compile()
     for given in report.feeds:

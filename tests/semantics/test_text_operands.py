@@ -7,6 +7,7 @@ import pytest
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightError
+from tests.harness.tables import each
 
 OTHER = ow.Opset("other.domain", 1)
 
@@ -26,7 +27,7 @@ def power(x):
     return "a" ** OTHER.Unknown(x)
 
 
-@pytest.mark.parametrize("function", [remainder, quotient, power])
+@each("function", [remainder, quotient, power])
 def test_of_an_unknown_type(function) -> None:
     with pytest.raises(OnnxwrightError, match="OW409.*STRING tensors"):
         function.to_function_proto()

@@ -16,6 +16,7 @@ import pytest
 import onnxwright as ow
 from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.errors import OnnxwrightError
+from tests.harness.tables import each
 from tests.semantics.written_cases import BODIES, OTHER, REFUSED
 
 HEAD = (
@@ -81,7 +82,7 @@ def check(what: str, found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(a, e, rtol=1e-6, err_msg=what)
 
 
-@pytest.mark.parametrize("number", range(len(BODIES)), ids=range(len(BODIES)))
+@each("number", range(len(BODIES)))
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_every_mode_is_numpy(number: int, module: ModuleType) -> None:
     """Eager, compiled at two sizes."""
@@ -100,7 +101,7 @@ TRACED = [n for n, body in enumerate(BODIES) if " if " not in f" {body}" and "fo
           and "while " not in body]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", TRACED)
+@each("number", TRACED)
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_values_of_a_builder_are_numpy(number: int, module: ModuleType) -> None:
     """The plain function on values of a builder."""
@@ -117,7 +118,7 @@ def test_values_of_a_builder_are_numpy(number: int, module: ModuleType) -> None:
     check(f"traced {BODIES[number]}", model(*values()), plain(*values()))
 
 
-@pytest.mark.parametrize("number", range(len(REFUSED)), ids=range(len(REFUSED)))
+@each("number", range(len(REFUSED)))
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_shared_memory_is_never_silently_different(number: int, module: ModuleType) -> None:
     """Compiling is refused with a place; eager mode is numpy's meaning, or refused as well."""
@@ -134,7 +135,7 @@ def test_shared_memory_is_never_silently_different(number: int, module: ModuleTy
         check("eager", found, getattr(module, f"plain_refused_{number}")(*values()))
 
 
-@pytest.mark.parametrize("number", range(len(OTHER)), ids=range(len(OTHER)))
+@each("number", range(len(OTHER)))
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_what_cannot_be_written_is_a_located_error(number: int, module: ModuleType) -> None:
     """Compiling says where; eager mode is numpy's meaning, or an error with its place."""

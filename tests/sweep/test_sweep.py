@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the samples are torch's")
 pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
 from onnxwright.atenlib import TABLE, AtenFunction, OpTest, Skip, Tol, XFail, find, like  # noqa: E402

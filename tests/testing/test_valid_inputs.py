@@ -9,6 +9,7 @@ from onnx import numpy_helper
 
 from onnxwright.verification.valid_inputs import drawn
 from onnxwright.verification.verifying import first_difference, verify
+from tests.harness.tables import each
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]> '
 
@@ -56,7 +57,7 @@ HELD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_elements_are_in_range_and_reach_it(name: str) -> None:
     text, low, high = CASES[name]
     text, _, functions = text.partition(" <domain")

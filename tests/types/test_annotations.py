@@ -30,6 +30,7 @@ from onnxwright.types.tensors import (
     Shape,
     Tensor,
 )
+from tests.harness.tables import each
 
 T = TypeVar("T", FLOAT, DOUBLE)
 B = TypeVar("B", bound=Union[FLOAT, DOUBLE])
@@ -138,7 +139,7 @@ SPECS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "expected"), SPECS, ids=[str(a) for a, _ in SPECS])
+@each(("annotation", "expected"), SPECS)
 def test_what_it_says(annotation: object, expected: str) -> None:
     assert str(parse_annotation(annotation)) == expected
 
@@ -171,7 +172,7 @@ REFUSED: list[tuple[Callable[[], object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "code", "words"), REFUSED)
+@each(("make", "code", "words"), REFUSED)
 def test_what_is_refused(make: Callable[[], object], code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
         parse_annotation(make(), where="parameter `x` of `f` ")
@@ -187,7 +188,7 @@ def test_no_annotation() -> None:
     assert parse_annotation(inspect.Parameter.empty) is None
 
 
-@pytest.mark.parametrize("kind", [FLOAT, FLOAT["N", 3], STRING[()], Tensor["N"], INT64[None]])
+@each("kind", [FLOAT, FLOAT["N", 3], STRING[()], Tensor["N"], INT64[None]])
 def test_annotations_are_values(kind: Any) -> None:
     assert pickle.loads(pickle.dumps(kind)) is kind
     assert copy.deepcopy(kind) is kind
@@ -228,7 +229,7 @@ def test_a_tensor_class_with_properties_is_any_tensor() -> None:
     assert str(parse_annotation(Eager)) == "Tensor"
 
 
-@pytest.mark.parametrize(
+@each(
     ("annotation", "text"),
     [(int, "int"), (Optional[int], "Optional[int]"), (FLOAT["N"], "FLOAT['N']"), (None, "None")],
 )

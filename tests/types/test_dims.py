@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnxwright.types import dims
+from tests.harness.tables import each
 
 NAMES = ("N", "M", "seq-len", "batch size", "lambda", "a.b", "it's", "2x")
 values = st.fixed_dictionaries({name: st.integers(0, 7) for name in NAMES})
@@ -95,7 +95,7 @@ def test_equality_holds_for_all_values(left, right, numbers):
     assert known is None or known == (a == b)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("1 + 2*N", "2*N + 1"),

@@ -9,6 +9,7 @@ import pytest
 from onnxwright.errors import ScriptTypeError
 from onnxwright.types.dtypes import DType
 from onnxwright.types.tensors import ANNOTATIONS
+from tests.harness.tables import each
 
 
 def test_numbers_are_those_of_onnx() -> None:
@@ -22,7 +23,7 @@ def test_numpy_twin_is_that_of_onnx(dtype: DType) -> None:
     assert DType.from_numpy(dtype.numpy) is dtype
 
 
-@pytest.mark.parametrize("dtype", list(DType), ids=str)
+@each("dtype", list(DType))
 def test_names_round_trip(dtype: DType) -> None:
     assert DType.from_onnx_name(dtype.onnx_name) is dtype
     assert str(dtype) == f"{dtype}" == dtype.name
@@ -44,7 +45,7 @@ def test_every_type_name_in_the_schemas_is_known() -> None:
         assert parse_onnx_name(text).onnx_name == text
 
 
-@pytest.mark.parametrize("dtype", list(DType), ids=str)
+@each("dtype", list(DType))
 def test_each_type_is_of_one_kind(dtype: DType) -> None:
     kinds = [dtype.is_float, dtype.is_integer, dtype.is_complex, dtype.is_bool, dtype.is_string]
     assert sum(kinds) == 1
@@ -53,7 +54,7 @@ def test_each_type_is_of_one_kind(dtype: DType) -> None:
         assert dtype.bits == dtype.numpy.itemsize * 8 or dtype.bits < 8
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "expected"),
     [
         (float, DType.DOUBLE),
@@ -71,7 +72,7 @@ def test_from_numpy(given: object, expected: DType) -> None:
     assert DType.from_numpy(given) is expected
 
 
-@pytest.mark.parametrize("given", ["datetime64[s]", np.longdouble, "no such thing", [("a", int)]])
+@each("given", ["datetime64[s]", np.longdouble, "no such thing", [("a", int)]])
 def test_a_dtype_onnx_does_not_have(given: object) -> None:
     with pytest.raises(ScriptTypeError, match="OW447"):
         DType.from_numpy(given)

@@ -20,6 +20,7 @@ from onnxwright.types.kinds import (
     refine_types,
     unify_types,
 )
+from tests.harness.tables import each
 
 F = TensorType(DType.FLOAT)
 F23 = TensorType(DType.FLOAT, (2, 3))
@@ -40,7 +41,7 @@ TEXTS: list[tuple[OnnxType, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "onnx_name"), TEXTS)
+@each(("kind", "text", "onnx_name"), TEXTS)
 def test_text(kind: OnnxType, text: str, onnx_name: str) -> None:
     assert str(kind) == text
     assert kind.onnx_name == onnx_name
@@ -71,7 +72,7 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize(("actual", "wanted", "expected"), FITS)
+@each(("actual", "wanted", "expected"), FITS)
 def test_fits(actual: OnnxType | None, wanted: OnnxType | None, expected: bool) -> None:
     assert fits(actual, wanted) is expected
 
@@ -89,7 +90,7 @@ UNIFIED = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b", "expected"), UNIFIED)
+@each(("a", "b", "expected"), UNIFIED)
 def test_unify_types(a: OnnxType | None, b: OnnxType | None, expected: OnnxType | None) -> None:
     assert unify_types(a, b) == expected
     assert unify_types(b, a) == expected
@@ -106,18 +107,18 @@ REFINED = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b", "expected"), REFINED)
+@each(("a", "b", "expected"), REFINED)
 def test_refine_types(a: OnnxType | None, b: OnnxType | None, expected: OnnxType | None) -> None:
     assert refine_types(a, b) == expected
 
 
-@pytest.mark.parametrize("text", ["float", "tensor(float", "list(tensor(float))", "seq(float)"])
+@each("text", ["float", "tensor(float", "list(tensor(float))", "seq(float)"])
 def test_a_text_that_is_no_type(text: str) -> None:
     with pytest.raises(ScriptTypeError, match="OW447"):
         parse_onnx_name(text)
 
 
-@pytest.mark.parametrize("kind", list(AttrKind))
+@each("kind", list(AttrKind))
 def test_attribute_kinds_are_those_of_onnx(kind: AttrKind) -> None:
     assert onnx.AttributeProto.AttributeType.Name(kind.number) == kind.stored.value
     assert kind.element.list_of is kind.list_of

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
+import torch
 
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import compute_type, output_type, promote_types, result_type
-
-torch = pytest.importorskip("torch", reason="PyTorch is what promotion is held to")
 
 PAIRS = {
     DType.BOOL: torch.bool,

@@ -22,6 +22,7 @@ from onnxwright.types.tensors import (
     INT64,
     Shape,
 )
+from tests.harness.tables import each
 
 T = TypeVar("T", FLOAT, DOUBLE)
 
@@ -140,9 +141,7 @@ SIGNATURES: list[tuple[Callable[..., Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"), SIGNATURES, ids=lambda v: getattr(v, "__name__", "")
-)
+@each(("function", "expected"), SIGNATURES)
 def test_what_it_reads(function: Callable[..., Any], expected: str) -> None:
     assert str(signature_of(function)) == expected
 
@@ -270,9 +269,7 @@ REFUSED: list[tuple[Callable[..., Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("function", "code", "words"), REFUSED, ids=[r[0].__name__ for r in REFUSED]
-)
+@each(("function", "code", "words"), REFUSED)
 def test_what_is_refused(function: Callable[..., Any], code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
         signature_of(function)

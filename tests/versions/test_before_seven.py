@@ -11,6 +11,7 @@ from onnx import numpy_helper, parser
 
 from onnxwright import convert_version
 from onnxwright.errors import ConversionError
+from tests.harness.tables import each
 from tests.versions.backend_cases import run, same
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 11
@@ -126,7 +127,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_what_has_no_newer_meaning_is_refused(name):
     version, graph, reason = REFUSED[name]
     model = parser.parse_model(f'<ir_version: 3, opset_import: ["" : {version}]> g {graph}')

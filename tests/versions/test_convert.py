@@ -12,6 +12,7 @@ import onnxwright as ow
 from onnxwright.errors import ConversionError, ConversionValueError, ModelError
 from onnxwright.ir.nested import all_nodes
 from onnxwright.opset import registry
+from tests.harness.tables import each
 from tests.versions.backend_cases import run, same
 
 
@@ -156,7 +157,7 @@ def test_everything_that_cannot_be_converted_is_reported_at_once():
     assert model.SerializeToString() == before
 
 
-@pytest.mark.parametrize("version", [0, 6, 99, "18", None, True, 17.5])
+@each("version", [0, 6, 99, "18", None, True, 17.5])
 def test_versions_that_do_not_exist(version):
     with pytest.raises(ConversionValueError):
         ow.convert_version(model_of(11, SMALL), version)
@@ -234,8 +235,8 @@ def test_sizes_that_may_be_zero_are_refused_unless_they_cannot_be():
         ow.convert_version(model, 13, assume={"luck"})
 
 
-@pytest.mark.parametrize("k", [-1, 0, 2])
-@pytest.mark.parametrize("upper", [0, 1])
+@each("k", [-1, 0, 2])
+@each("upper", [0, 1])
 def test_triangles_of_dynamic_size(k, upper):
     model = model_of(14, f"g (float[N,M] x, int64 k) => (float[N,M] y) "
                      f"{{ y = Trilu<upper={upper}>(x, k) }}")  # fmt: skip
@@ -285,7 +286,7 @@ EINSUMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", EINSUMS, ids=lambda c: c[0])
+@each("case", EINSUMS)
 def test_einsum_below_opset_12(case):
     equation, *sizes = case
     names = "xyz"[: len(sizes)]
@@ -330,8 +331,8 @@ def exists(model):
     return True
 
 
-@pytest.mark.parametrize("target", [7, 13, 17, 19, 20, 21, 23])
-@pytest.mark.parametrize("where", ["graph", "body", "function"])
+@each("target", [7, 13, 17, 19, 20, 21, 23])
+@each("where", ["graph", "body", "function"])
 def test_what_is_deprecated_is_written_out(target, where):
     if where == "graph":
         model = model_of(18, f"g {GROUPS} {{ y = {GROUP_NORM}(x, s, b) }}")
@@ -368,8 +369,8 @@ NOT_THERE = {
 }
 
 
-@pytest.mark.parametrize("case", NOT_THERE)
-@pytest.mark.parametrize("target", [10, 13, 26])
+@each("case", NOT_THERE)
+@each("target", [10, 13, 26])
 def test_what_is_in_no_opset_is_refused(case, target):
     version, body = NOT_THERE[case]
     model = model_of(version, f"g (float[1,3,4,4] x) => (float[1,3,4,4] y) {body}")
@@ -392,7 +393,7 @@ def test_a_function_of_the_model_may_have_any_name():
     assert [n.op_type for n in made.graph.node] == ["ImageScaler"]
 
 
-@pytest.mark.parametrize("version", [2**31 - 1, 10**6, 0, -3])
+@each("version", [2**31 - 1, 10**6, 0, -3])
 def test_versions_imported_by_functions_must_exist(version):
     function = '<domain: "d", opset_import: ["" : 18]> f (a) => (b) { b = Relu(a) }'
     model = model_of(18, "g (float[2] x) => (float[2] y) { y = d.f(x) }", function,
@@ -402,7 +403,7 @@ def test_versions_imported_by_functions_must_exist(version):
         ow.convert_version(model, 21)
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "target", "graph"),
     [
         (18, 18, ("(float[1,4,2] x, float[2] s) => (float[1,4,2] y)"
@@ -429,7 +430,7 @@ def test_the_same_version_refuses_an_operator_that_does_not_exist() -> None:
         ow.convert_version(model, 18)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [ow.quantize_weights, ow.to_half, ow.inline],
 )

@@ -10,6 +10,7 @@ import pytest
 from onnx import parser
 
 from onnxwright import ConversionError, convert_version
+from tests.harness.tables import each
 from tests.versions.backend_cases import run, same
 
 
@@ -69,7 +70,7 @@ def test_up_and_back(name):
         assert same(expected, run(back, given)), f"{target} and back"
 
 
-@pytest.mark.parametrize("target", [11, 14, 17, 18, 23])
+@each("target", [11, 14, 17, 18, 23])
 def test_operators_that_the_runtime_has_before_onnx_has_them(target):
     model = parser.parse_model("""<ir_version: 4, opset_import: ["" : 13]>
         g (float[N,3,4] x, float[4] w, float[4] b) => (float[N,3,4] y, float[N,3,1] m) {

@@ -13,6 +13,7 @@ from onnxwright.tracing.backend import TracingBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.versions.one_call import converted_call
+from tests.harness.tables import each
 from tests.versions.backend_cases import run, same
 
 X = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
@@ -32,7 +33,7 @@ def model_of(version, opset, build):
     return b.to_model_proto([build(Ops(b, ow.Opset("", version)), x)])
 
 
-@pytest.mark.parametrize(("version", "opset", "build", "nodes"), CASES)
+@each(("version", "opset", "build", "nodes"), CASES)
 def test_a_call_of_another_version(version, opset, build, nodes):
     made = model_of(version, opset, build)
     assert made.opset_import[0].version == opset

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxwright as ow
 from onnxwright.errors import ConversionError
+from tests.harness.tables import each
 from tests.versions.backend_cases import run
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -104,7 +105,7 @@ def test_regressor(targets: int, several: bool, aggregate: str, transform: str, 
     check(model("TreeEnsembleRegressor", attributes))
 
 
-@pytest.mark.parametrize("dtype", [TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE])
+@each("dtype", [TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE])
 def test_other_inputs(dtype: int) -> None:
     attributes = trees("class", 3, True, seed=9) | {"classlabels_int64s": [5, 6, 7]}
     if dtype == TensorProto.DOUBLE:

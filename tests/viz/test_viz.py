@@ -26,6 +26,7 @@ from onnxwright.viz.layout import Box, Group, place
 from onnxwright.viz.summary import summarize
 from onnxwright.viz.view import view
 from tests.harness.node_cases import node_cases
+from tests.harness.tables import each
 
 SVG = "{http://www.w3.org/2000/svg}"
 needs_engine = pytest.mark.skipif(
@@ -193,7 +194,7 @@ WORK: list[tuple[str, dict[str, Any], list[tuple[int, ...]], tuple[int, ...], in
 ]
 
 
-@pytest.mark.parametrize("case", WORK, ids=lambda c: f"{c[0]}-{c[1]}-{c[4]}")
+@each("case", WORK)
 def test_estimated_work_is_that_of_the_formula(case: Any) -> None:
     name, attributes, inputs, output, wanted = case
     names = [f"i{n}" for n in range(len(inputs))]

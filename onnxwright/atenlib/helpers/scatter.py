@@ -155,6 +155,3 @@ def touched(op: Op, x: Value, index: Value, axis: int) -> Value:
     index = as_index(op, index)
     marks = full_like(op, index, True, DType.BOOL)
     return op.ScatterElements(full_like(op, x, False, DType.BOOL), index, marks, axis=axis)
-
-
-__all__ = ["Into", "along", "into", "scatter_elements", "scatter_nd", "touched"]

@@ -165,6 +165,3 @@ def masked_select(op: Op, self: Value, mask: Value) -> Value:
     """The elements where a mask is true, in one dimension."""
     self, mask = expand_together(op, [self, mask_of(op, mask)])
     return compress(op, self if self.rank else flat(op, self), flat(op, mask))
-
-
-__all__ = ["index", "mask_of"]

@@ -100,6 +100,3 @@ def value_of(parameter: Parameter) -> Any:
     """
     current = _CURRENT.get()
     return parameter if current is None else current.value(parameter)
-
-
-__all__ = ["building_with", "value_of"]

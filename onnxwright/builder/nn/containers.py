@@ -100,6 +100,3 @@ class Sequential(ModuleList):
         for module in self:
             x = module(op, x)
         return x
-
-
-__all__ = ["ModuleList", "Sequential"]

@@ -248,6 +248,3 @@ def _does_not_fit(missing: list[str], unknown: list[str]) -> None:
         what=f"the state dict is {' and '.join(parts)}",
         advice="give exactly the names of the parameters, or `strict=False` to load those it has",
     ))  # fmt: skip
-
-
-__all__ = ["Module"]

@@ -48,7 +48,7 @@ class Parameter(_Base):
         data: what was given, or None.
 
     Raises:
-        ScriptTypeError: `dtype` is no element type (OW548), or the data is not a tensor (OW403).
+        ScriptTypeError: `dtype` is not an element type (OW548), the data not a tensor (OW403).
         ScriptValueError: the data does not have the declared shape and element type (OW552).
 
     Example:
@@ -146,6 +146,3 @@ def _tensor(data: Any, name: str | None) -> ir.TensorProtocol:
 def _type_of(tensor: ir.TensorProtocol) -> TensorType:
     shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
     return TensorType(DType(int(tensor.dtype)), shape)
-
-
-__all__ = ["Parameter"]

@@ -251,6 +251,3 @@ def write_result(args: Namespace, changed: Any, more: Mapping[str, Any] | None =
     else:
         size = Path(args.output).stat().st_size
         print(f"{args.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
-
-
-__all__ = ["OUTPUT", "VERIFY", "model_of", "write_result", "write_verified"]

@@ -152,6 +152,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-__all__ = ["sarif_log", "workflow_commands"]

@@ -157,6 +157,3 @@ def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Message], bool]:
             messages += error.diagnostics
     heard = [w.message for w in seen]
     return [w.diagnostic for w in heard if isinstance(w, OnnxwrightWarning)] + messages, failed
-
-
-__all__ = ["Report", "check_file", "check_files"]

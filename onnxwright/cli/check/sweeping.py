@@ -285,6 +285,3 @@ def _cluster(args: Namespace) -> Any:
             "run in this process with -n 0"
         )
     return Cluster(workers, args.scheduler, args.timeout, args.memory, args.dashboard)
-
-
-__all__ = ["need_torch"]

@@ -92,6 +92,3 @@ def _is_installed(file: str) -> bool:
         or "dist-packages" in parts
         or any(os.path.realpath(file).startswith(folder + os.sep) for folder in folders)
     )
-
-
-__all__ = ["INTERVAL", "watch"]

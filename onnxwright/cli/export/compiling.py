@@ -140,6 +140,3 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
-
-
-__all__ = ["read_type"]

@@ -72,6 +72,3 @@ def page_of(code: str) -> dict[str, Any]:
         "summary": summary(code),
         "page": page,
     }
-
-
-__all__ = ["explain_words", "page_of"]

@@ -301,6 +301,3 @@ def _is_plain_dimension(node: ast.expr) -> bool:
         read = polynomials.read(node.value) if node.value.strip() else None
         return read is not None and all(len(n.split()) == 1 for n in polynomials.names(read))
     return node.value is None or (isinstance(node.value, int) and node.value >= 0)
-
-
-__all__ = ["to_annotated", "to_brackets"]

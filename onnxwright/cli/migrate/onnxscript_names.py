@@ -226,6 +226,3 @@ def _noted_uses(source: Source, name: str, path: list[str]) -> None:
     for node in source.nodes(ast.Name):
         if node.id == name and id(node) in called and id(node) not in inside:
             source.note(node, _instead(path))
-
-
-__all__ = ["rewrite_onnxscript"]

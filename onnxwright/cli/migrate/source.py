@@ -227,6 +227,3 @@ class Source:
         else:
             text = statement + self._newline()
             self._inserted.setdefault(rest.end(), []).insert(0, text)
-
-
-__all__ = ["Migrated", "Note", "Source"]

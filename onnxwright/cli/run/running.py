@@ -215,6 +215,3 @@ def _archive(outputs: dict[str, Any]) -> bytes:
 def _safe(name: str) -> str:
     """A name inside an archive: no folders, whatever the model calls its output."""
     return name.replace("\\", "_").replace("/", "_") if Path(name).name != name else name
-
-
-__all__ = ["INPUTS", "gather", "outputs_of"]

@@ -139,18 +139,3 @@ def _strict(value: Any) -> Any:
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     return str(value)
-
-
-__all__ = [
-    "BUG",
-    "DIFFERS",
-    "OK",
-    "USAGE",
-    "Bar",
-    "CliError",
-    "escape_control_chars",
-    "print_json",
-    "progress",
-    "wants_color",
-    "width",
-]

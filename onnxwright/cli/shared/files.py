@@ -214,6 +214,3 @@ def write_model(target: str, proto: Any) -> None:
         save(ir.from_proto(proto), target)
     except OSError as error:
         raise CliError(f"{target} cannot be written: {error.strerror}") from error
-
-
-__all__ = ["LIMIT", "Loaded", "check_file", "check_weights", "load", "write", "write_model"]

@@ -279,8 +279,3 @@ SOURCES = argument(
     "Python files, or folders of them, whose lines are shown where the model names them",
     nargs="+",
 )
-
-__all__ = [
-    "COLOR", "DIMS", "JSON", "MODEL", "SOURCES", "Argument", "Command", "Formatter", "Parser",
-    "argument", "at_least", "choice", "command", "flag", "in_words_of", "numbers", "pairs",
-]  # fmt: skip

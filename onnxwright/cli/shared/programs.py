@@ -202,6 +202,3 @@ def failure_of(path: Path, error: BaseException) -> str:
 def _is_theirs(frame: traceback.FrameSummary) -> bool:
     ours = str(Path(__file__).resolve().parent.parent)
     return not frame.filename.startswith((ours, "<frozen"))
-
-
-__all__ = ["executed", "failure_of", "find_program", "scripts_of", "split_target"]

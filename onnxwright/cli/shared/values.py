@@ -357,6 +357,3 @@ def as_text(name: str, value: Any) -> str:
         shown = clean(repr(dict(value) if isinstance(value, dict) else value))
     gap = "\n" if "\n" in shown else " "
     return f"{head} ={gap}{shown}"
-
-
-__all__ = ["as_data", "as_text", "draw", "from_literal", "gather", "needed"]

@@ -64,19 +64,3 @@ ITERATING = frozenset(
     ("list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "max", "min", "enumerate",
      "zip", "any", "all", "range", "reversed", "iter")
 )  # fmt: skip
-
-
-__all__ = [
-    "CHANGEABLE",
-    "CHANGES_FIRST",
-    "CHANGING",
-    "CHANGING_FUNCTIONS",
-    "FIXED",
-    "ITERATING",
-    "LAZY",
-    "OUTER_STATE",
-    "OUTSIDE",
-    "PURE_MODULES",
-    "READING",
-    "STATEFUL_MODULES",
-]

@@ -47,6 +47,3 @@ def depth_of(tree: ast.AST) -> int:
         deepest += 1
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     return deepest
-
-
-__all__ = ["DEPTH_LIMIT", "depth_of", "room_for"]

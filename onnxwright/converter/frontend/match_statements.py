@@ -208,6 +208,3 @@ class _Replaced(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.values.get(node.id, node)
-
-
-__all__ = ["UnsupportedPatternError", "as_ifs"]

@@ -74,6 +74,3 @@ def _typed_lines(name: str) -> Iterator[str]:
                 first -= 1
             yield "\n".join(lines[first:]) + "\n"
             return
-
-
-__all__ = ["candidate_texts", "remember_text"]

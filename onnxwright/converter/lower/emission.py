@@ -86,6 +86,3 @@ def _name_nodes(nodes: list[ir.Node]) -> None:
     """Name every node after its operator and number, so that a runtime's message can be traced."""
     for count, node in enumerate(all_nodes(nodes)):
         node.name = f"{node.op_type}_{count}"
-
-
-__all__ = ["Usual"]

@@ -236,6 +236,3 @@ def _attribute_value(
     if p.default is EMPTY:
         fail(models.AttributeWithoutValue(name=p.name, function=script.name, span=span))
     return p.default
-
-
-__all__ = ["Lowered", "input_type", "lower_function", "lower_main"]

@@ -222,6 +222,3 @@ def _start(span: Span | None) -> Any:
 def _called(function: Any) -> str:
     name = getattr(function, "__name__", None) or type(function).__name__
     return f"`{name}`"
-
-
-__all__ = ["CONTAINERS", "Region", "Regions"]

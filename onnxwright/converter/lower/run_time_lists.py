@@ -330,26 +330,3 @@ def has_items(b: GraphBackend, x: RunTimeList) -> GraphValue:
     """Whether there are items."""
     flag: GraphValue = truth(b, length(b, x))
     return flag
-
-
-__all__ = [
-    "METHODS",
-    "RunTimeList",
-    "as_tensor",
-    "can_scan",
-    "changed",
-    "concatenated",
-    "from_scan",
-    "has_items",
-    "is_fixed",
-    "is_list",
-    "item_at",
-    "item_type",
-    "length",
-    "part_of",
-    "scan_item",
-    "sequence_kind",
-    "sequence_value",
-    "settled",
-    "summed",
-]

@@ -214,18 +214,3 @@ def same_structure(a: Any, b: Any) -> bool:
             and all(same_structure(a[key], b[key]) for key in a)
         )
     return not isinstance(b, (list, tuple, dict))
-
-
-__all__ = [
-    "AttributeRef",
-    "Poison",
-    "RunTimeContainer",
-    "ShapeTuple",
-    "TensorMethod",
-    "is_dynamic",
-    "leaves",
-    "map_leaves",
-    "same_static",
-    "same_structure",
-    "shape_of_value",
-]

@@ -51,5 +51,3 @@ def _test(s: hir.Statement) -> hir.Expr | None:
 
 
 _EXITS = (hir.Break, hir.Continue, hir.Return)
-
-__all__ = ["verbatim_exits"]

@@ -217,6 +217,3 @@ def _reference_or(name: str, value: Any, kind: AttrKind | None) -> ir.Attr:
         if guessed is not None and guessed.is_list and not kind.is_list:
             kind = guessed
     return adapters.attribute(name, value, kind)
-
-
-__all__ = ["call_op", "call_script"]

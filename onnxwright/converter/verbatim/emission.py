@@ -57,6 +57,3 @@ class Verbatim(Usual):
     ) -> tuple[dict[str, int], list[ir.Value]]:
         """The highest version of each domain, as the script names it."""
         return {domain: max(versions) for domain, versions in b.recorder.opsets.items()}, outputs
-
-
-__all__ = ["Verbatim"]

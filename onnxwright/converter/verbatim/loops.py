@@ -215,6 +215,3 @@ def _any_shape(start: Any) -> OnnxType | None:
     """The type of a carried value, which may change its shape from one iteration to the next."""
     kind = start.kind if isinstance(start, GraphValue) else TensorType(_USUAL[type(start)], ())
     return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
-
-
-__all__ = ["execute_for", "execute_while"]

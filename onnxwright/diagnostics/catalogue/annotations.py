@@ -118,15 +118,3 @@ class NoOnnxElementType(Diagnostic):
     error = ScriptTypeError
 
     dtype: str
-
-
-__all__ = [
-    "BadAnnotation",
-    "BadDefault",
-    "BadDimension",
-    "MixedAnnotation",
-    "NoOnnxElementType",
-    "ShapeGivenTwice",
-    "UnknownAnnotationName",
-    "UnsupportedParameter",
-]

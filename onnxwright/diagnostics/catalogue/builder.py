@@ -70,13 +70,13 @@ class WrongOutputNames(Diagnostic):
     """A call is given more or fewer output names than it has outputs."""
 
     code = "OW546"
-    title = "`{operation}` gives {got}, but {wanted} named"
+    title = "`{operation}` gives {got}, but {names} named"
     label = "called here"
     help = "give one name for each output; the operator is {signature}"
     error = ScriptValueError
     operation: str
     got: str
-    wanted: str
+    names: str
     signature: str
 
 
@@ -94,11 +94,11 @@ class BadTypeArgument(Diagnostic):
     """What is given as the type of an input or output is not a type."""
 
     code = "OW548"
-    title = "{given} is not a valid type for `{name}`"
+    title = "{value} is not a valid type for `{name}`"
     label = "given here"
     help = 'give an annotation such as `FLOAT["N", 3]`, or an element type with `shape=`'
     error = ScriptTypeError
-    given: str
+    value: str
     name: str
 
 
@@ -106,11 +106,11 @@ class BadName(Diagnostic):
     """A name is not a string, or is empty, which denotes an absent value."""
 
     code = "OW549"
-    title = "{given} is not a valid name"
+    title = "{value} is not a valid name"
     label = "given here"
     help = "give a text that is not empty"
     error = ScriptNameError
-    given: str
+    value: str
 
 
 class AttributeOfModel(Diagnostic):

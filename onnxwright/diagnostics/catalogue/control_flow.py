@@ -53,13 +53,13 @@ class ReturnCount(Diagnostic):
     """A function returns more or fewer values than it says, or than its other `return`."""
 
     code = "OW304"
-    title = "`{name}` returns {got}, where {wanted}"
+    title = "`{name}` returns {got}, where {expected}"
     label = "{got} returned here"
     help = "return the same number of values everywhere, as the annotation says"
     error = ScriptValueError
     name: str
     got: str
-    wanted: str
+    expected: str
 
 
 class BranchTypes(Diagnostic):
@@ -198,13 +198,13 @@ class ReturnType(Diagnostic):
     """A result is not of the type the function says it returns."""
 
     code = "OW314"
-    title = "`{name}` returns {got}, but is annotated to return {wanted}"
+    title = "`{name}` returns {got}, but is annotated to return {expected}"
     label = "returned here"
     help = "change the annotation, or cast the result"
     error = ScriptTypeError
     name: str
     got: str
-    wanted: str
+    expected: str
 
 
 class NothingReturned(Diagnostic):
@@ -223,12 +223,12 @@ class AnnotationMismatch(Diagnostic):
     """A variable is annotated with a type that its value does not have."""
 
     code = "OW316"
-    title = "`{name}` is annotated {wanted}, but its value is {got}"
+    title = "`{name}` is annotated {expected}, but its value is {got}"
     label = "this value is {got}"
     help = "change the annotation, or cast the value"
     error = ScriptTypeError
     name: str
-    wanted: str
+    expected: str
     got: str
 
 

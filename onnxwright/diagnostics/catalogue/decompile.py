@@ -10,11 +10,11 @@ class NoWeightsFile(Diagnostic):
     """`weights=` names a place that is not known, or a file of arrays without its path."""
 
     code = "OW742"
-    title = "`weights={given}` does not say where the arrays go"
+    title = "`weights={value}` does not say where the arrays go"
     label = "asked for here"
     help = "{advice}"
     error = ScriptValueError
-    given: str
+    value: str
     advice: str
 
 

@@ -25,12 +25,12 @@ class NotOneNumber(Diagnostic):
     """`int()`, `float()`, an index or a format needs one number; the tensor has more, or none."""
 
     code = "OW602"
-    title = "{kind} cannot be used as {wanted}"
+    title = "{kind} cannot be used as {use}"
     label = "one number is needed here"
     help = "{advice}"
     error = EagerTypeError
     kind: str
-    wanted: str
+    use: str
     advice: str
 
 
@@ -60,13 +60,13 @@ class WrongArgumentType(Diagnostic):
     """An argument of a function has a type that its parameter does not allow."""
 
     code = "OW605"
-    title = "`{function}`: parameter `{parameter}` takes {wanted}, got {got}"
+    title = "`{function}`: parameter `{parameter}` takes {expected}, got {got}"
     label = "called here"
     help = "{advice}"
     error = EagerTypeError
     function: str
     parameter: str
-    wanted: str
+    expected: str
     got: str
     advice: str
 
@@ -88,13 +88,13 @@ class WrongResult(Diagnostic):
     """A function returns something that its annotation does not promise."""
 
     code = "OW607"
-    title = "`{function}` returned {got}, its annotation says {wanted}"
+    title = "`{function}` returned {got}, its annotation says {expected}"
     label = "called here"
     help = "{advice}"
     error = EagerTypeError
     function: str
     got: str
-    wanted: str
+    expected: str
     advice: str
 
 
@@ -183,14 +183,14 @@ class WrongEvaluatorResult(Diagnostic):
     """An evaluator or a Python implementation gave a wrong number or kind of results."""
 
     code = "OW616"
-    title = "{who} gave {got} for `{op}`, expected {wanted}"
+    title = "{who} gave {got} for `{op}`, expected {expected}"
     label = "called here"
     help = "return one array, or a tuple or list with one array for each output"
     error = EagerTypeError
     who: str
     op: str
     got: str
-    wanted: str
+    expected: str
 
 
 class ImplementedTwice(Diagnostic):
@@ -210,14 +210,14 @@ class WrongBodyResult(Diagnostic):
     """A callable given as a subgraph returned something the operator cannot use."""
 
     code = "OW618"
-    title = "`{attribute}` of `{op}` returned {got}, expected {wanted}"
+    title = "`{attribute}` of `{op}` returned {got}, expected {expected}"
     label = "called here"
     help = "{advice}"
     error = EagerTypeError
     op: str
     attribute: str
     got: str
-    wanted: str
+    expected: str
     advice: str
 
 
@@ -225,13 +225,13 @@ class WrongBodyCall(Diagnostic):
     """A callable given as a subgraph cannot be called with what the operator gives it."""
 
     code = "OW619"
-    title = "`{attribute}` of `{op}` is called with {given}, it takes {takes}"
+    title = "`{attribute}` of `{op}` is called with {arguments}, it takes {takes}"
     label = "called here"
     help = "{advice}"
     error = EagerTypeError
     op: str
     attribute: str
-    given: str
+    arguments: str
     takes: str
     advice: str
 
@@ -280,13 +280,13 @@ class BadValueFound(Diagnostic):
     """A trace was asked to stop at a bad value, and found one."""
 
     code = "OW623"
-    title = "`{name}` has {what}: {found}"
+    title = "`{name}` has {what}: {value}"
     label = "first made here"
     help = "the run up to here is `error.trace`, or `error.debug` for a model"
     error = EagerValueError
     name: str
     what: str
-    found: str
+    value: str
 
 
 class UnknownNode(Diagnostic):
@@ -306,12 +306,12 @@ class BadOption(Diagnostic):
     """An option of an eager tool has a value it does not know."""
 
     code = "OW625"
-    title = "`{option}={given}` is not a valid choice"
+    title = "`{option}={value}` is not a valid choice"
     label = "given here"
     help = "{advice}"
     error = EagerValueError
     option: str
-    given: str
+    value: str
     advice: str
 
 
@@ -319,39 +319,12 @@ class UnpackedLater(Diagnostic):
     """One output of an operator is unpacked into several names after the statement of the call."""
 
     code = "OW626"
-    title = "`{operation}` returned 1 output, which is unpacked into {wanted} names"
+    title = "`{operation}` returned 1 output, which is unpacked into {names} names"
     label = "called here"
     help = (
         "the number of outputs follows from the statement of the call: unpack the call itself, or "
-        "ask for the outputs with `_outputs={wanted}`"
+        "ask for the outputs with `_outputs={names}`"
     )
     error = EagerValueError
     operation: str
-    wanted: int
-
-
-__all__ = [
-    "BadLoopInput",
-    "BadModelInput",
-    "BadOption",
-    "BadValueFound",
-    "CallDoesNotFit",
-    "FellBack",
-    "ImplementedTwice",
-    "ModelFailed",
-    "NoImplementation",
-    "NoKernel",
-    "NotAnArray",
-    "NotOneNumber",
-    "OpFailed",
-    "ScalarHasNoAxis",
-    "TruthOfManyElements",
-    "UnknownEvaluator",
-    "UnknownNode",
-    "UnpackedLater",
-    "WrongArgumentType",
-    "WrongBodyCall",
-    "WrongBodyResult",
-    "WrongEvaluatorResult",
-    "WrongResult",
-]
+    names: int

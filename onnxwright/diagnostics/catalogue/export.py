@@ -56,14 +56,14 @@ class WrongResult(Diagnostic):
     """A translated node has another element type or shape than PyTorch says."""
 
     code = "OW824"
-    title = "`{node}` ({target}) gives {got}, PyTorch has {wanted}"
+    title = "`{node}` ({target}) gives {got}, PyTorch has {expected}"
     label = "{target} comes from here"
     help = "this is a bug in the function for {target}; replace it with `custom_translation_table`"
     error = ExportError
     node: str
     target: str
     got: str
-    wanted: str
+    expected: str
 
 
 class BadExportArgument(Diagnostic):

@@ -12,11 +12,11 @@ class UnknownValue(Diagnostic):
     code = "OW876"
     title = "the model has no {kind} `{name}`"
     label = "asked for here"
-    help = "{found}\ndid you mean `{suggestion}`?"
+    help = "{names}\ndid you mean `{suggestion}`?"
     error = ModelToolError
     kind: str
     name: str
-    found: str
+    names: str
     suggestion: str | None = None
 
 
@@ -78,13 +78,13 @@ class OtherTensor(Diagnostic):
     """A tensor cannot take the place of a weight or constant of another type or shape."""
 
     code = "OW881"
-    title = "`{name}` is {wanted}, and the new value is {given}"
+    title = "`{name}` is {type}, and the new value is {new_type}"
     label = "given here"
     help = "cast or reshape it first, or set the shapes of the model"
     error = ModelToolError
     name: str
-    wanted: str
-    given: str
+    type: str
+    new_type: str
 
 
 class BadModelArgument(Diagnostic):

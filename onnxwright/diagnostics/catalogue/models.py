@@ -36,24 +36,24 @@ class UnknownArgument(Diagnostic):
     code = "OW703"
     title = "`{function}` has no {what} `{name}`"
     label = ""
-    help = "it has: {known}"
+    help = "it has: {names}"
     error = ScriptValueError
     function: str
     what: str
     name: str
-    known: str
+    names: str
 
 
 class WrongTypeCount(Diagnostic):
     """The number of types given does not match the number of inputs or outputs."""
 
     code = "OW704"
-    title = "`{parameter}` has {given} types, `{function}` has {count} {what}"
+    title = "`{parameter}` has {types} types, `{function}` has {count} {what}"
     label = ""
     help = "give one type for each, in order, or a dict from names to types"
     error = ScriptValueError
     parameter: str
-    given: int
+    types: int
     function: str
     count: int
     what: str
@@ -77,14 +77,14 @@ class TypesContradict(Diagnostic):
     """A type given for an input, output or value contradicts what is known of it."""
 
     code = "OW706"
-    title = "{what} `{name}` is {known}, not {given}"
+    title = "{what} `{name}` is {known_type}, not {given_type}"
     label = ""
     help = "give a type that fits, or leave it out"
     error = ScriptTypeError
     what: str
     name: str
-    known: str
-    given: str
+    known_type: str
+    given_type: str
 
 
 class VariadicFunction(Diagnostic):
@@ -103,11 +103,11 @@ class UnknownFunctionChoice(Diagnostic):
     """`functions=` names something that is not a choice."""
 
     code = "OW708"
-    title = "`functions={given}` is not a valid choice"
+    title = "`functions={value}` is not a valid choice"
     label = ""
     help = 'use "all", "none", "external", or a list of scripts (or of their names)'
     error = ScriptValueError
-    given: str
+    value: str
 
 
 class OutputWithoutType(Diagnostic):

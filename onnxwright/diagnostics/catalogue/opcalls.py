@@ -44,13 +44,13 @@ class UnknownOpsetVersion(Diagnostic):
     """The installed onnx does not know this version of an opset."""
 
     code = "OW503"
-    title = "{opset} does not exist: {known}"
+    title = "{opset} does not exist: {versions}"
     label = "unknown version"
     help = "use one of these versions, or install a newer `onnx`"
     error = ScriptValueError
 
     opset: str
-    known: str
+    versions: str
 
 
 class BadOpset(Diagnostic):
@@ -70,14 +70,14 @@ class TooManyInputs(Diagnostic):
     """A call has more positional arguments than the operator has inputs and attributes."""
 
     code = "OW505"
-    title = "`{op}` takes at most {most}, {given} were given"
+    title = "`{op}` takes at most {most}, {count} were given"
     label = "too many arguments"
     help = "the operator is {signature}"
     error = ScriptTypeError
 
     op: str
     most: str
-    given: int
+    count: int
     signature: str
 
 
@@ -99,14 +99,14 @@ class TooFewInputs(Diagnostic):
     """A call gives a variadic input fewer values than the operator needs."""
 
     code = "OW507"
-    title = "`{op}` needs at least {least}, {given} were given"
+    title = "`{op}` needs at least {least}, {count} were given"
     label = "too few inputs"
     help = "the operator is {signature}"
     error = ScriptTypeError
 
     op: str
     least: str
-    given: int
+    count: int
     signature: str
 
 
@@ -158,7 +158,7 @@ class WrongAttributeType(Diagnostic):
     """An attribute is given a Python value of another type."""
 
     code = "OW511"
-    title = "attribute `{name}` of `{op}` is `{kind}`, not {given}"
+    title = "attribute `{name}` of `{op}` is `{kind}`, not {value}"
     label = "expected `{kind}`"
     help = "the operator is {signature}"
     error = StaticTypeError
@@ -166,7 +166,7 @@ class WrongAttributeType(Diagnostic):
     op: str
     name: str
     kind: str
-    given: str
+    value: str
     signature: str
 
 
@@ -192,14 +192,14 @@ class AttributeOutOfRange(Diagnostic):
     """A number does not fit into an attribute, or is not one that the attribute can have."""
 
     code = "OW513"
-    title = "attribute `{name}` of `{op}` cannot hold {given}"
+    title = "attribute `{name}` of `{op}` cannot hold {value}"
     label = "out of range"
     help = "{limit}"
     error = ScriptValueError
 
     op: str
     name: str
-    given: str
+    value: str
     limit: str
 
 
@@ -207,30 +207,12 @@ class BadReservedKeyword(Diagnostic):
     """`_outputs=` or `_name=` is given something else than a number or a text."""
 
     code = "OW514"
-    title = "`{name}=` of `{op}` is {given}"
+    title = "`{name}=` of `{op}` is {value}"
     label = "given here"
     help = "`_outputs=` is the number of outputs, {range}; `_name=` is the name of the node"
     error = ScriptValueError
 
     op: str
     name: str
-    given: str
+    value: str
     range: str = "from 1"
-
-
-__all__ = [
-    "AttributeOutOfRange",
-    "BadOpset",
-    "BadReservedKeyword",
-    "GivenTwice",
-    "MissingAttribute",
-    "MissingInput",
-    "OpNotInVersion",
-    "TensorAsAttribute",
-    "TooFewInputs",
-    "TooManyInputs",
-    "UnknownKeyword",
-    "UnknownOp",
-    "UnknownOpsetVersion",
-    "WrongAttributeType",
-]

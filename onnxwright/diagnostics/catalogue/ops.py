@@ -60,8 +60,8 @@ class WrongOutputCount(Diagnostic):
     """A result is unpacked into more or fewer names than it has parts."""
 
     code = "OW535"
-    title = "{what} gives {got}, unpacked into {wanted}"
-    label = "{wanted} here"
+    title = "{what} gives {got}, unpacked into {expected}"
+    label = "{expected} here"
     help = (
         "give as many names as there are values; more outputs of an operator are there where its "
         "call itself is unpacked, or with `_outputs=`"
@@ -69,7 +69,7 @@ class WrongOutputCount(Diagnostic):
     error = ScriptValueError
     what: str
     got: str
-    wanted: str
+    expected: str
 
 
 class OpsetsDisagree(Diagnostic):

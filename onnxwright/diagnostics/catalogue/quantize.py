@@ -10,13 +10,13 @@ class BadQuantizeOption(Diagnostic):
     """An option of `quantize_weights` or `to_half` has a value that is not valid."""
 
     code = "OW920"
-    title = "`{name}` is {given}"
+    title = "`{name}` is {value}"
     label = "given here"
-    help = "{wanted}"
+    help = "{advice}"
     error = ScriptValueError
     name: str
-    given: str
-    wanted: str
+    value: str
+    advice: str
 
 
 class BadQuantization(Diagnostic):
@@ -25,10 +25,10 @@ class BadQuantization(Diagnostic):
     code = "OW921"
     title = "`method` returned {got} for the weight `{name}`"
     label = "quantized here"
-    help = "return {wanted}"
+    help = "return {expected}"
     error = ScriptValueError
     name: str
-    wanted: str
+    expected: str
     got: str
 
 
@@ -39,8 +39,8 @@ class PatternMatchesNothing(Diagnostic):
     severity = "warning"
     title = "`{option}` has {pattern}, which matches no node and no weight"
     label = "given here"
-    help = "{found}"
+    help = "{advice}"
     error = ScriptValueError
     option: str
     pattern: str
-    found: str
+    advice: str

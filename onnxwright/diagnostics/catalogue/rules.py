@@ -43,24 +43,24 @@ class BadReplacement(Diagnostic):
     code = "OW852"
     title = "the replacement of rule `{rule}` is not valid: {reason}"
     label = "defined here"
-    help = "a replacement takes `op` and parameters of the pattern: {known}"
+    help = "a replacement takes `op` and parameters of the pattern: {parameters}"
     error = ScriptValueError
     rule: str
     reason: str
-    known: str
+    parameters: str
 
 
 class BadOptimizerOption(Diagnostic):
     """An argument of the optimizer is not one that it takes."""
 
     code = "OW853"
-    title = "`{name}` of the optimizer cannot be {given}"
+    title = "`{name}` of the optimizer cannot be {value}"
     label = "given here"
-    help = "give {wanted}"
+    help = "give {expected}"
     error = ScriptValueError
     name: str
-    given: str
-    wanted: str
+    value: str
+    expected: str
 
 
 class RuleNotUsed(Diagnostic):
@@ -98,13 +98,13 @@ class WrongResults(Diagnostic):
     """A replacement returns more or fewer values than its pattern has results."""
 
     code = "OW855"
-    title = "the replacement of rule `{rule}` returns {given}, its pattern {wanted}"
+    title = "the replacement of rule `{rule}` returns {returned}, its pattern {expected}"
     label = "used here"
     help = "return as many values as the pattern returns, in the same order, or None"
     error = ScriptValueError
     rule: str
-    given: str
-    wanted: str
+    returned: str
+    expected: str
 
 
 class OptimizedModelDiffers(Diagnostic):
@@ -117,9 +117,3 @@ class OptimizedModelDiffers(Diagnostic):
     error = ScriptValueError
     difference: str
     advice: str
-
-
-__all__ = [
-    "BadOptimizerOption", "BadReplacement", "NotAPattern", "OptimizedModelDiffers",
-    "ReplacementFailed", "RuleNotUsed", "TooManyOrders", "WrongResults",
-]  # fmt: skip

@@ -54,6 +54,3 @@ class SymbolicNotPossible(Diagnostic):
     error = ExportError
     what: str
     hint: str
-
-
-__all__ = ["NoEffectHere", "RemovedFromTorchOnnx", "SymbolicNotCalled", "SymbolicNotPossible"]

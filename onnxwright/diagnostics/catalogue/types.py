@@ -156,11 +156,11 @@ class TooManyIndices(Diagnostic):
     """More axes are indexed than the tensor has."""
 
     code = "OW412"
-    title = "{given} indices for a tensor of rank {rank}"
+    title = "{count} indices for a tensor of rank {rank}"
     label = "indexed here"
     help = "index at most {rank} axes"
     error = ScriptValueError
-    given: int
+    count: int
     rank: int
 
 

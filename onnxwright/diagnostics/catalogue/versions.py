@@ -28,11 +28,11 @@ class BadTargetVersion(Diagnostic):
     code = "OW871"
     title = "cannot convert to opset {version} of {domain}"
     label = "asked for here"
-    help = "{known}"
+    help = "{versions}"
     error = ConversionValueError
     version: str
     domain: str
-    known: str
+    versions: str
 
 
 class ModelNotConvertible(Diagnostic):

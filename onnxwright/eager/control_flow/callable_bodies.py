@@ -75,7 +75,7 @@ def _check_call(op: Op, attribute: str, body: Any, count: int, names: str) -> No
             messages.WrongBodyCall(
                 op=op.name,
                 attribute=attribute,
-                given="Python values",
+                arguments="Python values",
                 takes="only graph values: it is a GraphProto",
                 advice="give all bodies as callables, or all as graphs",
                 span=user_span(),
@@ -92,7 +92,7 @@ def _check_call(op: Op, attribute: str, body: Any, count: int, names: str) -> No
             messages.WrongBodyCall(
                 op=op.name,
                 attribute=attribute,
-                given=f"{count} argument{'s' * (count != 1)} ({names})",
+                arguments=f"{count} argument{'s' * (count != 1)} ({names})",
                 takes=str(signature),
                 advice="give the function one parameter for each",
                 span=user_span(),
@@ -121,7 +121,7 @@ def _wrong_result(op: Op, attribute: str, got: str, expected: str, advice: str) 
             op=op.name,
             attribute=attribute,
             got=got,
-            wanted=expected,
+            expected=expected,
             advice=advice,
             span=user_span(),
         )

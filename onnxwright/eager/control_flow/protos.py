@@ -163,15 +163,3 @@ def _text(value: bytes) -> str | bytes:
         return value.decode()
     except UnicodeDecodeError:
         return value
-
-
-__all__ = [
-    "attribute_value",
-    "attribute_values",
-    "free_names",
-    "functions_of",
-    "last_uses",
-    "normalized",
-    "used_names",
-    "versions_of",
-]

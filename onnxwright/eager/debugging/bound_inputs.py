@@ -118,6 +118,3 @@ def bind(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Val
 def _bad_inputs(model: Any, reason: str) -> None:
     names = ", ".join(i.name for i in model.graph.input)
     fail(messages.BadModelInput(reason=reason, inputs=names or "none", span=user_span()))
-
-
-__all__ = ["bind", "read_model", "run_value"]

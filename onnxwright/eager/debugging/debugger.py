@@ -196,7 +196,7 @@ def debug(
     if keep not in ("all", "none"):
         fail(
             messages.BadOption(
-                option="keep", given=repr(keep), advice="use 'all', 'none'", span=user_span()
+                option="keep", value=repr(keep), advice="use 'all', 'none'", span=user_span()
             )
         )
     proto, load = read_model(model)

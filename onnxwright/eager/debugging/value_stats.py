@@ -208,7 +208,7 @@ def check_stop_on(stop_on: str | None) -> None:
         advice = 'use "nan", "inf", "bad" (either) or None'
         fail(
             messages.BadOption(
-                option="stop_on", given=repr(stop_on), advice=advice, span=user_span()
+                option="stop_on", value=repr(stop_on), advice=advice, span=user_span()
             )
         )
 
@@ -232,7 +232,7 @@ def stop_at_bad(
     what = next((word for word in BAD.get(stop_on or "", ()) if counts[word]), None)
     if what is not None:
         words = f"{facts.type} with {facts.nans} NaN and {facts.infs} Inf"
-        diagnostic = messages.BadValueFound(name=name, what=what, found=words, span=span())
+        diagnostic = messages.BadValueFound(name=name, what=what, value=words, span=span())
         error = diagnostic.error(diagnostic)
         for attribute, value in held.items():
             setattr(error, attribute, value)

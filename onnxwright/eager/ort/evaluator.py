@@ -101,7 +101,7 @@ class OrtEvaluator:
             fail(
                 messages.BadOption(
                     option="fallback",
-                    given=repr(fallback),
+                    value=repr(fallback),
                     advice='use "reference", an evaluator, or None',
                     span=user_span(),
                 )

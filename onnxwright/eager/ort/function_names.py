@@ -63,6 +63,3 @@ def _operator_names() -> frozenset[str]:
 
     schemas = [*onnx.defs.get_all_schemas(), *core.get_all_operator_schema()]
     return frozenset(schema.name for schema in schemas)
-
-
-__all__ = ["with_own_names"]

@@ -69,10 +69,10 @@ def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoRet
 
 def _about_versions(model: Any, text: str) -> tuple[str, ...]:
     """What there is to know of opset versions, where the runtime is too old for that of a model."""
-    told = _TOO_NEW.search(text)
-    if model is None or told is None:
+    match = _TOO_NEW.search(text)
+    if model is None or match is None:
         return ()
-    if max(int(number) for number in told.groups() if number) <= DEFAULT_OPSET_VERSION:
+    if max(int(number) for number in match.groups() if number) <= DEFAULT_OPSET_VERSION:
         return ()
     imported = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
     version = max(imported, default=0)

@@ -111,6 +111,3 @@ def utf8_path(path: Path) -> str:
         return os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError:
         return str(path)
-
-
-__all__ = ["LIMIT", "ModelSource", "source_of", "utf8_path"]

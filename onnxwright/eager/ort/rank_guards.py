@@ -223,6 +223,3 @@ def _guards(
         make("Sub", [more, length], [same]),
         make("Reshape", [source, same], [value]),
     ]
-
-
-__all__ = ["failed_guard", "with_rank_guards"]

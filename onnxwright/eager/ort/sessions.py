@@ -143,7 +143,7 @@ def check_providers(providers: Sequence[Any] | None) -> None:
             fail(
                 messages.BadOption(
                     option="providers",
-                    given=repr(list(providers) if is_list else providers),
+                    value=repr(list(providers) if is_list else providers),
                     advice=advice,
                     span=user_span(),
                 )

@@ -137,6 +137,3 @@ def _axes(value: Any, other: Any, names: Mapping[tuple[int, int], str]) -> dict[
             )
         found[axis] = names[pair]
     return found
-
-
-__all__ = ["DecoderExample", "cache_shapes", "decoder_example", "positions"]

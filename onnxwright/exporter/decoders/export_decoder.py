@@ -241,6 +241,3 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
             yield
     finally:
         seconds[step] = time.perf_counter() - begun
-
-
-__all__ = ["export_decoder"]

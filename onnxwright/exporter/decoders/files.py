@@ -171,6 +171,3 @@ def _refuse_angles(model: Any, count: int, error: ExportError) -> None:
         " `rope_parameters` of the configuration before the model is made; for longer ones, those"
         " of 'linear' and 'yarn' do not depend on the number of tokens",
     )
-
-
-__all__ = ["CONFIG", "Programs", "exported"]

@@ -83,6 +83,3 @@ def copy_files(source: Path, folder: Path) -> None:
         for file in sorted(source.glob(pattern)):
             if file.is_file():
                 shutil.copyfile(file, folder / file.name)
-
-
-__all__ = ["copy_files", "written_whole"]

@@ -256,6 +256,3 @@ def _search(generation: Any, context: int) -> dict[str, Any]:
     found = {n: defaults[n] if given[n] is None else given[n] for n in defaults}
     # The cache of the model grows; a buffer for all tokens would need another model.
     return found | {"max_length": context, "past_present_share_buffer": False}
-
-
-__all__ = ["encoder_decoder_config", "genai_config", "knows_encoder", "other_config", "why_not"]

@@ -268,6 +268,3 @@ def _generated(model: Any, prompt: Prompt) -> tuple[Array, Array]:
         model.generation_config = own
     logits = torch.stack(made.logits, 1).float()
     return made.sequences[:, -_STEPS:].cpu().numpy(), logits.cpu().numpy()
-
-
-__all__ = ["Decoder", "Expected", "Prompt", "raise_differs", "start_token"]

@@ -122,6 +122,3 @@ def _inputs(model: Any, batch: int, past: int, source: int) -> dict[str, Any]:
             return {"input_ids": tokens(source), "decoder_input_ids": tokens(past)}
         return {**source_inputs(model).inputs(batch), "decoder_input_ids": tokens(past)}
     return {"input_ids": tokens(past)}
-
-
-__all__ = ["cache_of", "named_cache"]

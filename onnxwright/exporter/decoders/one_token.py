@@ -63,6 +63,3 @@ def states_of(cache: Any, other: Any, batches: tuple[int, int]) -> list[bool]:
         all(a == b or (a, b) == batches for a, b in zip(one.shape, two.shape, strict=True))
         for one, two in zip(pytree.tree_leaves(cache), pytree.tree_leaves(other), strict=True)
     ]
-
-
-__all__ = ["OneToken", "states_of"]

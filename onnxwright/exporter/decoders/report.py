@@ -89,6 +89,3 @@ class DecoderReport:
         ]
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
-
-
-__all__ = ["DecoderReport", "TokenCheck"]

@@ -78,6 +78,3 @@ def _keys(model: Any, last: int) -> list[torch.Tensor]:
 def _differ(before: list[torch.Tensor], after: list[torch.Tensor]) -> bool:
     pairs = zip(before, after, strict=False)
     return any(not torch.allclose(a, b, _CLOSE, _CLOSE) for a, b in pairs)
-
-
-__all__ = ["tokens_with_equal_angles"]

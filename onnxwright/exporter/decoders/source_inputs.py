@@ -229,6 +229,3 @@ def _mask(row: torch.Tensor, axis: int | None, batch: int) -> torch.Tensor:
     mask = torch.ones(batch, length, dtype=torch.long, device=row.device)
     mask[-1, length - max(1, length // 3) :] = 0
     return mask
-
-
-__all__ = ["SourceInputs", "encoder_result", "run_model", "source_inputs"]

@@ -60,13 +60,10 @@ def cause_of(agrees: Callable[[], bool]) -> str:
         agrees: runs the module again; whether its results are the model's.
 
     Returns:
-        A clause for a message; empty where it is no switch that is known.
+        A clause for a message; empty if no known switch is the cause.
     """
     for switched, text in CAUSES:
         with switched():
             if agrees():
                 return text
     return ""
-
-
-__all__ = ["CAUSES", "cause_of"]

@@ -101,6 +101,3 @@ def _resized(
     for values in with_shapes(flat, shapes):
         new_args, new_kwargs = pytree.tree_unflatten(values, spec)
         yield new_args, new_kwargs
-
-
-__all__ = ["other_sizes"]

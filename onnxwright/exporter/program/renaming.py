@@ -92,6 +92,3 @@ def _values(model: ir.Model) -> Iterator[ir.Value]:
             if id(value) not in seen:
                 seen.add(id(value))
                 yield value
-
-
-__all__ = ["checked", "rename"]

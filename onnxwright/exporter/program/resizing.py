@@ -218,6 +218,3 @@ def _shares(lines: torch.Tensor, total: int, size: int) -> torch.Tensor:
     made[:, :rest] += 1
     steps = lines[:, 1:] - lines[:, :-1]
     return made.flip(1) if bool((steps >= 0).all()) else made
-
-
-__all__ = ["invented", "is_integer", "is_sorted", "with_shapes"]

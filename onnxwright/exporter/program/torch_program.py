@@ -46,6 +46,3 @@ class TorchONNXProgram(ONNXProgram):
     def nested(self, arrays: Any) -> tuple[torch.Tensor, ...]:
         """The outputs of the module as a flat tuple, complex ones as pairs of real numbers."""
         return self.flat_results(arrays)
-
-
-__all__ = ["TorchONNXProgram"]

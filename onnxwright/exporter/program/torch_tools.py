@@ -18,6 +18,3 @@ def called_by_torch_onnx() -> bool:
     """
     name = sys._getframe(2).f_globals.get("__name__") or ""
     return str(name).startswith(_TOOLS)
-
-
-__all__ = ["called_by_torch_onnx"]

@@ -72,6 +72,3 @@ def computed(
         results = session_of(copy, target, providers=providers).run(feeds)
         found |= {str(v.name): a for v, a in zip(asked, results, strict=True)}
     return [found[name] for name in names]
-
-
-__all__ = ["computed", "reference_outputs"]

@@ -94,6 +94,3 @@ class Verification(ShownText):
 def _ran(branches: Sequence[Branch]) -> str:
     """How many of their sides ran."""
     return f"{sum(len(b.ran) for b in branches)} of {sum(b.sides for b in branches)}"
-
-
-__all__ = ["Verification"]

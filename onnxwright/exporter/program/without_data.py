@@ -96,6 +96,3 @@ def _nodes(model: ir.Model) -> list[Any]:
         for graph in graphs
         for node in all_nodes(graph)
     ]
-
-
-__all__ = ["with_weights_of_module"]

@@ -39,7 +39,7 @@ class Block(ABC):
 
     @abstractmethod
     def html(self) -> str:
-        """It as HTML."""
+        """The part as HTML."""
 
 
 @dataclass(frozen=True)

@@ -439,6 +439,3 @@ def of_torch(name: str) -> Any:
     if name in ("testing", "verification"):  # modules that `import torch` does not load
         return importlib.import_module(f"torch.onnx.{name}")
     return getattr(torch.onnx, name)
-
-
-__all__ = ["export", "of_torch", "select_model_mode_for_export", "shapes_of_axes"]

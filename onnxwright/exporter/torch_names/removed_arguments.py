@@ -149,6 +149,3 @@ def of_options(options: Any) -> dict[str, Any]:
         arguments["custom_translation_table"] = dict(registry.table)
         arguments["opset_version"] = registry.opset_version
     return arguments
-
-
-__all__ = ["ARGUMENTS", "ExportOptions", "OnnxRegistry", "of_options", "removed_arguments"]

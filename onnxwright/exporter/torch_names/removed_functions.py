@@ -81,11 +81,3 @@ def enable_fake_mode() -> Iterator[Any]:
 
 def _replaced(name: str, instead: str) -> None:
     warn(messages.RemovedFromTorchOnnx(name=name, instead=instead, span=user_span()))
-
-
-__all__ = [
-    "dynamo_export",
-    "enable_fake_mode",
-    "export_to_pretty_string",
-    "export_with_outputs",
-]

@@ -107,6 +107,3 @@ def _unimplemented(op: str, msg: str, value: Any = None) -> NoReturn:
 
 def _fail(what: str, hint: str) -> NoReturn:
     fail(messages.SymbolicNotPossible(what=what, hint=hint, span=user_span()))
-
-
-__all__ = ["parse_args"]

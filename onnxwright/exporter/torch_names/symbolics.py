@@ -275,13 +275,3 @@ def _unwrapped(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().numpy()
     return value
-
-
-__all__ = [
-    "SymbolicGraph",
-    "SymbolicValue",
-    "register_custom_op_symbolic",
-    "registered",
-    "symbolic_table",
-    "unregister_custom_op_symbolic",
-]

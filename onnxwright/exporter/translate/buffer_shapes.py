@@ -58,6 +58,3 @@ def _raise_replaced(name: str, node: Node, before: Any, after: Any) -> NoReturn:
             buffer=name, before=type_of(before), after=type_of(after), span=span_of(node)
         )
     )
-
-
-__all__ = ["check_replaced_buffers"]

@@ -167,6 +167,3 @@ def _raise_ambiguous(name: str, several: Sequence[Any]) -> NoReturn:
 
 def _name(function: Any) -> str:
     return f"`{getattr(function, '__name__', None) or getattr(function, 'name', function)}`"
-
-
-__all__ = ["lowering_of"]

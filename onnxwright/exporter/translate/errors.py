@@ -233,7 +233,7 @@ def raise_wrong_result(
             node=node.name,
             target=name,
             got=got,
-            wanted=wanted,
+            expected=wanted,
             notes=tuple(_node_notes(node, report)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),

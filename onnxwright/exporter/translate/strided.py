@@ -105,6 +105,3 @@ def _check_range(given: dict[str, Any], fake: torch.Tensor) -> None:
             f"a strided view up to the element {last} of a tensor of {count} elements, which is "
             "itself a view of other memory"
         )
-
-
-__all__ = ["strided"]

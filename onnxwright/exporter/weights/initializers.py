@@ -190,6 +190,3 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
                 base_dir=str(path.resolve().parent),
             ),
         )
-
-
-__all__ = ["apply", "missing_weights"]

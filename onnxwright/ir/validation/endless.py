@@ -76,6 +76,3 @@ def _holds_true(tensor: onnx.TensorProto) -> bool:
         return False
     array = numpy_helper.to_array(tensor)
     return array.size == 1 and bool(array.all())
-
-
-__all__ = ["check_endless"]

@@ -16,6 +16,10 @@ import onnx
 from onnxwright.ir.validation.damage import Damage, is_text, quoted
 
 _ADVICE = "put the data file into the folder of the model, and the model's tensors back on it"
+_NO_FOLDER = (
+    "it is looked for in the current directory; a model that is given as bytes or as a proto does "
+    "not say where its files are: give the path of the model"
+)
 _SMALL = 1 << 63
 
 
@@ -139,7 +143,8 @@ class Files:
         except (OSError, ValueError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             what = f"its data is in {shown}, which cannot be read: {reason}"
-            raise Damage("external", where, what, _ADVICE) from error
+            advice = _NO_FOLDER if self.folder == Path() else _ADVICE
+            raise Damage("external", where, what, advice) from error
         if not real.is_relative_to(root):
             what = f"its data is in {shown}, a link to a file outside the folder of the model"
             raise Damage("external", where, what, _ADVICE)
@@ -238,13 +243,3 @@ def machine_memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
-
-
-__all__ = [
-    "Files",
-    "check_location",
-    "entries_of",
-    "machine_memory",
-    "more_than_memory",
-    "without_links",
-]

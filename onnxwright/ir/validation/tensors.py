@@ -261,6 +261,3 @@ def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None)
     if (array < 0).any() or (array >= np.array(bounds, np.int64)).any():
         raise Damage("data", where, f"an index is outside the shape {shape_text(sparse)}")
     return size
-
-
-__all__ = ["SPARSE_LIMIT", "Value", "check_sparse", "check_tensor", "check_value", "nbytes_of"]

@@ -106,6 +106,3 @@ def _reads_types(node: onnx.NodeProto) -> bool:
 def _exists(node: onnx.NodeProto) -> bool:
     domain = "" if node.domain == "ai.onnx" else node.domain
     return domain.startswith(_RUNTIME) or onnx.defs.has(node.op_type, domain)
-
-
-__all__ = ["check_types_in_functions"]

@@ -20,6 +20,3 @@ OF_DEFAULT_SESSION: dict[str, Any] = {**LATE, "assume": ["default_session"]}
 def contrib(op: Op) -> Any:
     """The operators of `com.microsoft`, for a replacement."""
     return Ops(op.backend, Opset(DOMAIN, 1))
-
-
-__all__ = ["DOMAIN", "LATE", "OF_DEFAULT_SESSION", "contrib"]

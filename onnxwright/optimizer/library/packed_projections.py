@@ -164,6 +164,3 @@ def _as_numbers(dims: list[Any], given: Any) -> list[int] | None:
     if not known or shape.count(-1) > 1 or (-1 in shape and 0 in shape):
         return None  # of an empty tensor, -1 would be anything
     return shape
-
-
-__all__ = ["SPLITS", "reshapes_around_transpose", "transpose_of_added_axes"]

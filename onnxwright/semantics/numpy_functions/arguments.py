@@ -74,17 +74,17 @@ def static(b: Backend[V], what: str, x: object) -> Any:
     """
     if isinstance(x, (list, tuple)):
         return type(x)(static(b, what, item) for item in x)
-    known = None
+    constant = None
     if is_value(x):
-        known = b.constant_value(x)
+        constant = b.constant_value(x)
     elif isinstance(x, np.ndarray):
-        known = x
+        constant = x
     elif not isinstance(x, Promotable):
         return x.item() if isinstance(x, np.generic) else x
-    if known is None:
+    if constant is None:
         advice = "numpy's functions take it as a number known when compiling"
         fail(ops.ValueNeededNow(what=what, advice=advice, span=b.here()))
-    return known.item() if known.ndim == 0 else known.tolist()
+    return constant.item() if constant.ndim == 0 else constant.tolist()
 
 
 def axis_numbers(b: Backend[V], function: str, rank: int | None, axis: object) -> list[int] | None:

@@ -101,31 +101,31 @@ def _split(b: Backend[V], function: str, x: object, parts: object, axis: object)
     value = operand(b, x)
     at = one_axis(b, function, known_rank(b, function, value), axis)
     size = (shape_of(b, value) or ())[at]
-    wanted = static(b, f"the parts of `{function}`", parts)
+    sections = static(b, f"the parts of `{function}`", parts)
     before = (slice(None),) * at
-    if isinstance(wanted, (list, tuple)):
-        edges = [None, *wanted, None]
+    if isinstance(sections, (list, tuple)):
+        edges = [None, *sections, None]
         pairs = itertools.pairwise(edges)
         return [indexing.subscript(b, value, (*before, slice(*pair))) for pair in pairs]
-    if wanted < 1:
-        refuse(b, function, f"there are {wanted} parts", "give one or more")
+    if sections < 1:
+        refuse(b, function, f"there are {sections} parts", "give one or more")
     if isinstance(size, int):
-        if function == "split" and size % wanted:
+        if function == "split" and size % sections:
             advice = f"{size} elements along axis {at} need another number of parts"
-            refuse(b, function, f"{wanted} parts are not equal", advice)
-        lengths = [size // wanted + (n < size % wanted) for n in range(wanted)]
+            refuse(b, function, f"{sections} parts are not equal", advice)
+        lengths = [size // sections + (n < size % sections) for n in range(sections)]
     elif function == "array_split" or b.opset.version < 18:
         refuse(b, function, f"the size of axis {at} is not known", "give the places to cut at")
     else:
         parts_of_value = b.emit(
-            b.opset["Split"], (value,), {"axis": at, "num_outputs": wanted}, wanted
+            b.opset["Split"], (value,), {"axis": at, "num_outputs": sections}, sections
         )
         return list(parts_of_value)
     if b.opset.version < 13:
-        given = {"axis": at, "split": lengths}
-        return list(b.emit(b.opset["Split"], (value,), given, wanted))
+        attributes = {"axis": at, "split": lengths}
+        return list(b.emit(b.opset["Split"], (value,), attributes, sections))
     inputs = (value, int_constant(b, lengths))
-    return list(b.emit(b.opset["Split"], inputs, {"axis": at}, wanted))
+    return list(b.emit(b.opset["Split"], inputs, {"axis": at}, sections))
 
 
 def tile(b: Backend[V], x: object, reps: object) -> V:
@@ -236,8 +236,8 @@ def _sorted(b: Backend[V], function: str, x: object, axis: object) -> tuple[V, V
 
 def _ascending(b: Backend[V], x: V, count: V, axis: int) -> tuple[V, V]:
     """TopK of all elements: equal ones keep their order, NaN is anywhere."""
-    given = {"axis": axis, "largest": 0, "sorted": 1}
-    values, places = b.emit(b.opset["TopK"], (x, count), given, 2)
+    attributes = {"axis": axis, "largest": 0, "sorted": 1}
+    values, places = b.emit(b.opset["TopK"], (x, count), attributes, 2)
     return values, places
 
 
@@ -362,11 +362,11 @@ def tensordot(b: Backend[V], x: object, y: object, axes: object = 2) -> V:
     """A product over pairs of axes."""
     left, right = operands(b, "np.tensordot", (x, y))
     first, second = known_rank(b, "tensordot", left), known_rank(b, "tensordot", right)
-    given = static(b, "`axes` of `tensordot`", axes)
-    if isinstance(given, int):
-        pairs = [(first - given + n, n) for n in range(given)]
+    both_axes = static(b, "`axes` of `tensordot`", axes)
+    if isinstance(both_axes, int):
+        pairs = [(first - both_axes + n, n) for n in range(both_axes)]
     else:
-        sides = [list(s) if isinstance(s, (list, tuple)) else [s] for s in given]
+        sides = [list(s) if isinstance(s, (list, tuple)) else [s] for s in both_axes]
         pairs = [(p % first, q % second) for p, q in zip(*sides, strict=True)]
     a = list(string.ascii_letters[:first])
     c = list(string.ascii_letters[first : first + second])

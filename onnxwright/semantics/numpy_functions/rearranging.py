@@ -120,9 +120,9 @@ def expand_dims(b: Backend[V], x: object, axis: object) -> V:
     """With new axes of size one, whose numbers count in the result."""
     value = operand(b, x)
     rank = rank_of(b, value)
-    given = static(b, "`axis` of `expand_dims`", axis)
-    count = len(given) if isinstance(given, (list, tuple)) else 1
-    axes = axis_numbers(b, "expand_dims", None if rank is None else rank + count, given)
+    places = static(b, "`axis` of `expand_dims`", axis)
+    count = len(places) if isinstance(places, (list, tuple)) else 1
+    axes = axis_numbers(b, "expand_dims", None if rank is None else rank + count, places)
     return unsqueeze(b, value, tuple(axes or ()))
 
 
@@ -135,8 +135,8 @@ def astype(b: Backend[V], x: object, dtype: object, *, copy: object = True) -> V
 def broadcast_to(b: Backend[V], x: object, shape: object) -> V:
     """Repeated to a shape."""
     value = operand(b, x)
-    wanted = shape_vector(b, "broadcast_to", shape, value)
-    shape_array = b.constant_value(wanted)
+    target = shape_vector(b, "broadcast_to", shape, value)
+    shape_array = b.constant_value(target)
     have = shape_of(b, value)
     if shape_array is not None and have is not None:
         pairs = list(zip(reversed(have), reversed(shape_array.tolist()), strict=False))
@@ -146,7 +146,7 @@ def broadcast_to(b: Backend[V], x: object, shape: object) -> V:
             refuse(
                 b, "broadcast_to", f"{list(have)} does not become {shape_array.tolist()}", advice
             )
-    return emit1(b, "Expand", (value, wanted))
+    return emit1(b, "Expand", (value, target))
 
 
 def flip(b: Backend[V], x: object, axis: object = None) -> V:

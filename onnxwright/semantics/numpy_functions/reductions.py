@@ -47,8 +47,8 @@ def reduce(b: Backend[V], op: str, x: V, axes: list[int] | None, keepdims: objec
         total = reduce(b, op, cast(b, x, DType.INT64), axes, keepdims)
         return cast(b, total, dtype)
     if b.opset.version < (13 if op == "ReduceSum" else 18):
-        given: dict[str, Any] = {} if axes is None else {"axes": axes}
-        return emit1(b, op, (x,), **given, **keep)
+        attributes: dict[str, Any] = {} if axes is None else {"axes": axes}
+        return emit1(b, op, (x,), **attributes, **keep)
     inputs = (x,) if axes is None else (x, int_constant(b, axes))
     return emit1(b, op, inputs, **keep)
 
@@ -270,9 +270,3 @@ def norm(
     if kind is None or (kind in (1, 2) and (single or (axes is None and rank_of(b, value) == 1))):
         return reduce(b, "ReduceL1" if kind == 1 else "ReduceL2", value, axes, keepdims)
     refuse(b, "norm", f"`ord` is {kind!r}", "1 and 2 along one axis, or None, are there")
-
-
-__all__ = [
-    "all_", "any_", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "max_", "mean",
-    "min_", "norm", "prod", "reduce", "std", "sum_", "var",
-]  # fmt: skip

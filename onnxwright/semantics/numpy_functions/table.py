@@ -262,10 +262,10 @@ def _call(b: Backend[Any], entry: Entry, args: Sequence[Any], kwargs: Mapping[st
         reason = str(error)
         advice = f"these are there: {', '.join(_parameters(entry))}"
         refuse(b, entry.name.removeprefix("np."), reason, advice)
-    made = entry.meaning(b, *args, **arguments)
+    result = entry.meaning(b, *args, **arguments)
     if entry.is_view:
-        return made
-    return fresh(b, made) if any(made is a for a in args) else made
+        return result
+    return fresh(b, result) if any(result is a for a in args) else result
 
 
 def fresh(b: Backend[V], x: V) -> V:
@@ -288,6 +288,3 @@ def _parameters(entry: Entry) -> Iterator[str]:
     for n, p in enumerate(_signature(entry.meaning).parameters.values()):
         if n:
             yield f"`{p}`" if p.kind is p.VAR_POSITIONAL else f"`{p.name}`"
-
-
-__all__ = ["ENTRIES", "FUNCTIONS", "METHODS", "Entry", "call_function", "call_method", "call_ufunc"]

@@ -90,6 +90,3 @@ def scan_without_batches(op: Ops, call: Call) -> Any:
     return backend.emit(
         op.opset["Scan"], inputs, {"body": each, "num_scan_inputs": len(inputs)}, count
     ) if scanned else KEEP  # fmt: skip
-
-
-__all__: list[str] = []

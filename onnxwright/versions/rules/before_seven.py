@@ -95,7 +95,7 @@ def normalization_is_of_inference(op: Ops, call: Call) -> Any:
 
 @up(7, "Dropout")
 def dropout_is_of_inference(op: Ops, call: Call) -> Any:
-    """It does nothing; before, unless `is_test` was 1, it dropped.
+    """Dropout does nothing at inference; before, it dropped unless `is_test` was 1.
 
     Source: ONNX Dropout 6 and 7.
     """
@@ -143,6 +143,3 @@ def scales_of_all_axes(op: Ops, call: Call) -> Any:
     scales = [1.0, 1.0, call.attr("height_scale"), call.attr("width_scale")]
     attributes: dict[str, Any] = call.without("height_scale", "width_scale", scales=scales)
     return call.same(op, None, attributes)
-
-
-__all__: list[str] = []

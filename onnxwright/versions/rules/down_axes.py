@@ -362,6 +362,3 @@ def triangle_by_a_mask(op: Ops, call: Call) -> Any:
     first = rows if k is None else op.Add(rows, k)
     outside = op.Less(columns, first) if call.attr("upper", 1) else op.Greater(columns, first)
     return [op.Where(outside, zero, x)]
-
-
-__all__: list[str] = []

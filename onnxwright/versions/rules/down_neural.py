@@ -289,6 +289,3 @@ def attention_with_older_masks(op: Ops, call: Call) -> Any:
     """Causal masks beside a cache start elsewhere.  Source: ONNX Attention 23 and 24."""
     del op
     return BY_BODY if meant_otherwise(call) else KEEP
-
-
-__all__: list[str] = []

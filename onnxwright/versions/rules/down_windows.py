@@ -190,6 +190,3 @@ def space_in_columns(op: Ops, call: Call) -> Any:
     split = op.Reshape(call.input(0), call.int64(op, [0, c, h // b, b, w // b, b]))
     moved = op.Transpose(split, perm=[0, 1, 3, 5, 2, 4])
     return [op.Reshape(moved, call.int64(op, [0, c * b**2, h // b, w // b]))]
-
-
-__all__: list[str] = []

@@ -81,6 +81,3 @@ def _ordered(op: Ops, term: Term, letters: str) -> GraphValue:
         return value
     ordered: GraphValue = op.Transpose(value, perm=[own_letters.index(c) for c in letters])
     return ordered
-
-
-__all__: list[str] = []

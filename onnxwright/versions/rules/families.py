@@ -96,5 +96,3 @@ for (_version, _name), _values in _DEFAULTS.items():
     _register(_version, (_name,), _with_default(_values), f"Without them: {_values}.")
 for (_version, _name), _new_name in _RENAMED.items():
     _register(_version, (_name,), _called(_new_name), f"It is called {_new_name}.")
-
-__all__ = ["REDUCE"]

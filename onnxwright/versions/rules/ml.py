@@ -47,6 +47,3 @@ def keys_and_values_become_classes(op: Ops, call: Call) -> Any:
         raise Refused("version 1 numbers its classes 0, 1, 2, ...")
     attributes["classes_strings"] = [pairs[n] for n in range(len(pairs))]
     return call.same(op, None, attributes)
-
-
-__all__: list[str] = []

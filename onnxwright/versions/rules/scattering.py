@@ -74,6 +74,3 @@ def _places(op: Ops, call: Call, indices: GraphValue) -> GraphValue:
         op.Concat(*kept, axis=0) if len(kept) > 1 else kept[0], perm=[1, 0]
     )
     return places
-
-
-__all__: list[str] = []

@@ -367,6 +367,3 @@ class _Reader:
     def _row(self, *row: Any) -> None:
         for column, value in zip(list(self.columns)[:8], row):
             self.columns[column].append(value)
-
-
-__all__: list[str] = []

@@ -62,6 +62,3 @@ def grid_modes_have_new_names(op: Ops, call: Call) -> Any:
     """`bilinear` is `linear`, `bicubic` is `cubic`.  Source: ONNX GridSample 20."""
     mode = call.attr("mode", "bilinear")
     return call.same(op, None, call.without(mode=_MODES.get(mode, mode)))
-
-
-__all__: list[str] = []

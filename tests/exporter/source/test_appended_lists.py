@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.utils import _pytree as pytree  # noqa: E402
-
-from onnxwright import exporter  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
-from tests.exporter.source import programs  # noqa: E402
-from tests.exporter.source.tables import Table, adding_to  # noqa: E402
+from onnxwright import exporter
+from onnxwright.errors import ExportError
+from tests.exporter.source import programs
+from tests.exporter.source.tables import Table, adding_to
 
 APPENDED: Table = {}
 """Programs whose lists are scan outputs."""

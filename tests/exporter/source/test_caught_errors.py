@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
-from tests.exporter.source.programs import as_module  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError
+from tests.exporter.source.programs import as_module
 
 
 class LargeError(ValueError):

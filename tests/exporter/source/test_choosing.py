@@ -6,12 +6,11 @@ import builtins
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
-
-import onnxwright as ow  # noqa: E402 - torch first, or skip
-from onnxwright.errors import EagerError, ExportError  # noqa: E402
-from onnxwright.exporter.capture.source import intrinsics  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import EagerError, ExportError
+from onnxwright.exporter.capture.source import intrinsics
 
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [5.0, -7.0, 0.5]]
 

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.nn import functional as F  # noqa: E402, N812
-
-from onnxwright import exporter  # noqa: E402
+from onnxwright import exporter
 
 HEIGHT, WIDTH = 24, 30
 torch.manual_seed(0)

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.utils import _pytree as pytree  # noqa: E402
-
-from onnxwright import exporter  # noqa: E402
-from tests.exporter.torchvision_operators import operators  # noqa: E402
+from onnxwright import exporter
+from tests.exporter.torchvision_operators import operators
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 

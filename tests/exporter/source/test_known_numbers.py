@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+import torch.nn.functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import torch.nn.functional as F  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from tests.exporter.source.programs import as_module  # noqa: E402
+import onnxwright as ow
+from tests.exporter.source.programs import as_module
 
 
 def axis(x):

@@ -7,12 +7,10 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.nn import functional as F  # noqa: E402, N812
-
-from onnxwright import exporter  # noqa: E402
+from onnxwright import exporter
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 

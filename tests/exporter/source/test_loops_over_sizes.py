@@ -8,12 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
-
-import onnxwright as ow  # noqa: E402 - torch first, or skip
-from onnxwright.errors import ExportError, OnnxwrightWarning  # noqa: E402
-from tests.exporter.source import programs  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError, OnnxwrightWarning
+from tests.exporter.source import programs
 
 WIDTH = 3
 LENGTHS = (5, 2, 9)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
-
-import onnxwright as ow  # noqa: E402 - torch first, or skip
+import onnxwright as ow
 
 
 class Matched(torch.nn.Module):

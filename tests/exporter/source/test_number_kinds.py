@@ -9,12 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError, OnnxwrightWarning  # noqa: E402
-from tests.exporter.source.programs import as_module  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import ExportError, OnnxwrightWarning
+from tests.exporter.source.programs import as_module
 
 
 def is_true(x):

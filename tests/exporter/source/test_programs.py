@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.utils import _pytree as pytree  # noqa: E402
-
-from onnxwright import exporter  # noqa: E402
-from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
-from onnxwright.exporter.program.running import Session  # noqa: E402
-from tests.exporter.source import (  # noqa: E402
+from onnxwright import exporter
+from onnxwright.errors import ExportError, ExportValueError
+from onnxwright.exporter.program.running import Session
+from tests.exporter.source import (
     programs,
     programs_of_aliases,
     programs_of_choices,

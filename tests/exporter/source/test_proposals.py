@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from onnxwright import exporter  # noqa: E402
-from onnxwright.diagnostics.span import register_source  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
+from onnxwright import exporter
+from onnxwright.diagnostics.span import register_source
+from onnxwright.errors import ExportError
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
 

@@ -6,19 +6,18 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from onnxwright.errors import ExportError  # noqa: E402
-from onnxwright.exporter.capture.control.lists import List  # noqa: E402
-from onnxwright.exporter.capture.control.places import Items  # noqa: E402
-from onnxwright.exporter.capture.control.store import Store, opened  # noqa: E402
-from onnxwright.exporter.capture.source.columns import Column, ItemForm, columns_of  # noqa: E402
-from onnxwright.exporter.capture.source.errors import CannotRewriteError  # noqa: E402
-from onnxwright.exporter.capture.source.list_writes import written  # noqa: E402
-from onnxwright.exporter.capture.source.rows import Rows  # noqa: E402
-from tests.exporter.source.tables import Table, adding_to  # noqa: E402
-from tests.exporter.source.test_appended_lists import compare, exported  # noqa: E402
+from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.places import Items
+from onnxwright.exporter.capture.control.store import Store, opened
+from onnxwright.exporter.capture.source.columns import Column, ItemForm, columns_of
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.list_writes import written
+from onnxwright.exporter.capture.source.rows import Rows
+from tests.exporter.source.tables import Table, adding_to
+from tests.exporter.source.test_appended_lists import compare, exported
 
 
 class Box(NamedTuple):

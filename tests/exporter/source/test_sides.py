@@ -7,18 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.utils import _pytree as pytree  # noqa: E402
-
-from onnxwright import exporter  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
-from onnxwright.exporter.capture.source import regions  # noqa: E402
-from onnxwright.exporter.capture.source.errors import (  # noqa: E402
-    DisagreementError,
-    LoopChangeError,
-)
+from onnxwright import exporter
+from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.source import regions
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 ROWS = (

@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 transformers = pytest.importorskip("transformers", reason="the models are those of transformers")
 
 from onnxwright import exporter  # noqa: E402

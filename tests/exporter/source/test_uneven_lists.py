@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils import _pytree as pytree
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from torch.nn.utils.rnn import pad_sequence  # noqa: E402
-from torch.utils import _pytree as pytree  # noqa: E402
-
-import onnxwright as ow  # noqa: E402
-from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+import onnxwright as ow
+from onnxwright.errors import OnnxwrightWarning
 
 LENGTHS = (10, 4, 3, 1, 9, 17)
 

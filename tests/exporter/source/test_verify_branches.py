@@ -6,12 +6,11 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
-
-from onnxwright import exporter  # noqa: E402
-from onnxwright.exporter.program.branch_inputs import changed_values  # noqa: E402
-from tests.exporter.source import programs  # noqa: E402
+from onnxwright import exporter
+from onnxwright.exporter.program.branch_inputs import changed_values
+from tests.exporter.source import programs
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
 

@@ -246,7 +246,7 @@ def _check_wanted(op: Op, outputs: int, span: Span) -> int:
         most = signature.max_output
         got = f"{least} outputs" if least == most else f"{least} to {most} outputs"
         names = f"{outputs} name{'' if outputs == 1 else 's'}"
-        fail(ops.WrongOutputCount(what=f"`op.{op.name}`", got=got, wanted=names, span=span))
+        fail(ops.WrongOutputCount(what=f"`op.{op.name}`", got=got, expected=names, span=span))
     return outputs
 
 

@@ -148,6 +148,3 @@ class _Body:
     again: GraphValue
     outputs: list[GraphValue]
     scans: dict[str, GraphValue]
-
-
-__all__ = ["lower_loop"]

@@ -29,7 +29,9 @@ def annotated_type(
     if not isinstance(spec, ValueSpec) or not spec.types:
         return None
     if kind is not None and not any(fits(kind, allowed) for allowed in spec.types):
-        fail(control_flow.AnnotationMismatch(name=name, wanted=str(spec), got=str(kind), span=span))
+        fail(
+            control_flow.AnnotationMismatch(name=name, expected=str(spec), got=str(kind), span=span)
+        )
     return spec.types[0] if len(spec.types) == 1 and not spec.optional else None
 
 

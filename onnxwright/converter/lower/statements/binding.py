@@ -46,7 +46,7 @@ def unpack(low: Lowering, target: hir.TupleTarget, value: Any) -> None:
             ops.WrongOutputCount(
                 what=what_it_is(value),
                 got=_count(len(items), "value"),
-                wanted=_count(count, "name"),
+                expected=_count(count, "name"),
                 span=target.span,
             )
         )

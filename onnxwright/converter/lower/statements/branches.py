@@ -179,7 +179,7 @@ class _Merging:
                     messages.ReturnCount(
                         name=self.low.frame.name,
                         got="different numbers of values",
-                        wanted=rule,
+                        expected=rule,
                         span=self.span,
                     )
                 )

@@ -69,7 +69,7 @@ def _checked_result(low: Lowering, value: Any, signature: FunctionSignature, fro
             messages.ReturnCount(
                 name=name,
                 got=_values(len(items)),
-                wanted=f"its annotation says {_values(len(returns))}",
+                expected=f"its annotation says {_values(len(returns))}",
                 span=span,
             )
         )
@@ -103,7 +103,7 @@ def _result_value(
     fitting = [*kinds, *map(OptionalType, kinds)] if spec is not None and spec.optional else kinds
     if kinds and item.kind is not None and not any(fits(item.kind, k) for k in fitting):
         shown = str(spec)
-        fail(messages.ReturnType(name=name, got=str(item.kind), wanted=shown, span=span))
+        fail(messages.ReturnType(name=name, got=str(item.kind), expected=shown, span=span))
     return item
 
 

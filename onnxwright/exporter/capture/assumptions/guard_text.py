@@ -202,6 +202,3 @@ def holds_within(condition: Any, ranges: Mapping[str, tuple[int, int | None]]) -
         "==": low == high == 0,
         "!=": (low is not None and low > 0) or (high is not None and high < 0),
     }.get(condition.rel_op, False))  # fmt: skip
-
-
-__all__ = ["by_names", "guard_text", "holds_within", "sum_of"]

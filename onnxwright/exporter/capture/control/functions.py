@@ -339,7 +339,7 @@ def _is_flat(value: Any) -> bool:
 
 def note_attribute(store: Store, owner: Any, name: str) -> None:
     """Tell the store that an attribute is about to be set."""
-    if hasattr(type(owner), "_ow_parts"):  # each candidate is told of as it is written to
+    if hasattr(type(owner), "_ow_parts"):  # each candidate is noted when it is written
         return
     if store.writes_buffers and name in (getattr(owner, "_buffers", None) or ()):
         return

@@ -138,6 +138,3 @@ def _pair(spec: Any, part: str) -> list[str]:
 
 
 _PARTS = {"DynamicCache": _dynamic, "StaticCache": _static, "EncoderDecoderCache": _pair}
-
-
-__all__ = ["PAST", "PRESENT", "cache_inputs", "cache_outputs", "leaf_names"]

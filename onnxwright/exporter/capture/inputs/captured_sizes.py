@@ -178,13 +178,3 @@ def _warn_fixed(
     if name is not None:
         shown += f" (`{name}`)"
     warn(messages.FixedDimension(dimension=shown, size=size, notes=notes, span=user_span()))
-
-
-__all__ = [
-    "declared_ranges",
-    "dynamic_places",
-    "fixed_axes",
-    "names_of",
-    "written_names",
-    "written_ranges",
-]

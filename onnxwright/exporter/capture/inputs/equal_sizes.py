@@ -1,4 +1,4 @@
-"""Sizes of one name are equal: torch is told so where a capture begins."""
+"""Sizes of one name are equal: a check at the start of the captured call tells torch so."""
 
 from __future__ import annotations
 

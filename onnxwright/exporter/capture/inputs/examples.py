@@ -78,6 +78,3 @@ def _sums_that_differ(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) ->
         if sum_of(name, set(sizes)) is not None and dims.evaluate(name, sizes) != size:
             return f"`{name}` is {size} in the example, and the sum is {dims.evaluate(name, sizes)}"
     return ""
-
-
-__all__ = ["check_example", "check_sums"]

@@ -82,6 +82,3 @@ def _for_each_tensor(value: Any, spec: Any) -> Any:
     parts = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0]
     made = [_for_each_tensor(part, spec) for part in parts]
     return tuple(made) if type(value) is tuple else made
-
-
-__all__ = ["spread"]

@@ -91,6 +91,3 @@ def _every_axis(path: Any, leaf: Any) -> Any:
     if not isinstance(leaf, torch.Tensor) or leaf.ndim == 0:
         return None
     return dict.fromkeys(range(leaf.ndim), Dim.AUTO)
-
-
-__all__ = ["Proposed", "written_out"]

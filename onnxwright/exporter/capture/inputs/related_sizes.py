@@ -165,6 +165,3 @@ def _resized(leaf: Any, dynamic: Mapping[int, Any], sizes: Mapping[str, int]) ->
             with torch.no_grad():
                 leaf = leaf.detach().index_select(axis, rows)
     return leaf
-
-
-__all__ = ["enlarged", "related"]

@@ -250,7 +250,7 @@ def _note_types(pair: Pair, result: torch.Tensor) -> None:
 def _merged_effect(
     merger: Merger, may_be_lost: bool, left: Any, right: Any, path: str, items: bool
 ) -> Build:
-    """What a called function leaves behind: not set, where it is no one value and may be lost."""
+    """The merged value that a called function leaves; unset if both differ and it may be lost."""
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path, items=items)

@@ -58,7 +58,7 @@ def is_length(node: ast.expr) -> bool:
 
 
 def asks_empty(node: ast.Compare) -> bool | None:
-    """Whether a comparison is true for no items; None if it is no such question."""
+    """Whether a comparison holds for an empty container; None if it does not ask that."""
     number = node.comparators[0]
     if len(node.ops) > 1 or not is_length(node.left) or not isinstance(number, ast.Constant):
         return None
