@@ -126,7 +126,8 @@ class _Reached:
 
     def _class(self, kind: type) -> None:
         """Keep the attributes of a class of the user, of its bases and of its class."""
-        for one in (*kind.__mro__, *type(kind).__mro__):
+        above: type = type(kind)
+        for one in kind.__mro__ + above.__mro__:
             if not _is_watched(one) or not self.is_new(one):
                 continue
             self.keep(_ClassItems(one), of_module=False, owner=one, name=one.__name__)
