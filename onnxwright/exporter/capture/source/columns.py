@@ -16,7 +16,7 @@ from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor, dtype_of
+from onnxwright.exporter.capture.number_forms import NUMBERS, as_tensor, dtype_of
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.regions import depth, empty
 from onnxwright.exporter.capture.source.session import current
