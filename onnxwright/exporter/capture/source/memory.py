@@ -53,7 +53,8 @@ class View:
     def extends(self, other: View) -> bool:
         """Whether it is a view of another one, and not that itself."""
         (home, views), (other_home, others) = self.key(), other.key()
-        return bool(home == other_home and views != others and views[: len(others)] == others)
+        is_longer = views != others and views[: len(others)] == others
+        return bool(home == other_home and is_longer)
 
     def of(self, value: Any) -> Any:
         """The view of a value of the node."""
