@@ -65,12 +65,14 @@ class Side:
     Fields:
         writes: what it wrote to places of before, in order; complete when it has ended.
         is_kept: whether places have what it wrote after it has ended.
+        seen: all places that it wrote to, when it has ended: the identity of the owner, the name.
     """
 
     def __init__(self, store: Store, roots: tuple[Any, ...]) -> None:
         self._store, self._roots = store, roots
         self._log: _Log | None = {}
         self.is_kept = False
+        self.seen: frozenset[tuple[int, str | None]] = frozenset()
         self.writes: list[Write] = []
 
     @property
@@ -87,6 +89,7 @@ class Side:
         """
         if self._log is not None:
             log, self._log = self._log, None
+            self.seen = frozenset((id(e.place.owner), e.place.name) for e in log.values())
             self._store.close(log)
             self.writes = _taken_back(log, self._roots, self._store.functions.values())
         return self.writes

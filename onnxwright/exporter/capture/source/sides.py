@@ -48,7 +48,7 @@ def side_of(*functions: Any) -> Iterator[Side]:
             with scope(), used.side(*functions) as one:
                 yield one
             if not one.is_kept:
-                picture.check()
+                picture.check(one.seen)
         except OpaqueCallError as error:
             raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
