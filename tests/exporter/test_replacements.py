@@ -207,6 +207,7 @@ ELSEWHERE = {
     "test_torch_func.py": "torch.*forward_ad",
     "test_quotients_of_sizes.py": "torch.fx.experimental.sym_node.SymNode",
     "test_decisions_by_sizes.py": "torch._subclasses.fake_impls._view_meta",
+    "test_joined_parts.py": "torch._subclasses.FakeTensor.tolist",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
     "test_seeded_draws.py": "torch.random.manual_seed",
@@ -249,6 +250,27 @@ def _attends() -> Any:
         return functional.scaled_dot_product_attention(q, q, q, is_causal=q.shape[2] > 1)
 
     return Calls(run)
+
+
+@needs("torch.dropout")
+def _drops() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        y = x * 2
+        torch.dropout(y, 0.5, False).add_(1)
+        return y
+
+    return Calls(run)
+
+
+@needs("torch.nn.functional.dropout")
+def _drops_by_a_layer() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        y = x * 2
+        z = self.layer(y)
+        z += 1
+        return y * z
+
+    return Calls(run, layer=nn.Dropout())
 
 
 @needs("torch.manual_seed")
@@ -420,24 +442,6 @@ def _sparse() -> Any:
 def _sparse_constant() -> Any:
     weight = torch.eye(3).to_sparse_csr()
     return Calls(lambda self, x: x @ weight.to_dense())
-
-
-@needs("torch.Tensor.split", ({0: "n"},))
-def _splits_by_methods() -> Any:
-    def run(self: Any, x: Any) -> Any:
-        return torch.cat(x.split((x[:, 0] * 0 + 1).long().tolist()))
-
-    return Calls(run)
-
-
-@needs("torch.split", ({0: "n"},))
-@needs("torch._subclasses.FakeTensor.tolist", ({0: "n"},))
-def _splits() -> Any:
-    def run(self: Any, x: Any) -> Any:
-        sizes = (x[:, 0] * 0 + 1).long()
-        return torch.cat(torch.split(x, sizes.tolist()))
-
-    return Calls(run)
 
 
 @needs("builtins.range", ({0: "n"},))

@@ -110,6 +110,7 @@ CALLS: tuple[Replacement, ...] = (
         target="transformers.cache_utils.DynamicLayer.get_seq_length",
         make=lambda _: static_caches.length_of,
         reason="it asks whether the keys have elements, to give their length or 0, which is it",
+        upstream="`if not self.is_initialized or self.keys.numel() == 0: return 0`",
     ),
     Replacement(
         target="transformers.masking_utils.prepare_padding_mask",
@@ -349,6 +350,18 @@ _INTEGERS: tuple[Substitute, ...] = (
         for name in ("as_tensor", "asarray")
     ),
 )
+_ALIASES: tuple[Substitute, ...] = tuple(
+    Substitute(
+        target=target,
+        function=function,
+        reason="without training the result is the tensor itself: writes to one change the other",
+        upstream="`at::dropout` returns its input; the traced operator has a result of its own",
+    )
+    for target, function in (
+        ("torch.nn.functional.dropout", substitutes.dropout),
+        ("torch.dropout", substitutes.dropout_operator),
+    )
+)
 _DECIDING: tuple[Substitute, ...] = (
     *(
         Substitute(
@@ -381,7 +394,7 @@ _DECIDING: tuple[Substitute, ...] = (
     ),
 )
 FUNCTIONS: dict[str, tuple[Substitute, ...]] = {
-    "non-strict": _INTEGERS,
+    "non-strict": _INTEGERS + _ALIASES,
     "substitutes": _DECIDING,
 }
 """Way to capture -> the functions of torch that are others in it."""

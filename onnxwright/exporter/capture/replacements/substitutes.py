@@ -14,7 +14,24 @@ from torch.overrides import TorchFunctionMode
 from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
 
-def equal(input: Any, other: Any) -> Any:  # noqa: A002 - torch's name
+def dropout(
+    input: Any,  # noqa: A002 - torch's name
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Any:
+    """The tensor itself where nothing is trained: what is written to the result changes it."""
+    if not training:
+        return input
+    return torch.dropout_(input, p, True) if inplace else torch.dropout(input, p, True)
+
+
+def dropout_operator(input: Any, p: float, train: bool) -> Any:  # noqa: A002 - torch's name
+    """The same of `torch.dropout`."""
+    return dropout(input, p, train)
+
+
+def equal(input: Any, other: Any) -> Any:  # noqa: A002 - as above
     """Without a bool of Python, where the shapes are equal."""
     if input.shape != other.shape:
         return False
