@@ -65,3 +65,16 @@ def recognized(data: bytes) -> str | None:
     if data[8:10] == b'{"' and int.from_bytes(data[:8], "little") <= len(data):
         return _WEIGHTS.format("it is a safetensors file")
     return next((words for pattern, words in _TEXTS if pattern.match(data[:2000])), None)
+
+
+_WAYS: dict[tuple[str, str], str] = {
+    ("torch", "Module"): "`onnxwright.export(module, example_inputs)` makes a model of it",
+    ("torch", "ExportedProgram"): "`onnxwright.export(program)` makes a model of it",
+    ("onnxruntime", "InferenceSession"): "give the model that the session was made from",
+}
+
+
+def how_to_get_a_model(source: object) -> str | None:
+    """What to do with an object of another library; None where there is nothing to say."""
+    names = ((k.__module__.partition(".")[0], k.__name__) for k in type(source).__mro__)
+    return next((_WAYS[name] for name in names if name in _WAYS), None)

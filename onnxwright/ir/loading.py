@@ -13,6 +13,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import loading as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.text import clean
+from onnxwright.ir.file_signatures import how_to_get_a_model
 from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.model_protos import located_proto, named_weights
 from onnxwright.ir.plain_form import plain_form
@@ -373,21 +374,8 @@ def not_a_model(source: object, parts: Parts = "refused") -> NoReturn:
     elif isinstance(source, _PROTOS) or is_ir(source):
         advice = "a function or a graph is only a part of a model: give the model that has it"
     else:
-        advice = _how_to_get_a_model(source)
+        advice = how_to_get_a_model(source)
     fail(messages.NotAModel(what=_words(source), advice=advice, span=user_span()))
-
-
-_WAYS: dict[tuple[str, str], str] = {
-    ("torch", "Module"): "`onnxwright.export(module, example_inputs)` makes a model of it",
-    ("torch", "ExportedProgram"): "`onnxwright.export(program)` makes a model of it",
-    ("onnxruntime", "InferenceSession"): "give the model that the session was made from",
-}
-
-
-def _how_to_get_a_model(source: object) -> str | None:
-    """What to do with an object of another library; None where there is nothing to say."""
-    names = ((k.__module__.partition(".")[0], k.__name__) for k in type(source).__mro__)
-    return next((_WAYS[name] for name in names if name in _WAYS), None)
 
 
 def is_ir(source: Any) -> bool:

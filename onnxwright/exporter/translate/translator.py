@@ -21,6 +21,7 @@ from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.torch_internals import OpOverload, pytree
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.exporter.translate import errors
+from onnxwright.exporter.translate.checks import only_checked
 from onnxwright.exporter.translate.higher_order import HANDLERS
 from onnxwright.exporter.translate.lowerings import (
     DECOMPOSED,
@@ -63,13 +64,6 @@ _ALIASES = frozenset(
 
 # Gives a tensor of which another is made.
 _INNER = "export::access_subclass_inner_tensor"
-# Assertions about numbers: they have no ONNX.
-_CHECKS = (
-    "aten::_assert_scalar",
-    "aten::sym_constrain_range",
-    "aten::sym_constrain_range_for_size",
-)
-
 # Normalizations in half precision whose statistics have another type in torch's functions for fake
 # tensors than in its kernels; ours is that of the kernels.
 _STATISTICS = frozenset(
@@ -201,7 +195,7 @@ class Translator:
             env = Writes(self.op, module.graph, lambda node: self._call(node, env))
         given = iter(arguments)
         last_use = _last_uses(module.graph)
-        checked = _only_checked(module.graph)
+        checked = only_checked(module.graph)
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 env[node] = next(given)
@@ -439,21 +433,6 @@ def _first(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -
 
 def _is_whole(x: Any) -> bool:
     return isinstance(x, Complex)
-
-
-def _only_checked(graph: torch.fx.Graph) -> set[Node]:
-    """The assertions about numbers, and the numbers that nothing else reads.
-
-    A model computes and does not check.  PyTorch's bounds may be beyond the 64 bits of a size.
-    """
-    found: set[Node] = set()
-    for node in reversed(graph.nodes):
-        name = target_name(node.target) if node.op == "call_function" else ""
-        if name in _CHECKS or (
-            name.startswith("_operator::") and node.users and found.issuperset(node.users)
-        ):
-            found.add(node)
-    return found
 
 
 def _last_uses(graph: torch.fx.Graph) -> dict[Node, list[Node]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from types import FunctionType
 
 import torch
@@ -45,6 +47,14 @@ CHANGING = frozenset(
     ("setitem", "delitem", "iadd", "iconcat", "isub", "imul", "iand", "ior", "ixor", "ifloordiv",
      "itruediv", "imod", "ipow", "copyto", "put", "place", "putmask", "fill_diagonal", "shuffle",
      "put_along_axis", "putenv", "unsetenv", "consume")
+)  # fmt: skip
+# Classes of Python whose objects are iterators.
+ITERATORS = (map, filter, zip, enumerate, reversed)
+# Functions that call what they are given.
+CALLING = frozenset(
+    (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.starmap,
+     itertools.takewhile, itertools.dropwhile, itertools.groupby, itertools.filterfalse,
+     torch.utils._pytree.tree_map, torch.utils._pytree.tree_map_only, torch.utils._pytree.tree_map_)
 )  # fmt: skip
 
 

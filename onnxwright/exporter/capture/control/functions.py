@@ -7,7 +7,6 @@ without source) is called as it is; what it may change of its arguments is logge
 from __future__ import annotations
 
 import functools
-import itertools
 import random
 import sys
 from collections.abc import Callable
@@ -19,7 +18,9 @@ import torch
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control import convert, writing
 from onnxwright.exporter.capture.control.convertible import (
+    CALLING,
     CHANGING,
+    ITERATORS,
     MUTATORS,
     READING,
     TRACING,
@@ -216,7 +217,7 @@ def _of_class(store: Store, f: type) -> Any:
         or not is_convertible(init)
         or f.__new__ is not object.__new__
     ):
-        is_iterator = f.__module__ == "itertools" or f in _ITERATORS
+        is_iterator = f.__module__ == "itertools" or f in ITERATORS
         return functools.partial(_making, f) if is_iterator else f
     return functools.partial(_construct, f)
 
@@ -298,7 +299,7 @@ class _Calling:
 def _of_opaque(store: Store, f: Any) -> Any:
     """An opaque function: as it is if it only reads; otherwise its arguments are logged first."""
     try:
-        if f in _CALLING:
+        if f in CALLING:
             return _Calling(f)
     except TypeError:
         return f
@@ -424,7 +425,7 @@ def _iter(store: Store, *args: Any) -> Any:
 
 def _making(kind: type, /, *args: Any, **kwargs: Any) -> Any:
     """An iterator of Python, whose functions are converted."""
-    if kind in _CALLING:
+    if kind in CALLING:
         args = tuple(map(function, args))
     return made_here(kind(*args, **kwargs))
 
@@ -447,9 +448,3 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     torch.nn.Module.add_module: _registering(torch.nn.Module.add_module),
 }
 """Functions that write -> what does the same and tells the store: `f(store, *args)`."""
-_ITERATORS = (map, filter, zip, enumerate, reversed)
-_CALLING = frozenset(
-    (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.starmap,
-     itertools.takewhile, itertools.dropwhile, itertools.groupby, itertools.filterfalse,
-     torch.utils._pytree.tree_map, torch.utils._pytree.tree_map_only, torch.utils._pytree.tree_map_)
-)  # fmt: skip

@@ -228,6 +228,14 @@ class Items(Place):
         return len(one) == len(two) and all(map(is_same, one, two))
 
 
+class ClassItems(Place):
+    """The attributes of a class."""
+
+    def read(self) -> Any:
+        """As of any place."""
+        return dict(vars(self.owner))
+
+
 class Variable(Place):
     """A global variable: the owner is the dict of its file."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -171,6 +172,9 @@ def contains(value: Any, container: Any) -> Any:
     if found is not None:
         return found
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
+            # Of sizes, each comparison knows that those before it do not hold.
+            return or_(*(functools.partial(operator.eq, value, item) for item in container))
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)
         if type(container) in (dict, set, frozenset) and is_number(value):

@@ -12,6 +12,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from onnxwright.exporter.capture.control.errors import OpaqueCallError, UnseenChangeError
+from onnxwright.exporter.capture.control.picture import Picture
 from onnxwright.exporter.capture.control.places import (
     Attribute,
     Cell,
@@ -20,7 +21,6 @@ from onnxwright.exporter.capture.control.places import (
     Variable,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
-from onnxwright.exporter.capture.control.snapshot import Picture
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.holding import is_container

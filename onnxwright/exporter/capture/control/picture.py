@@ -1,0 +1,70 @@
+"""What a side of a decision can reach, before and after it: what nobody saw must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import copy_context
+from typing import Any
+
+from onnxwright.exporter.capture.control.errors import UnseenChangeError
+from onnxwright.exporter.capture.control.held_objects import (
+    Kept,
+    Reached,
+    holds_the_same,
+    is_pythons,
+)
+from onnxwright.exporter.capture.control.places import MISSING
+from onnxwright.exporter.capture.control.snapshot import Snapshot
+
+
+class Picture:
+    """What can be reached where a side begins: all of it is the same when the side has ended.
+
+    The store takes back what converted code wrote; what is not the same was changed by code that it
+    does not see: operators and other special methods of a class, functions of C, libraries.
+
+    Args:
+        snapshot: of the capture; None outside of one.
+        functions: those that the side runs.
+    """
+
+    def __init__(self, snapshot: Snapshot | None, functions: Iterable[Any]) -> None:
+        self._snapshot = snapshot
+        self._held = [] if snapshot is None else [kept.items.read() for kept in snapshot.kept]
+        self._own = Reached({} if snapshot is None else snapshot.seen)
+        for one in functions:
+            self._own.look(one, "", of_module=False)
+        self._context = dict(copy_context().items())
+
+    def check(self, seen: frozenset[tuple[int, str | None]]) -> None:
+        """Compare what can be reached with what it was.
+
+        Args:
+            seen: the places that converted code wrote to: the identity of the owner, and the name.
+
+        Raises:
+            UnseenChangeError: something else is not as it was.
+        """
+        kept = [] if self._snapshot is None else self._snapshot.kept
+        held = [*self._held, *(one.before for one in kept[len(self._held) :])]
+        pairs = [*zip(kept, held), *((one, one.before) for one in self._own.kept)]
+        for one, before in pairs:
+            if one.differs(before) and not _is_seen(one, before, seen):
+                owner = one.items.owner if one.owner is None else one.owner
+                kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
+                raise UnseenChangeError(f"`{one.name or kind}` is changed", kind, one.name)
+        if not holds_the_same(self._context, dict(copy_context().items())):
+            raise UnseenChangeError("a context variable is set", "ContextVar")
+
+
+def _is_seen(kept: Kept, before: Any, seen: frozenset[tuple[int, str | None]]) -> bool:
+    """Whether all that differs are places that converted code wrote to."""
+    place = kept.items
+    if (id(place.owner), place.name) in seen:
+        return True
+    now = place.read()
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return False
+    owner = place.owner if kept.owner is None else kept.owner
+    names = [n for n in {**before, **now} if before.get(n, MISSING) is not now.get(n, MISSING)]
+    return all(is_pythons(n) or (id(owner), n) in seen for n in names)
