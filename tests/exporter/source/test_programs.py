@@ -102,7 +102,7 @@ def test_what_is_not_captured_is_refused(name: str) -> None:
         **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
         **programs_of_iterables.REFUSED, **programs_of_aliases.REFUSED,
     }  # fmt: skip
-    code = "OW8(8[67]|43)" if name in of_changes else "OW8[248]"
+    code = "OW8(8[67]|43)" if name in of_changes else "OW8[2458]"
     with pytest.raises(ExportError, match=code):
         exported(module, programs.inputs()[1], capture="source")
 

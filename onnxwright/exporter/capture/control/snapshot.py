@@ -150,12 +150,13 @@ def _give_back(kept: Kept, name: Any, value: Any) -> None:
 
 
 def _is_put_back(kept: Kept, one: Any, two: Any) -> bool:
-    """Whether a change of a module is taken back.
+    """Whether a change is taken back.
 
-    Attributes that it made at the first call stay, as the caches of a library do.
+    New attributes and global variables that are no data stay, as the caches of a library do.
     """
-    is_attribute = kept.owner is not None and kept.items.owner is vars(kept.owner)
-    return one is not MISSING or not is_attribute or _is_data(two)
+    held = kept.items.owner
+    is_variable = held is kept.owner or held is getattr(kept.owner, "__dict__", ...)
+    return one is not MISSING or not is_variable or _is_data(two)
 
 
 def _others_run() -> bool:
