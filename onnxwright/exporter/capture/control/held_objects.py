@@ -113,7 +113,7 @@ class Reached:
         """Keep the attributes of a class of the user, of its bases and of its class."""
         above: type = type(kind)
         for one in kind.__mro__ + above.__mro__:
-            if not _is_watched(one) or not self.is_new(one):
+            if not is_watched(one) or not self.is_new(one):
                 continue
             self.keep(ClassItems(one), of_module=False, owner=one, name=one.__name__)
             for name, value in list(vars(one).items()):
@@ -166,7 +166,7 @@ class Reached:
             self._waiting += [(v, f"{name}.{inner}", of_module) for inner, v in held]
         for kind in type(value).__mro__:
             for inner, place in list(vars(kind).items()):
-                if isinstance(place, MemberDescriptorType) and _is_watched(kind):
+                if isinstance(place, MemberDescriptorType) and is_watched(kind):
                     slot = Attribute(value, inner)
                     self.keep(slot, of_module=of_module, owner=value, name=f"{name}.{inner}")
                     self._waiting.append((slot.read(), f"{name}.{inner}", of_module))
@@ -211,11 +211,12 @@ def is_pythons(name: Any) -> bool:
 def is_replacement(value: Any) -> bool:
     """Whether a value is what a capture puts in the place of a function, for its time."""
     inner = value.func if isinstance(value, functools.partial) else value
-    is_function = isinstance(inner, (FunctionType, type))
-    return is_function and str(inner.__module__).startswith("onnxwright.")
+    if isinstance(inner, (FunctionType, type)):
+        return str(inner.__module__).startswith("onnxwright.")
+    return type(inner).__module__.startswith("onnxwright.exporter.capture.replacements.")
 
 
-def _is_watched(kind: type) -> bool:
+def is_watched(kind: type) -> bool:
     """Whether the attributes of a class may be state of the program."""
     if issubclass(kind, enum.Enum) or kind.__module__.partition(".")[0] in _SKIPPED:
         return False

@@ -1,8 +1,9 @@
 """What a module and the functions that run hold, for what opaque code changes of it.
 
 The store has the writes of converted code.  What PyTorch and other opaque code changed is put back.
-Where another thread runs code of the user, which may write as well, this is only what the module
-holds, and what holds a tensor or a number that PyTorch traced.
+Where another thread runs code of the user, which may write as well, and of what was first seen in
+the middle of the capture, this is only what the module holds, and what holds a tensor or a number
+that PyTorch traced.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from onnxwright.exporter.capture.control.held_objects import (
     Reached,
     is_pythons,
     is_replacement,
+    is_watched,
 )
 from onnxwright.exporter.capture.control.places import (
     MISSING,
@@ -36,6 +38,7 @@ from onnxwright.exporter.capture.control.places import (
     is_same,
 )
 from onnxwright.exporter.capture.control.store import Write
+from onnxwright.exporter.places import is_of_user
 
 _TRACED = (FakeTensor, torch.SymInt, torch.SymFloat, torch.SymBool, Proxy)
 _NOWHERE = ("", 0)
@@ -67,6 +70,18 @@ class Snapshot(Reached):
                     self.look(value, f"{begin}{name}", of_module=True)
             self._class(type(one))
         self._drain()
+        for kind in {k: None for one in module.modules() for k in type(one).__mro__}:
+            for value in list(vars(kind).values()) if is_watched(kind) else ():
+                self._add_all(getattr(value, "__func__", getattr(value, "fget", value)))
+        # What is kept later was perhaps not as before the capture, which may have changed it.
+        self._early = len(self.kept), len(self.cells)
+
+    def _add_all(self, value: Any) -> None:
+        """Add a function and those that it wraps."""
+        while value is not None:
+            if isinstance(value, FunctionType) and is_of_user(value.__code__.co_filename):
+                self.add(value)
+            value = getattr(value, "__wrapped__", None)
 
     def add(self, function: FunctionType) -> None:
         """Keep what a function reaches: globals, variables around it, defaults, attributes."""
@@ -97,30 +112,30 @@ class Snapshot(Reached):
             What held something else, and is worth a word.
         """
         found: list[Write] = []
-        is_alone = not _others_run()
-        for kept in self.kept:
+        early, early_cells = (0, 0) if _others_run() else self._early
+        for n, kept in enumerate(self.kept):
             if not kept.differs(kept.before):
                 continue
-            now = kept.items.read()
+            now, is_own = kept.items.read(), kept.of_module or n < early
             if isinstance(kept.before, dict) and isinstance(now, dict):
-                found += self._restore_names(kept, now, is_alone=is_alone)
-            elif kept.of_module or is_alone or _is_traced(now):
+                found += self._restore_names(kept, now, is_own=is_own)
+            elif is_own or _is_traced(now):
                 kept.items.put(kept.before)
                 found.append(Write(_Named(kept.items.owner, kept.name), kept.before, now, _NOWHERE))
-        for place, value in self.cells:
+        for n, (place, value) in enumerate(self.cells):
             now = place.read()
-            if now is not value and (is_alone or _is_traced(now)):
+            if now is not value and (n < early_cells or _is_traced(now)):
                 place.put(value)
                 found.append(Write(place, value, now, _NOWHERE))
         return found
 
-    def _restore_names(self, kept: Kept, now: dict[Any, Any], *, is_alone: bool) -> list[Write]:
+    def _restore_names(self, kept: Kept, now: dict[Any, Any], *, is_own: bool) -> list[Write]:
         found: list[Write] = []
         for name in {**kept.before, **now}:
             one, two = kept.before.get(name, MISSING), now.get(name, MISSING)
             if one is two or is_pythons(name) or is_replacement(one):
                 continue
-            traced, is_own = _is_traced(two), kept.of_module or is_alone
+            traced = _is_traced(two)
             if not traced and (not is_own or not _is_put_back(kept, one, two)):
                 continue
             if kept.owner is None:

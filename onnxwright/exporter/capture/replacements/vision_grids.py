@@ -24,6 +24,7 @@ import torch
 from torch.nn import functional
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.control.reaching import names_of
 from onnxwright.exporter.capture.replacements.changes import Changes
 
 _UTILS = "transformers.vision_utils"
@@ -195,14 +196,20 @@ def _interpolation(own: Callable[..., Any]) -> Callable[..., Any]:
 # -- attention within each image -------------------------------------------------------------------
 
 
-def _attends_by_parts(frame: FrameType) -> bool:
-    """Whether a function attends within parts of a sequence, whose ends are `cu_seqlens`."""
-    names = frame.f_code.co_names
-    return (
-        isinstance(frame.f_locals.get("cu_seqlens"), torch.Tensor)
-        and "is_flash_attention_requested" in names
-        and "cu_seqlens" in frame.f_code.co_varnames
-    )
+def _attends_by_parts(frame: FrameType | None) -> bool:
+    """Whether a function attends within parts of a sequence, whose ends are `cu_seqlens`.
+
+    A test that was rewritten is a function inside of it.
+    """
+    file = None if frame is None else frame.f_code.co_filename
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename != file and owner_of(code.co_filename) is not Owner.ONNXWRIGHT:
+            return False
+        if isinstance(frame.f_locals.get("cu_seqlens"), torch.Tensor):
+            return "is_flash_attention_requested" in names_of(code)
+        frame = frame.f_back
+    return False
 
 
 def _attend_at_once(module: Any, change: Callable[[Any, str, Any], None]) -> None:
