@@ -73,6 +73,8 @@ def items_of(container: Any) -> Any:
         return container
     if _special(store, type(container), "__setitem__") is not None:
         return _Items(store, container)
+    if type(container) is dict and "__builtins__" in container:
+        return _Globals(store, container)
     if is_container(container):
         store.note(Items(container))
     return container
@@ -288,6 +290,24 @@ class _Items:
 
     def __delitem__(self, key: Any) -> None:
         self._call("__delitem__", key)
+
+
+class _Globals:
+    """Stands for the names of a file, as `globals()` gives them: each is a variable."""
+
+    def __init__(self, store: Store, names: dict[str, Any]) -> None:
+        self._store, self._names = store, names
+
+    def __getitem__(self, name: str) -> Any:
+        return self._names[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._store.note(Variable(self._names, name))
+        self._names[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self._store.note(Variable(self._names, name))
+        del self._names[name]
 
 
 class _Changing:
