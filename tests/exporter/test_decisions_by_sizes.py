@@ -249,10 +249,15 @@ def later_by_value(x: Any) -> Any:
     return x.amax(0) + x.amin(0)
 
 
+def one_of_some_sizes(x: Any) -> Any:
+    return x * 2 if x.shape[0] in (3, 8, 10) else x + 1
+
+
 @pytest.mark.share(2)
 @pytest.mark.parametrize("size", [pytest.param(8, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize(
-    "function", [different, always_padded, scaled_above, turned_above, later_by_value]
+    "function",
+    [different, always_padded, scaled_above, turned_above, later_by_value, one_of_some_sizes],
 )
 def test_sides_that_differ_are_both_exported(function: Callable[..., Any], size: int) -> None:
     program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},), strict=True)

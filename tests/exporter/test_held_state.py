@@ -8,14 +8,15 @@ import random
 import types
 import warnings
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="the exporter needs torch")
-
-import onnxwright as ow  # noqa: E402 - after the question whether torch is there
-from onnxwright.exporter.capture.held_state import run_unchanged  # noqa: E402
+import onnxwright as ow
+from onnxwright.exporter.capture.held_state import run_unchanged
+from tests.exporter import state_programs
 
 
 class _Attribute(torch.nn.Module):  # type: ignore[misc]
@@ -367,3 +368,17 @@ def test_each_of_many_runs_begins_with_what_the_first_began_with() -> None:
         assert (module.n, module.seen, _CALLS) == (0, [], [])
         assert torch.equal(module.held[0], torch.zeros(2))
         assert random.getstate() == state
+
+
+def test_what_is_patched_while_a_function_first_runs_is_not_put_back() -> None:
+    """A capture sees its file then, with the value of the patch."""
+    state_programs.reset()
+
+    class Patched(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            with mock.patch.object(state_programs, "COUNT", 5):
+                return x * state_programs.of_globals()[0]
+
+    program = ow.export(Patched(), (torch.ones(3),))
+    assert state_programs.COUNT == 0
+    assert program(torch.ones(3)).tolist() == [5.0, 5.0, 5.0]
