@@ -73,6 +73,11 @@ def _two_chunks(_: Any, x: Any) -> Any:
     return parts[0].sum(0) - parts[-1].sum(0)
 
 
+def _uneven_parts(_: Any, x: Any) -> Any:
+    one, two = torch.tensor_split(x, 2)
+    return one.sum(0) - two.sum(0)
+
+
 def _three_chunks(_: Any, x: Any) -> Any:
     return sum(part.sum(0) for part in x.chunk(3, 0)[1:])
 
@@ -88,6 +93,7 @@ def _three_chunks(_: Any, x: Any) -> Any:
         (_layout, 1, "n != 1"),
         (_two_chunks, 1, ""),
         (_three_chunks, 4, ""),
+        (_uneven_parts, 5, "n % 2"),
     ],
 )
 def test_a_decision_is_reported_and_calls_of_its_other_side_are_refused(

@@ -30,6 +30,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     is_fixed_value,
     is_number_of_chunks,
     is_taken_as_one,
+    is_uneven_split,
 )
 from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
@@ -361,7 +362,7 @@ def _guards(
             # An operator took a number that follows from sizes as 1, and torch goes on with that.
             span = None
             of_one.add(guard.expr)
-        elif compares and is_number_of_chunks(guard):
+        elif compares and (is_number_of_chunks(guard) or is_uneven_split(guard)):
             files = _files(program) if files is None else files
             span = user_line(str(user), files)
         else:

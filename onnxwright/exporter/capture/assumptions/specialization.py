@@ -107,6 +107,18 @@ def is_number_of_chunks(guard: Any) -> bool:
     return _is_split(guard.sloc.framework_loc)
 
 
+def is_uneven_split(guard: Any) -> bool:
+    """Whether an operator asked how many parts are larger by one, as `tensor_split` does.
+
+    Args:
+        guard: one of `ShapeEnv.guards`.
+    """
+    expression = guard.expr
+    remainders = ("Mod", "PythonMod")
+    is_compared = isinstance(expression, (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt))
+    return is_compared and any(type(side).__name__ in remainders for side in expression.args)
+
+
 def is_taken_as_one(expression: Any) -> bool:
     """Whether a condition says that a number that follows from sizes is 1, as `n // 4 == 1`.
 
