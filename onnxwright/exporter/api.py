@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,9 @@ def export(
     checks.modules(export_modules_as_functions)
     recorded = Report(opset_version, target, versions=recording.versions())
     with recording.report_on_exit(recorded, report), progress.step("export"):
-        captured = capture_model(
+        # What the model sets of context variables ends with the capture.
+        captured = copy_context().run(
+            capture_model,
             model,
             tuple(args),
             dict(kwargs or {}),

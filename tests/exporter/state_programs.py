@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import contextvars
 import copy
 import dataclasses
 import functools
@@ -1103,3 +1104,14 @@ def mode_of_a_layer_that_a_side_sets() -> Made:
 
     made = Kept().eval()
     return made, lambda: made.layer.training
+
+
+@stateful("reported", "OW887")
+def context_variable() -> Any:
+    kept = contextvars.ContextVar("kept", default=1)
+
+    def f(x: Any) -> Any:
+        kept.set(kept.get() + 1)
+        return x * kept.get()
+
+    return f, kept.get

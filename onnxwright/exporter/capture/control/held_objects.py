@@ -7,6 +7,7 @@ import functools
 import operator
 import sys
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import (
     FunctionType,
@@ -26,6 +27,7 @@ from onnxwright.exporter.capture.control.places import (
     Attribute,
     Cell,
     ClassItems,
+    ContextValue,
     InnerState,
     Items,
     Place,
@@ -153,6 +155,8 @@ class Reached:
             self._waiting += [(v, f"{name}[{n}]", of_module) for n, v in enumerate(value)]
         elif is_container(value):
             self._container(value, name, of_module)
+        elif isinstance(value, ContextVar):
+            self.keep(ContextValue(value), of_module=of_module, owner=None, name=name)
         elif has_state(value):
             self.keep(InnerState(value), of_module=of_module, owner=None, name=name)
         elif not _is_of_torch(value):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import copy_context
 from typing import Any
 
 from onnxwright.exporter.capture.control.errors import UnseenChangeError
 from onnxwright.exporter.capture.control.held_objects import (
     Kept,
     Reached,
-    holds_the_same,
     is_pythons,
 )
 from onnxwright.exporter.capture.control.places import MISSING
@@ -34,7 +32,6 @@ class Picture:
         self._own = Reached({} if snapshot is None else snapshot.seen)
         for one in functions:
             self._own.look(one, "", of_module=False)
-        self._context = dict(copy_context().items())
 
     def check(self, seen: frozenset[tuple[int, str | None]]) -> None:
         """Compare what can be reached with what it was.
@@ -53,8 +50,6 @@ class Picture:
                 owner = one.items.owner if one.owner is None else one.owner
                 kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
                 raise UnseenChangeError(f"`{one.name or kind}` is changed", kind, one.name)
-        if not holds_the_same(self._context, dict(copy_context().items())):
-            raise UnseenChangeError("a context variable is set", "ContextVar")
 
 
 def _is_seen(kept: Kept, before: Any, seen: frozenset[tuple[int, str | None]]) -> bool:

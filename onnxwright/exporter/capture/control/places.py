@@ -312,6 +312,19 @@ class Position(Place):
         return bool(one == two)
 
 
+class ContextValue(Place):
+    """The value of a context variable; one that had none cannot be put back."""
+
+    def read(self) -> Any:
+        """As of any place."""
+        return self.owner.get(MISSING)
+
+    def put(self, value: Any) -> None:
+        """As of any place."""
+        if value is not MISSING and self.read() is not value:
+            self.owner.set(value)
+
+
 class InnerState(Place):
     """What an object of C holds, as a text buffer or a generator of random numbers."""
 
