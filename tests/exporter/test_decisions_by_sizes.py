@@ -268,6 +268,18 @@ def test_sides_that_differ_are_both_exported(function: Callable[..., Any], size:
         torch.testing.assert_close(program(x), function(x))
 
 
+def test_any_and_all_of_comparisons_of_sizes() -> None:
+    def function(x: Any) -> Any:
+        if any(x.shape[0] == n for n in (2, 10)):
+            return x * 2
+        return x + 1 if all(x.shape[0] != n for n in (3, 4)) else x - 1
+
+    program = ow.export(function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},))
+    for n in SIZES:
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), function(x))
+
+
 def of_other_rank(x: Any) -> Any:
     return x.sum(0) if x.shape[0] > 8 else x * 2
 
