@@ -110,6 +110,21 @@ def test_a_decision_is_reported_and_calls_of_its_other_side_are_refused(
     torch.testing.assert_close(program(x), module(x))
 
 
+def _expanded(_: Any, x: Any) -> Any:
+    mask = torch.arange(3.0)[None]
+    if x.shape[0] != mask.shape[0]:
+        mask = mask.expand(x.shape[0], -1)
+    return x * mask
+
+
+def test_an_axis_of_one_that_is_expanded_decides_nothing() -> None:
+    program, said = _exported(Rows(_expanded), (torch.rand(6, 3),), ({0: "n"},))
+    assert said == []
+    for n in (1, 2, 6):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), _expanded(None, x))
+
+
 # -- conditions that another operand settles -------------------------------------------------------
 
 

@@ -220,6 +220,13 @@ _TABLES: tuple[Change, ...] = (
 )
 _NON_STRICT: tuple[Change, ...] = (
     Change(
+        target="transformers.cache_utils.Cache.is_compileable",
+        make=static_caches.masks_at_any_length,
+        needs="transformers.masking_utils",
+        reason="it is asked beside `q_length == 1`, whether a mask may be left out",
+        upstream="`_ignore_causal_mask_sdpa` leaves out none where `is_torchdynamo_exporting()`",
+    ),
+    Change(
         target="torch._VF._pack_padded_sequence",
         make=packed_sequences.sequences_padded,
         reason=_PACKED,

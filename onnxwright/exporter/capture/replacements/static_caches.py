@@ -7,11 +7,14 @@ its tensors, for any number.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 
 def count_of(layer: Any) -> torch.Tensor:
@@ -128,3 +131,12 @@ _RESTS = {
     "attention_mask": ("kv_length", "kv_offset"),
     "block_sequence_ids": ("attention_mask", "kv_length", "kv_offset"),
 }
+
+
+def masks_at_any_length(changes: Changes, model: Any) -> None:
+    """Masks do not ask whether one token is read: no mask is left out while a model is exported."""
+
+    def plain(owner: Any, name: str, *default: Any) -> Any:
+        return False if name == "is_compileable" else getattr(owner, name, *default)
+
+    changes.attribute(sys.modules["transformers.masking_utils"], "getattr", plain)
