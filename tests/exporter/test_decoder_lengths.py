@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import onnxwright as ow
-from onnxwright.errors import ExportError, ExportValueError
+from onnxwright.errors import ExportError
 from onnxwright.exporter.decoders.rope_lengths import tokens_with_equal_angles
 
 pytest.importorskip("transformers", reason="the models are of transformers")
@@ -91,12 +91,24 @@ def test_a_longer_text_is_told_where_tokens_differ(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_angles_that_a_module_keeps_are_refused(tmp_path: Path) -> None:
+def test_angles_that_a_module_keeps_are_those_of_each_text(tmp_path: Path) -> None:
     model = decoder("LlamaForCausalLM", num_hidden_layers=1, rope_parameters=DYNAMIC)
-    with pytest.raises(ExportValueError, match="beyond 128 tokens .*rope_type 'dynamic'"):
-        ow.export_decoder(model, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    # What the message says: the same weights with angles of another type.
-    plain = decoder("LlamaForCausalLM", num_hidden_layers=1)
-    ids = torch.arange(1, 9)[None]
-    assert torch.equal(model(ids).logits, plain(ids).logits)
+    with pytest.warns(ow.errors.OnnxwrightWarning, match=r"OW839.*inv_freq"):
+        report = ow.export_decoder(model, tmp_path / "out")
+    assert report.tokens_equal
+    assert "beyond 128 tokens the angles of all positions change" in report.notes[0]
+    for length in (8, 129, 200):
+        ids = torch.arange(1, 1 + length)[None] % 50
+        empty = np.zeros((1, 2, 0, 16), np.float32)
+        given = {
+            "input_ids": ids.numpy(),
+            "attention_mask": np.ones((1, length), np.int64),
+            "position_ids": np.arange(length)[None],
+            "past_key_values.0.key": empty,
+            "past_key_values.0.value": empty,
+        }
+        logits = ow.run_model(tmp_path / "out" / "model.onnx", given)[0]
+        fresh = decoder("LlamaForCausalLM", num_hidden_layers=1, rope_parameters=DYNAMIC)
+        fresh.load_state_dict(model.state_dict())
+        wanted = fresh(ids).logits.detach().numpy()
+        np.testing.assert_allclose(logits, wanted, rtol=1e-3, atol=1e-4)
