@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from onnxwright.errors import ExportError
-from onnxwright.exporter import checks, progress
+from onnxwright.exporter import progress
 from onnxwright.exporter.api import export
 from onnxwright.exporter.capture.inputs.cache_names import PRESENT
 from onnxwright.exporter.capture.inputs.caches import register_caches
@@ -136,38 +135,12 @@ def exported(model: Any, inputs: Any = None) -> Programs:
         return Programs({"encoder": encoder, "decoder": decoder}, source)
     example = decoder_example(model)
     count = tokens_with_equal_angles(model)
-    try:
-        program = export(
-            example.module,
-            kwargs=example.kwargs,
-            dynamic_shapes=example.dynamic_shapes,
-            metadata="short",
-        )
-    except ExportError as error:
-        if count:
-            _refuse_angles(model, count, error)
-        raise
+    program = export(
+        example.module,
+        kwargs=example.kwargs,
+        dynamic_shapes=example.dynamic_shapes,
+        metadata="short",
+    )
     others = [v for v in program.model.graph.outputs if not str(v.name).startswith(f"{PRESENT}.")]
     others[0].name = "logits"
     return Programs({"model": program}, equal_angles=count)
-
-
-def _refuse_angles(model: Any, count: int, error: ExportError) -> None:
-    """Refuse a model that chooses angles by the number of tokens in Python, if that is the reason.
-
-    Raises:
-        ExportValueError: it is (OW825).
-    """
-    if "rope" not in str(error):
-        return
-    text = model.config.get_text_config()
-    given = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
-    kind = given.get("rope_type", "")
-    checks.raise_bad_argument(
-        "model",
-        f"beyond {count} tokens it computes the angles of its positions from the number of tokens"
-        f" of each call, and keeps them in its modules{f' (rope_type {kind!r})' if kind else ''}",
-        f"for texts of up to {count} tokens the angles are those of rope_type 'default': set it in"
-        " `rope_parameters` of the configuration before the model is made; for longer ones, those"
-        " of 'linear' and 'yarn' do not depend on the number of tokens",
-    )
