@@ -162,7 +162,7 @@ def switch_transformers() -> Made:
     return _translation(hub.SwitchTransformersModel(config))
 
 
-@_network("experts", slow=True, grows=True)
+@_network("experts", slow=True, grows=True, always=("for expert_idx in expert_hit:",))
 def nllb_moe() -> Made:
     config = hub.NllbMoeConfig(
         **_BOTH, **_ENDS, num_experts=4, expert_capacity=8, encoder_sparse_step=1,
