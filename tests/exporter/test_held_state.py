@@ -382,3 +382,22 @@ def test_what_is_patched_while_a_function_first_runs_is_not_put_back() -> None:
     program = ow.export(Patched(), (torch.ones(3),))
     assert state_programs.COUNT == 0
     assert program(torch.ones(3)).tolist() == [5.0, 5.0, 5.0]
+
+
+def test_an_attribute_of_a_class_that_has_any_attribute_is_not_asked() -> None:
+    class Anything:
+        asked = 0
+
+        def __getattr__(self, name: str) -> Any:
+            Anything.asked += 1
+            return self
+
+    class Holds(torch.nn.Module):  # type: ignore[misc]
+        anything = Anything()
+
+        def forward(self, x: Any) -> Any:
+            return x * 2
+
+    program = ow.export(Holds(), (torch.ones(3),))
+    assert program(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert Anything.asked == 0

@@ -107,7 +107,7 @@ def _reads_training(kind: type) -> bool:
     return any(
         "training" in code.co_names
         for value in vars(kind).values()
-        for code in _codes(getattr(value, "__code__", None))
+        for code in _codes(value.__code__ if isinstance(value, types.FunctionType) else None)
         if owner_of(code.co_filename) is not Owner.TORCH
     )
 

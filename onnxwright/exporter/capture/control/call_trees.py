@@ -174,7 +174,7 @@ class Calls(ast.NodeTransformer):
                 for line, kind in zip(lines, kinds)
             ]
             entered = ast.With([ast.withitem(_call("Handlers", *pairs))], node.body)
-            node.body = [_on_line(entered, node.body[0])]
+            node.body = [on_line(entered, node.body[0])]
         return node
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
@@ -303,7 +303,7 @@ def goes_on(handler: ast.ExceptHandler) -> bool:
     return not isinstance(getattr(handler, "last", handler.body[-1]), ast.Raise)
 
 
-def _on_line(made: Any, node: ast.AST) -> Any:
+def on_line(made: Any, node: ast.AST) -> Any:
     """The same, with the line of another node where it has none."""
     for inner in ast.walk(made):
         if "lineno" in inner._attributes and not hasattr(inner, "lineno"):

@@ -72,16 +72,21 @@ class Snapshot(Reached):
         self._drain()
         for kind in {k: None for one in module.modules() for k in type(one).__mro__}:
             for value in list(vars(kind).values()) if is_watched(kind) else ():
-                self._add_all(getattr(value, "__func__", getattr(value, "fget", value)))
+                self._add_all(value)
         # What is kept later was perhaps not as before the capture, which may have changed it.
         self._early = len(self.kept), len(self.cells)
 
     def _add_all(self, value: Any) -> None:
-        """Add a function and those that it wraps."""
-        while value is not None:
-            if isinstance(value, FunctionType) and is_of_user(value.__code__.co_filename):
+        """Add the function that an attribute of a class is, and those that it wraps."""
+        if isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        # Other objects are not asked: they may have any attribute.
+        while isinstance(value, FunctionType):
+            if is_of_user(value.__code__.co_filename):
                 self.add(value)
-            value = getattr(value, "__wrapped__", None)
+            value = vars(value).get("__wrapped__")
 
     def add(self, function: FunctionType) -> None:
         """Keep what a function reaches: globals, variables around it, defaults, attributes."""
@@ -167,7 +172,7 @@ def _give_back(kept: Kept, name: Any, value: Any) -> None:
 def _is_put_back(kept: Kept, one: Any, two: Any) -> bool:
     """Whether a change is taken back.
 
-    New attributes and global variables that are no data stay, as the caches of a library do.
+    New attributes and global variables that do not hold data stay, as the caches of a library do.
     """
     held = kept.items.owner
     is_variable = held is kept.owner or held is getattr(kept.owner, "__dict__", ...)

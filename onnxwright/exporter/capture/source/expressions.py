@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from onnxwright.exporter.capture.control.call_trees import on_line
 from onnxwright.exporter.capture.source.expression_kinds import (
     asks_empty,
     is_bound,
@@ -353,11 +354,7 @@ def _mark_bare(*nodes: ast.AST) -> None:
 
 def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
     """The same, on the line of another node."""
-    ast.copy_location(made, node)
-    for inner in ast.walk(made):
-        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, node)
-    return made
+    return cast("ast.AST", on_line(ast.copy_location(made, node), node))
 
 
 def _of_item(clause: ast.comprehension, value: ast.expr) -> ast.Lambda:

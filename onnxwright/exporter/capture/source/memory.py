@@ -226,7 +226,7 @@ def origin_of(
         views = []
     if alias is None:
         view = View(base, tuple(views))
-        # Operators that are no views may give a tensor of before as it is.
+        # Operators that are not views may give a tensor of before as it is.
         is_other = base in inside and not view.is_constant() and memory_of(base) in outside
         number = known.number(view)
         return Origin({number: view}, number if is_fixed and not is_other else None)
