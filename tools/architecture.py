@@ -57,6 +57,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.ir.loading", "onnxwright.ir.map_types"): (
         "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
     ),
+    ("onnxwright.ir.loading", "onnxwright.ir.proto_reading"): (
+        "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
+    ),
     ("onnxwright.ir.model_protos", "onnxwright.ir.serialize"): (
         "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
     ),

@@ -25,7 +25,7 @@ from onnxwright.ir import saving
 from onnxwright.ir.loading import is_source, open_ir_function, open_ir_model
 from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.reading import serialized
-from onnxwright.ir.serialize import model_to_proto, to_proto
+from onnxwright.ir.serialize import drop_infos, model_to_proto, to_proto
 
 # A script, a builder or an exported program is defined above this package: `Any` stands for them.
 Model: TypeAlias = "onnx.ModelProto | ir.Model | bytes | BinaryIO | str | PathLike[str] | Any"
@@ -112,17 +112,15 @@ def returned(
 
 def _as_proto(made: ir.Model, given: Any) -> onnx.ModelProto:
     """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
+    initializers = made.graph.initializers.items()
+    untyped = {name for name, value in initializers if value.const_value is not None}
+    if isinstance(given, onnx.ModelProto):
+        untyped.difference_update([v.name for v in given.graph.value_info])
     try:
-        proto = model_to_proto(made)
+        proto = model_to_proto(made, untyped=untyped)
     except (TypeError, ValueError, AttributeError, ir.serde.SerdeError):
         proto = to_proto(made)  # which says what cannot be written
-    held = {i.name for i in proto.graph.initializer}
-    if isinstance(given, onnx.ModelProto):
-        held -= {v.name for v in given.graph.value_info}
-    kept = [v for v in proto.graph.value_info if v.name not in held]
-    if len(kept) < len(proto.graph.value_info):
-        del proto.graph.value_info[:]
-        proto.graph.value_info.extend(kept)
+        drop_infos(proto.graph, untyped)
     return proto
 
 

@@ -194,6 +194,8 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     """
     import onnx_ir as ir
 
+    from onnxwright.ir.proto_reading import model_from_proto
+
     kind, source = kind_of(source), held_by(source)
     if isinstance(source, ir.Model):
         if kind is None or not kind.trusted:
@@ -216,7 +218,7 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     if proto.training_info:
         warn(messages.TrainingLeftOut(span=user_span()))
     try:
-        model: Any = ir.from_proto(proto)
+        model: Any = model_from_proto(proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
         unreadable("the model", f"onnx_ir cannot read it: {first_line(error)}", error)
     if types:

@@ -6,7 +6,7 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -25,7 +25,7 @@ from onnxwright.ir.text import clean
 # So many characters of a part of a model are shown.
 _LONGEST = 200
 # From this IR version on, functions hold types of their values.
-_FUNCTION_VALUE_INFO = 10
+FUNCTION_VALUE_INFO = 10
 _KIND = ir.AttributeType
 QUANTIZATION = "quant_parameter_tensor_names"
 """The key of the `meta` of a value under which `onnx_ir` keeps its quantization parameters."""
@@ -111,14 +111,15 @@ def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
     )
 
 
-def model_to_proto(model: ir.Model) -> onnx.ModelProto:
+def model_to_proto(model: ir.Model, *, untyped: Collection[str] = frozenset()) -> onnx.ModelProto:
     """The ModelProto of a model.
 
     Args:
         model: the model.
+        untyped: names of initializers of the main graph that get no `value_info`.
 
     Returns:
-        A message equal to `onnx_ir.to_proto(model)`.
+        A message equal to `onnx_ir.to_proto(model)`, but for these.
 
     Raises:
         ScriptValueError: a text in it has no UTF-8 form (OW627).
@@ -131,12 +132,14 @@ def model_to_proto(model: ir.Model) -> onnx.ModelProto:
         'Relu'
     """
     with unicode_checked():
-        return _model_to_proto(model)
+        return _model_to_proto(model, untyped)
 
 
-def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
-    if getattr(model, "device_configurations", ()) or model.ir_version < _FUNCTION_VALUE_INFO:
+def _model_to_proto(model: ir.Model, untyped: Collection[str]) -> onnx.ModelProto:
+    old_functions = model.functions and model.ir_version < FUNCTION_VALUE_INFO
+    if getattr(model, "device_configurations", ()) or old_functions:
         left: onnx.ModelProto = to_proto(model)
+        drop_infos(left.graph, untyped)
         return left
     proto = onnx.ModelProto(ir_version=model.ir_version)
     for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
@@ -146,9 +149,22 @@ def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
     for domain, version in model.opset_imports.items():
         proto.opset_import.add(domain=domain, version=version)
     _metadata(proto, model.metadata_props)
-    _graph(proto.graph, model.graph)
+    _graph(proto.graph, model.graph, untyped)
     proto.functions.extend(ir.to_proto(function) for function in model.functions.values())
     return proto
+
+
+def drop_infos(graph: onnx.GraphProto, names: Collection[str]) -> None:
+    """Remove what a graph says of the types of some of its values.
+
+    Args:
+        graph: the graph; it is changed.
+        names: the names of the values; inputs and outputs are not looked at.
+    """
+    kept = [v for v in graph.value_info if v.name not in names]
+    if len(kept) < len(graph.value_info):
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
 
 
 def graph_to_proto(graph: ir.Graph) -> onnx.GraphProto:
@@ -180,7 +196,7 @@ def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
         proto.metadata_props.add(key=key, value=entries[key])
 
 
-def _graph(proto: onnx.GraphProto, graph: ir.Graph) -> None:
+def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = frozenset()) -> None:
     """Fill in a graph."""
     if graph.name:
         proto.name = graph.name
@@ -195,7 +211,7 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph) -> None:
     names = {value.name for value in graph.inputs}
     for value in held.values():
         _quantization(proto, value)
-        if value.name not in names:
+        if value.name not in names and value.name not in untyped:
             _value_info(proto, value)
         tensor = value.const_value
         if tensor is not None:

@@ -21,6 +21,7 @@ from onnxwright.ir.recorded import Scope
 from onnxwright.opset.registry import signature
 from onnxwright.optimizer.editing import Editor
 from onnxwright.optimizer.rewriter import Attempt, Replaced, Rewriter
+from onnxwright.optimizer.screening import Operator
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.carrying import meet
 from onnxwright.tracing.replay import Replay
@@ -86,6 +87,8 @@ class _Part:
         self.shares = False  # whether the nodes of the main graph are not yet known as equal calls
         # Of the wave that is going on:
         self.rewriter: Any = None
+        self.operators: set[Operator] = set()  # that the part has, or has had
+        self.index: Any = None  # the rules for these
         self.everywhere = False
         self.near: dict[ir.Node, int] = {}
         self.around: set[ir.Node] = set()
@@ -98,11 +101,13 @@ class _Part:
     def wave(self, rewriter: Rewriter, *, everywhere: bool) -> bool:
         """Visit the nodes once; whether anything changed."""
         env, recorder = self.edit.env, self.b.recorder
-        self.rewriter, self.everywhere = rewriter, everywhere
+        self.rewriter, self.index, self.everywhere = rewriter, None, everywhere
         self.around, self.edit.touched = self.edit.touched, set()
         self.near, self.learned, self.later, self.left = {}, set(), [], []
         self.claimed, self.final, env.passed = set(), {}, set()
         self._adopt_initializers()
+        self.operators = set()
+        self._note_operators(all_nodes(self.part))
         before, self.seen = self.seen, {}
         recorder.scope.nodes = []
         self.b.is_visible, self.b.replaced_nodes = env.has, rewriter.taken
@@ -112,6 +117,13 @@ class _Part:
         self.edit.sweep(self.left)
         recorder.forget_history()
         return bool(self.left or self.edit.touched)
+
+    def _note_operators(self, nodes: Iterable[ir.Node]) -> None:
+        """Ask the rules for the operators of these nodes, too."""
+        operators = {(node.op_type, node.domain) for node in nodes}
+        if self.index is None or not operators <= self.operators:
+            self.operators |= operators
+            self.index = self.rewriter.index.among(frozenset(self.operators))
 
     def reread(self, nodes: Mapping[ir.Node, None]) -> None:
         """Give up what is known of nodes that compute something else than they did."""
@@ -224,6 +236,7 @@ class _Part:
         for fresh in all_nodes(made):
             self.seen[fresh] = fresh.inputs
         self.edit.touched.update(all_nodes(made))
+        self._note_operators(all_nodes(made))
         for old, new in zip(node.outputs, results):
             if new is not None:
                 self.final[old] = self.edit.substitute(old, new, node, self.final)
@@ -263,7 +276,7 @@ class _Part:
 
     def _try_rules(self, node: ir.Node) -> None:
         rewriter = self.rewriter
-        entries = rewriter.index.at(node)
+        entries = self.index.at(node)
         if not entries or node in rewriter.taken:
             return
         recorder = self.b.recorder

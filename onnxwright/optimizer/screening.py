@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
@@ -31,6 +31,9 @@ from onnxwright.optimizer.scope import Scope
 Entry: TypeAlias = tuple[Rule, Pattern, PatternNode]
 """A rule, one of its patterns, and the node of it that makes one of its results."""
 
+Operator: TypeAlias = tuple[str, str]
+"""The name and the domain of an operator."""
+
 # The operator and domain of the node that makes an input, and what that node reads as far as it is
 # looked at.  Where no node makes it, what it is; None where it is absent.
 _Maker: TypeAlias = "tuple[str, str, tuple[_Maker, ...] | None] | str | None"
@@ -43,6 +46,7 @@ _Common: TypeAlias = "dict[str, set[str]]"
 _FEW = 3
 # An index is used again for the next model.
 _MOST_KEYS = 20_000
+_MOST_MODELS = 64
 
 
 class PatternIndex:
@@ -53,18 +57,42 @@ class PatternIndex:
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._by_operator: dict[tuple[str, str], list[Entry]] = {}
-        for entry in entries:
-            root = entry[2]
-            self._by_operator.setdefault((root.op_type, root.domain), []).append(entry)
+        self._fill([_Screened(entry) for entry in entries])
+        # The parts that are asked for graphs of these operators.
+        self._among: dict[frozenset[Operator], PatternIndex] = {}
+
+    def _fill(self, patterns: Iterable[_Screened]) -> None:
+        self._by_operator: dict[Operator, list[_Screened]] = {}
+        for screened in patterns:
+            root = screened.entry[2]
+            self._by_operator.setdefault((root.op_type, root.domain), []).append(screened)
         # The graph of a model has few combinations of operators: each is looked through once.
         self._by_makers: dict[_Key, list[_Screened]] = {}
+
+    def among(self, operators: frozenset[Operator]) -> PatternIndex:
+        """The patterns whose operators a graph has, all of them: no other pattern lies in it.
+
+        Args:
+            operators: the operators of the graph and of the graphs inside of its nodes.
+
+        Returns:
+            The part of this index that has these patterns.
+        """
+        part = self._among.get(operators)
+        if part is None:
+            if len(self._among) >= _MOST_MODELS:
+                self._among.clear()
+            part = self._among[operators] = PatternIndex(())
+            held = [one for name in self._by_operator if name in operators
+                    for one in self._by_operator[name]]  # fmt: skip
+            part._fill(one for one in held if one.operators <= operators)
+        return part
 
     def at(self, node: ir.Node) -> list[Entry]:
         """The patterns that may lie at a node, in order."""
         name, domain = node.op_type, node.domain
-        entries = self._by_operator.get((name, domain))
-        if entries is None:
+        patterns = self._by_operator.get((name, domain))
+        if patterns is None:
             return []
         if len(self._by_makers) > _MOST_KEYS:  # of many models, in turn
             self._by_makers.clear()
@@ -72,7 +100,8 @@ class PatternIndex:
         near = (name, domain, tuple([_maker(v, 0) for v in inputs]))
         left = self._by_makers.get(near)
         if left is None:
-            left = self._by_makers[near] = _screened(entries, near[2])
+            left = [s for s in patterns if _may_read(s.entry[2], near[2])]
+            self._by_makers[near] = left
         if len(left) > _FEW:
             far = (name, domain, tuple([_maker(v, 1) for v in inputs]))
             further = self._by_makers.get(far)
@@ -80,6 +109,8 @@ class PatternIndex:
                 further = [s for s in left if _may_read(s.entry[2], far[2])]
                 self._by_makers[far] = further
             left = further
+        if not left:
+            return []
         # Several patterns look at the same, and differ in what else they have.
         answers: dict[str, bool] = {}
         found = []
@@ -92,20 +123,36 @@ class PatternIndex:
         return found
 
 
-class _Screened(NamedTuple):
+class _Screened:
     """A pattern, with what is asked of a node before it is matched there.
 
-    Fields:
+    Args:
         entry: the pattern.
-        common: the variables that its results have in common, and who reads them.
-        needed: attributes that the node must have: by default they are something else.
-        form: what is asked as text: equal where the same is asked.
+
+    Attributes:
+        operators: those of its nodes: a graph that has one of them nowhere has no match.
     """
 
-    entry: Entry
-    common: _Common
-    needed: tuple[str, ...]
-    form: str
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.operators = frozenset([(n.op_type, n.domain) for n in entry[1].nodes])
+
+    @functools.cached_property
+    def common(self) -> _Common:
+        """The variables that its results have in common, and who reads them."""
+        _, pattern, root = self.entry
+        return _shared_by(pattern, root) if len(pattern.roots) > 1 else {}
+
+    @functools.cached_property
+    def needed(self) -> tuple[str, ...]:
+        """Attributes that the node must have: by default they are something else."""
+        root = self.entry[2]
+        return tuple([n for n, v in root.attributes.items() if _is_needed(root, n, v)])
+
+    @functools.cached_property
+    def form(self) -> str:
+        """What is asked as text: equal where the same is asked."""
+        return f"{self.needed}{_form(self.entry[2], self.common)}"
 
     def may_lie(self, node: ir.Node) -> bool:
         """Whether the operators, constants and readers around a node are those of the pattern."""
@@ -113,18 +160,6 @@ class _Screened(NamedTuple):
         if any(name not in held for name in self.needed):
             return False
         return may_lie(root, node) and (not self.common or _may_share(root, node, self.common))
-
-
-def _screened(entries: Iterable[Entry], makers: Sequence[_Maker]) -> list[_Screened]:
-    """Those of some patterns that may read what is made like this."""
-    screened = []
-    for entry in entries:
-        _, pattern, root = entry
-        if _may_read(root, makers):
-            common = _shared_by(pattern, root) if len(pattern.roots) > 1 else {}
-            needed = tuple(n for n, v in root.attributes.items() if _is_needed(root, n, v))
-            screened.append(_Screened(entry, common, needed, f"{needed}{_form(root, common)}"))
-    return screened
 
 
 def _is_needed(node: PatternNode, name: str, wanted: Any) -> bool:
@@ -320,4 +355,4 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
     return value is None
 
 
-__all__ = ["Entry", "PatternIndex", "may_lie", "pattern_index"]
+__all__ = ["Entry", "Operator", "PatternIndex", "may_lie", "pattern_index"]

@@ -81,10 +81,8 @@ def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphPro
         if depth[key] > CALL_DEPTH:
             what = f"it calls functions {depth[key]} deep, more than {CALL_DEPTH}"
             raise Damage("limit", where, what, "inline some of the functions")
-    if main is not None:
-        total = sum(1 for _ in nodes_of(main.node))
-        if size:
-            total += sum(size.get(key, 0) for key in called(main.node))
+    if main is not None and size:
+        total = sum(1 + size.get(key, 0) for key in called(main.node))
         _check_size(total, f"graph {quoted(main.name)}")
 
 

@@ -102,6 +102,7 @@ class _Checker:
         self.data = None if folder is None else Files(folder, needed)
         self.is_sorted = self.is_plain = True
         self.written_out = 0  # bytes of all sparse tensors, written out
+        self.types: dict[bytes, bool] = {}  # types that are right -> whether they are plain
 
     def check(self, proto: Model) -> None:
         """Check everything."""
@@ -294,9 +295,20 @@ class _Checker:
         self._properties(info.metadata_props, where)
         if info.HasField("type"):
             try:
-                self.is_plain &= _check_type(info.type, "")
+                self.is_plain &= self._type(info.type)
             except Damage as damage:
                 raise damage.inside(f"{where} {quoted(info.name)}") from None
+
+    def _type(self, proto: onnx.TypeProto) -> bool:
+        """As `_check_type`; the values of a model have few types, and each is looked at once."""
+        try:
+            key = proto.SerializeToString()
+        except Exception:  # noqa: BLE001 - protobuf's own EncodeError: a text is not UTF-8
+            return _check_type(proto, "")
+        is_plain = self.types.get(key)
+        if is_plain is None:
+            is_plain = self.types[key] = _check_type(proto, "")
+        return is_plain
 
     def _properties(self, entries: Sequence[onnx.StringStringEntryProto], where: str) -> None:
         for entry in entries:
