@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
+from onnxwright.ir.stored import notes_of, props_of
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.backend import TracingBackend
@@ -141,9 +142,11 @@ class _ModelReplay:
         for value in closed.constants:
             value.const_value = b.pool.as_tensor(value)
             kept = b.pool.sources.get(value)
-            if kept is not None:
-                value.metadata_props.update(kept.metadata_props)
-                value.meta.update(kept.meta)
+            if kept is not None and kept is not value:
+                if props_of(kept):
+                    value.metadata_props.update(kept.metadata_props)
+                if notes_of(kept):
+                    value.meta.update(kept.meta)
                 value.doc_string = kept.doc_string
         inputs, outputs = list(source.inputs), list(source.outputs)
         if self.options.consumes:
@@ -308,8 +311,10 @@ def copy_value(source: ir.Value, made: ir.Value) -> None:
         made.type = source.type
         made.shape = None if source.shape is None else source.shape.copy()
     made.doc_string = source.doc_string
-    made.metadata_props.update(source.metadata_props)
-    made.meta.update(source.meta)
+    if props_of(source):
+        made.metadata_props.update(source.metadata_props)
+    if notes_of(source):
+        made.meta.update(source.meta)
 
 
 def _reserve(b: TracingBackend, names: Iterable[str]) -> None:
@@ -330,7 +335,7 @@ def _names(graph: ir.Graph) -> Iterator[str]:
         for value in node.outputs:
             if value.name:
                 yield value.name
-        for inner in subgraphs(node):
+        for inner in subgraphs(node) if node.attributes.data else ():
             for value in inner.inputs:
                 if value.name:
                     yield value.name
@@ -338,7 +343,8 @@ def _names(graph: ir.Graph) -> Iterator[str]:
 
 def _bodies(graph: ir.Graph) -> Iterator[ir.Graph]:
     for node in all_nodes(graph):
-        yield from subgraphs(node)
+        if node.attributes.data:
+            yield from subgraphs(node)
 
 
 __all__ = [

@@ -86,15 +86,21 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
     return dim.dim_param or None if which == "dim_param" else None
 
 
-def set_type(value: ir.Value, kind: OnnxType | None) -> None:
-    """Write a type and shape onto an onnx_ir value."""
+def set_type(value: ir.Value, kind: OnnxType | None, *, shares: bool = False) -> None:
+    """Write a type and shape onto an onnx_ir value.
+
+    Args:
+        value: the value.
+        kind: its type; nothing is written where it is not known.
+        shares: whether equal shapes of tensors may be one object, which cannot be changed.
+    """
     if kind is None:
         return
     if type(kind) is TensorType:
         if kind.dtype is not None:
             value.type = ir.TensorType(_ir_dtype(kind.dtype))
         if kind.shape is not None:
-            value.shape = _ir_shape(kind.shape)
+            value.shape = _shared_shape(kind.shape) if shares else _ir_shape(kind.shape)
         return
     inner: Any = kind
     while isinstance(inner, (SequenceType, OptionalType)):
@@ -108,6 +114,13 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
 
 def _ir_shape(shape: Shape) -> ir.Shape:
     return ir.Shape([d if type(d) is int else _symbol(d) for d in shape])
+
+
+@functools.lru_cache(maxsize=4096)
+def _shared_shape(shape: Shape) -> ir.Shape:
+    made = _ir_shape(shape)
+    made.freeze()
+    return made
 
 
 @functools.lru_cache(maxsize=4096)

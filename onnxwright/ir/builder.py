@@ -18,6 +18,7 @@ from onnxwright.ir.adapters import set_type
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import name_nodes
 from onnxwright.ir.recorded import Checkpoint, KnownValues, Scope, ValueInfo, shorten
+from onnxwright.ir.stored import props_of
 from onnxwright.opset.op import Op
 from onnxwright.types.kinds import OnnxType
 
@@ -387,7 +388,7 @@ class Recorder(KnownValues):
         for n, (before, value) in enumerate(zip(node.inputs, inputs)):
             if before is not value:
                 node.replace_input_with(n, value)
-        origin = node.metadata_props.get(ORIGIN)
+        origin = props_of(node).get(ORIGIN)
         self.last_origin = origin or self.last_origin
         scope = self.scopes[-1]
         scope.nodes.append(node)

@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from onnxwright.ir.serialize import FUNCTION_VALUE_INFO, QUANTIZATION
 
-_A = onnx.AttributeProto
+_A, _T = onnx.AttributeProto, onnx.TensorProto
 _PLAIN: dict[int, tuple[ir.AttributeType, str]] = {
     _A.INT: (ir.AttributeType.INT, "i"),
     _A.FLOAT: (ir.AttributeType.FLOAT, "f"),
@@ -136,7 +136,7 @@ class _Reader:
         name = proto.name
         if not name:
             raise _OtherForm
-        tensor = ir.serde.deserialize_tensor(proto)
+        tensor = _tensor(proto)
         value = own.get(name)
         if value is not None:
             value.const_value = tensor
@@ -203,6 +203,33 @@ class _Reader:
             graphs = [self.graph(g, scopes) for g in proto.graphs]
             return ir.AttrGraphs(proto.name, graphs, doc_string=doc_string)
         return ir.serde.deserialize_attribute(proto)
+
+
+class _Tensor(ir.serde.TensorProtoTensor):  # type: ignore[misc]
+    """A tensor whose shape and type are made once, not whenever they are asked for."""
+
+    __slots__ = ("_dims", "_kind")
+
+    def __init__(self, proto: onnx.TensorProto) -> None:
+        super().__init__(proto)
+        self._dims = ir.Shape(proto.dims, frozen=True)
+        self._kind = ir.DataType(proto.data_type)
+
+    @property
+    def shape(self) -> ir.Shape:
+        """Its shape."""
+        return self._dims
+
+    @property
+    def dtype(self) -> ir.DataType:
+        """Its element type."""
+        return self._kind
+
+
+def _tensor(proto: onnx.TensorProto) -> Any:
+    if proto.data_location == _T.EXTERNAL or proto.data_type == _T.STRING:
+        return ir.serde.deserialize_tensor(proto)
+    return _Tensor(proto)
 
 
 def _outer(name: str, scopes: _Scopes) -> ir.Value:

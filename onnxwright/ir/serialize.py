@@ -20,6 +20,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.ir.adapters import OtherType, type_proto
 from onnxwright.ir.map_types import values_of_model
+from onnxwright.ir.stored import notes_of, props_of
 from onnxwright.ir.text import clean
 
 # So many characters of a part of a model are shown.
@@ -249,7 +250,7 @@ def _node(nodes: Any, node: ir.Node) -> None:
         proto.overload = node.overload
     if node.doc_string:
         proto.doc_string = node.doc_string
-    entries = _props(node)
+    entries = props_of(node)
     if entries:
         _metadata(proto, entries)
     for attr in node.attributes.data.values():
@@ -296,34 +297,17 @@ def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
 
 def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add the quantization parameters of a value."""
-    notes = _if_there(value, "meta", "_metadata")
-    entries = notes.get(QUANTIZATION) if notes else None
+    entries = notes_of(value).get(QUANTIZATION)
     if entries:
         annotation = proto.quantization_annotation.add(tensor_name=value.name)
         for key in sorted(entries):
             annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
-def _if_there(item: Any, name: str, held: str) -> Any:
-    """A store of a node or value, or None: asking onnx_ir for it makes an empty one for each.
-
-    Args:
-        item: the node or value.
-        name: the property.
-        held: the field that onnx_ir keeps it in; where there is none the property is asked.
-    """
-    store = getattr(item, held, item)
-    return getattr(item, name) if store is item else store
-
-
-def _props(item: Any) -> Any:
-    return _if_there(item, "metadata_props", "_metadata_props")
-
-
 def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add what is known of a value inside, where anything is."""
     known = value.type is not None or value.shape is not None
-    if (known or value.doc_string or _props(value)) and value.name:
+    if (known or value.doc_string or props_of(value)) and value.name:
         _value(proto.value_info, value)
 
 
@@ -353,7 +337,7 @@ def _value(values: Any, value: ir.Value) -> None:
                 proto.type.tensor_type.shape.dim[n].denotation = meaning
     if value.doc_string:
         proto.doc_string = value.doc_string
-    entries = _props(value)
+    entries = props_of(value)
     if entries:
         _metadata(proto, entries)
 

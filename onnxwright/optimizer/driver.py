@@ -116,6 +116,7 @@ class _Part:
         self._put_in()
         self.edit.sweep(self.left)
         recorder.forget_history()
+        self.b.is_visible = None  # it leads back here: all would wait for the garbage collector
         return bool(self.left or self.edit.touched)
 
     def _note_operators(self, nodes: Iterable[ir.Node]) -> None:

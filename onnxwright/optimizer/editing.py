@@ -221,7 +221,7 @@ class Editor:
         if value.is_graph_output():
             value.meta[INFERRED] = kind
         else:
-            adapters.set_type(value, kind)
+            adapters.set_type(value, kind, shares=True)
 
     # -- what nothing reads --------------------------------------------------------------------
 

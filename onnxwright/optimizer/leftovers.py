@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import QUANTIZATION
+from onnxwright.ir.stored import notes_of
 
 
 def drop_domains(model: ir.Model, source: ir.Model) -> None:
@@ -56,7 +57,7 @@ class Leftovers:
         values = (
             *graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs)
         )  # fmt: skip
-        wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
+        wanted = {name for v in values for name in (notes_of(v).get(QUANTIZATION) or {}).values()}
         for name in wanted - set(graph.initializers) - {v.name for v in values}:
             value = self.initializers.get(name)
             if value is not None:

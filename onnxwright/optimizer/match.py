@@ -9,10 +9,15 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.builder.replay_model import INFERRED
+from onnxwright.ir.stored import notes_of
 from onnxwright.optimizer.pattern_nodes import PatternNode
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.tracing.carrying import kind_of
 from onnxwright.types.kinds import OnnxType
+
+
+def _nothing(*_: object) -> Any:
+    return None
 
 
 @dataclass
@@ -31,19 +36,23 @@ class Match:
     attributes: dict[str, Any] = field(default_factory=dict)
     nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
     # Set where a replacement is asked for: what stands for a value of the source graph.
-    resolve: Callable[[ir.Value | None], Any] = lambda _: None
+    resolve: Callable[[ir.Value | None], Any] = _nothing
     # Likewise: a call of a script as a function that the model then has.
-    call: Callable[..., Any] = lambda *_: None
+    call: Callable[..., Any] = _nothing
 
     def copy(self) -> Match:
         """A match that can go on in another way."""
         return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
 
+    def forget(self) -> None:
+        """Give up what is asked for a replacement."""
+        self.resolve = self.call = _nothing
+
     @property
     def kinds(self) -> list[OnnxType | None]:
         """The types of the results, as the graph has them."""
         made = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
-        return [v.meta.get(INFERRED) or kind_of(v) for v in made]
+        return [notes_of(v).get(INFERRED) or kind_of(v) for v in made]
 
     @property
     def roots(self) -> list[ir.Node]:

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
+from onnxwright.ir.stored import props_of
+
 TextMerger: TypeAlias = Callable[[str, str], str]
 """Gives one text for two: that of an earlier node and that of a later one."""
 
@@ -62,6 +64,6 @@ class MetadataMerger:
         """
         merged: dict[str, str] = {}
         for node in from_nodes:
-            self.update_dict(merged, node.metadata_props)
-        for node in [to] if isinstance(to, ir.Node) else to:
+            self.update_dict(merged, props_of(node))
+        for node in ([to] if isinstance(to, ir.Node) else to) if merged else ():
             self.update_dict(node.metadata_props, merged)

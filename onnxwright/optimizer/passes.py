@@ -19,6 +19,7 @@ from onnx_ir.passes.common import (
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.ir.nested import all_graphs
 from onnxwright.ir.serialize import QUANTIZATION
+from onnxwright.ir.stored import notes_of
 from onnxwright.optimizer import constant_folding
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.function_replacement import replaced
@@ -276,7 +277,7 @@ def _remove_initializers(model: ir.Model) -> bool:
 def _annotated(graph: ir.Graph) -> list[ir.Value]:
     """The initializers that quantization annotations name."""
     values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
-    names = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
+    names = {name for v in values for name in (notes_of(v).get(QUANTIZATION) or {}).values()}
     return [value for name, value in graph.initializers.items() if name in names]
 
 

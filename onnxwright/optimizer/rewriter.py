@@ -17,6 +17,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
+from onnxwright.ir.stored import props_of
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.optimizer.match import Match
 from onnxwright.optimizer.matching import Matcher
@@ -183,6 +184,14 @@ class Attempt:
         """What takes the place of the match; None where the rule declines or may not be used."""
         if self._touches_kept() or any(v in self.env for v in self._other_results()):
             return None
+        # The match asks this object, and this object has the match: in the end neither stays.
+        self.match.resolve, self.match.call = self._value, self._called
+        try:
+            return self._made()
+        finally:
+            self.match.forget()
+
+    def _made(self) -> Replaced | None:
         bound = self._bound()
         if bound is None:
             return None
@@ -224,8 +233,6 @@ class Attempt:
 
     def _bound(self) -> dict[str, Any] | None:
         """What the pattern bound, as values of the new graph; None where one is not made yet."""
-        self.match.resolve = self._value
-        self.match.call = self._called
         bound: dict[str, Any] = {"match": self.match, **self.match.attributes}
         for name, value in self.match.values.items():
             if isinstance(value, list):
@@ -260,7 +267,7 @@ class Attempt:
         return found
 
     def _replacement(self, bound: dict[str, Any]) -> list[GraphValue] | None:
-        origin = self.match.roots[0].metadata_props.get(ORIGIN)
+        origin = props_of(self.match.roots[0]).get(ORIGIN)
         try:
             with self.b.from_origin(origin):
                 if self.rule.functions:
@@ -381,16 +388,14 @@ class Attempt:
         self.rewriter.metadata.copy_merged_metadata(self.match.nodes.values(), fresh)
         root = self.match.roots[0]
         for node in fresh:
-            before = node.metadata_props.get(RULES)
+            before = props_of(node).get(RULES)
             names = [] if before is None else before.split(", ")
             if self.rule.name not in names:
                 node.metadata_props[RULES] = ", ".join([*names, self.rule.name])
         if fresh and not fresh[-1].name:
             fresh[-1].name = root.name
         origins = dict.fromkeys(
-            n.metadata_props[ORIGIN]
-            for n in self.match.nodes.values()
-            if ORIGIN in n.metadata_props
+            props_of(n)[ORIGIN] for n in self.match.nodes.values() if ORIGIN in props_of(n)
         )
         if len(origins) > 1:
             for node in fresh:

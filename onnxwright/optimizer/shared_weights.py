@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
+from onnxwright.ir.stored import props_of
 from onnxwright.optimizer.weight_sources import drop_unused, is_fixed, is_missing
 
 # Bytes that are read at a time, and of each of the three places that are compared first.
@@ -53,7 +54,7 @@ def share_weights(
                 continue  # the bodies of others do not see it
             for value in same[1:]:
                 ir.convenience.replace_all_uses_with(value, known)
-                for name, text in value.metadata_props.items():
+                for name, text in props_of(value).items():
                     known.metadata_props.setdefault(name, text)
                 gone.append(value)
                 replaced[str(value.name)] = str(known.name)

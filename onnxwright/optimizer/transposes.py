@@ -60,7 +60,8 @@ def _graphs(outer: ir.Graph) -> Iterable[ir.Graph]:
         graph = waiting.pop(0)
         yield graph
         for node in graph:
-            waiting += subgraphs(node)
+            if node.attributes.data:
+                waiting += subgraphs(node)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
+from onnxwright.ir.stored import notes_of
 from onnxwright.types.dtypes import DType
 
 # Where an initializer keeps its `WeightSource`, and where a model says so to whoever reads it.
@@ -77,7 +78,7 @@ def source_of(value: ir.Value) -> WeightSource:
     Returns:
         Its sources.
     """
-    found = value.meta.get(_KEY)
+    found = notes_of(value).get(_KEY)
     if isinstance(found, WeightSource):
         return found
     return WeightSource((str(value.name),), (value.const_value,), lambda tensors: tensors[0])
@@ -89,7 +90,7 @@ def is_derived(value: ir.Value) -> bool:
     Args:
         value: the initializer.
     """
-    return _KEY in value.meta
+    return _KEY in notes_of(value)
 
 
 def set_source(value: ir.Value, made: WeightSource) -> None:
@@ -181,7 +182,7 @@ def load_weights(model: ir.Model, tensors: Mapping[str, Any]) -> None:
         tensor = made.make(new)
         tensor.name = value.name
         value.const_value = tensor
-        if _KEY in value.meta:
+        if is_derived(value):
             value.meta[_KEY] = replace(made, tensors=new)
 
 

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from onnxwright.ir import adapters
 from onnxwright.ir.adapters import OtherType, from_type_proto
 from onnxwright.ir.serialize import QUANTIZATION
+from onnxwright.ir.stored import notes_of, props_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
@@ -33,6 +34,8 @@ class Carrier:
         self._names = names
         self._named: dict[ir.Value, str] = {}
         self._inner: Carrier | None = None
+        # Types that are written on values; each shape is kept, so that no other one has its `id`.
+        self._kinds: dict[tuple[int, ir.DataType], tuple[OnnxType | None, ir.Shape]] = {}
 
     def inner(self) -> Carrier:
         """The carrier for the body of a function that is inlined."""
@@ -91,7 +94,7 @@ class Carrier:
             The results, of more exact types where the source knew more.
         """
         fresh = b.recorder.scope.nodes[before:]
-        if node.metadata_props and node not in fresh:
+        if props_of(node) and node not in fresh:
             note_nodes(fresh, [node])
         if fresh and not fresh[-1].name:
             fresh[-1].name = node.name
@@ -116,33 +119,44 @@ class Carrier:
         self.name(b, source, made)
         standard = producer.domain == ""
         if value is source:  # its node has been kept
-            known = kind_of(source)
+            known = self._written(source)
             kind = meet(made.kind, known, trusted=not standard)
             if kind != known and not source.is_graph_output():
-                adapters.set_type(value, kind)
+                adapters.set_type(value, kind, shares=True)
             if kind == made.kind:
                 return made
             b.recorder.set_type(value, kind)
             return b.wrap(value, kind, b.weak_kind(made))
-        if source.metadata_props:
+        if props_of(source):
             value.metadata_props.update(source.metadata_props)
-        if QUANTIZATION in source.meta:
+        if QUANTIZATION in notes_of(source):
             value.meta.setdefault(QUANTIZATION, source.meta[QUANTIZATION])
         if source.doc_string:
             value.doc_string = value.doc_string or source.doc_string
-        kind = meet(made.kind, kind_of(source), trusted=not standard)
+        kind = meet(made.kind, self._written(source), trusted=not standard)
         if kind != made.kind:
             b.recorder.set_type(value, kind)
-            adapters.set_type(value, kind)
+            adapters.set_type(value, kind, shares=True)
             return b.wrap(value, kind, b.weak_kind(made))
         return made
+
+    def _written(self, value: ir.Value) -> OnnxType | None:
+        """As `kind_of`: the values of a model that was read have few shapes, and share them."""
+        shape = value.shape
+        if shape is None or not shape.frozen or type(value.type) is not ir.TensorType:
+            return kind_of(value)
+        key = (id(shape), value.type.dtype)
+        held = self._kinds.get(key)
+        if held is None:
+            held = self._kinds[key] = (kind_of(value), shape)
+        return held[0]
 
 
 def note_nodes(fresh: Iterable[ir.Node], sources: Sequence[ir.Node]) -> None:
     """Give new nodes the `metadata_props` of the nodes they are made from."""
     for new in fresh:
         for source in sources:
-            for key, text in source.metadata_props.items():
+            for key, text in props_of(source).items():
                 new.metadata_props.setdefault(key, text)
 
 

@@ -11,6 +11,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.reading import raise_damage
+from onnxwright.ir.stored import props_of
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.operators.shape_values import values_of
@@ -63,7 +64,7 @@ def copied_node(
         attrs,
         len(node.outputs),
         overload=node.overload,
-        origin=node.metadata_props.get(ORIGIN) or b.origin(),
+        origin=props_of(node).get(ORIGIN) or b.origin(),
         sugar=not replay.keep_dead,
     )
     version = b.opset.version if node.domain == "" else replay.imports.get(node.domain, 1)

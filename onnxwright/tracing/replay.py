@@ -16,6 +16,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN, detach
 from onnxwright.ir.nested import subgraphs
 from onnxwright.ir.reading import raise_damage
+from onnxwright.ir.stored import props_of
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
@@ -128,7 +129,9 @@ class Replay:
     def _may_stay(self, node: ir.Node) -> bool:
         """Whether a node may be one of the new graph: no other value has one of its names."""
         holders = self.b.recorder.holders
-        return all(v.name and v.name not in holders for v in node.outputs) and not subgraphs(node)
+        if node.attributes.data and subgraphs(node):
+            return False
+        return all(v.name and v.name not in holders for v in node.outputs)
 
     def value(self, value: ir.Value, env: Env) -> GraphValue | None:
         """The value that replaces one of the source graph."""
@@ -185,7 +188,7 @@ class Replay:
         if self.carrier is not None:
             wanted = _wanted(node)
             inputs = _without_trailing(inputs)
-        origin = node.metadata_props.get(ORIGIN)
+        origin = props_of(node).get(ORIGIN)
         if not origin:
             return self.b.emit(op, inputs, attributes, wanted)
         with self.b.from_origin(origin):

@@ -1,0 +1,42 @@
+"""What onnx_ir's objects store beside their fields, read without making stores that stay empty.
+
+Asking for `meta` or `metadata_props` makes an empty store: three objects for each node and value
+that a pass looks at, which the garbage collector then goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def props_of(item: Any) -> Mapping[str, str]:
+    """The `metadata_props` of a node, value, graph or tensor, to read.
+
+    Example:
+        >>> import onnx_ir as ir
+        >>> (
+        ...     dict(props_of(ir.Value(name="x", metadata_props={"a": "1"}))),
+        ...     dict(props_of(ir.Value())),
+        ... )
+        ({'a': '1'}, {})
+    """
+    return _read(item, "metadata_props", "_metadata_props")
+
+
+def notes_of(item: Any) -> Mapping[str, Any]:
+    """The `meta` of an object, to read: what is not written into files."""
+    return _read(item, "meta", "_metadata")
+
+
+def _read(item: Any, name: str, held: str) -> Mapping[str, Any]:
+    # Where onnx_ir has no field of this name (another version of it), the property is asked.
+    store = getattr(item, held, item)
+    made: Mapping[str, Any] = getattr(item, name) if store is item else store or _NOTHING
+    return made
+
+
+__all__ = ["notes_of", "props_of"]
