@@ -111,7 +111,7 @@ class Recorder(KnownValues):
         Names of nested graphs are not given again; nodes pinned to the start of the main graph
         stay, and are dropped at the end where nothing reads them.
         """
-        if self.checkpoint() == to:
+        if len(self._nodes) == to.nodes and self.checkpoint() == to:
             return  # nothing was built, which is what most rules that decline leave behind
         dropped = [node for node in self._nodes[to.nodes :] if node not in self.pinned]
         kept = [node for node in self._nodes[to.nodes :] if node in self.pinned]

@@ -8,7 +8,7 @@ and each of its results that somebody else reads is transposed afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,13 @@ def move_transposes(
         for graph in _graphs(outer):
             place = _Place(graph, names, graph is model.graph, versions.get("", 1), exact, keep)
             for _ in range(4):
-                perms = dict.fromkeys(p for node in graph if (p := perm_of(node)) is not None)
-                fewer = sum(_Regions(place, p).move(changed) for p in perms)
+                nodes, perms = _transposes(graph)
+                fewer = 0
+                for perm in dict.fromkeys(perms.values()):
+                    gain = _Regions(place, perm).move(nodes, perms, changed)
+                    if gain:
+                        fewer += gain
+                        nodes, perms = _transposes(graph)
                 done += fewer
                 if not fewer:
                     break
@@ -85,6 +90,12 @@ class _Place:
     keep: frozenset[str]
 
 
+def _transposes(graph: ir.Graph) -> tuple[Sequence[ir.Node], dict[ir.Node, Perm]]:
+    """The nodes of a graph, none where no Transpose is among them, and their permutations."""
+    perms = {node: perm for node in graph if (perm := perm_of(node)) is not None}
+    return (list(graph) if perms else ()), perms
+
+
 def perm_of(node: ir.Node) -> Perm | None:
     """The permutation of a Transpose that says it."""
     if node.op_type != "Transpose" or node.domain:
@@ -109,13 +120,20 @@ class _Regions:
         self.weights: dict[ir.Value, ir.Value] = {}
         self.firsts: list[ir.Node] = []
 
-    def move(self, changed: dict[ir.Node, None]) -> int:
+    def move(
+        self,
+        nodes: Sequence[ir.Node],
+        perms: Mapping[ir.Node, Perm],
+        changed: dict[ir.Node, None],
+    ) -> int:
         """Rewrite the regions where that pays; how many Transposes there are less.
 
         Args:
+            nodes: the nodes of the graph.
+            perms: the permutation of each Transpose among them.
             changed: the nodes that compute something else then, and the Transposes, are added.
         """
-        self._mark()
+        self._mark(nodes, perms)
         done = 0
         for region in self._components():
             gain = self._gain(region)
@@ -128,16 +146,17 @@ class _Regions:
             changed.update(dict.fromkeys(transposes))
         return done
 
-    def _mark(self) -> None:
-        for node in self.graph:
-            if perm_of(node) == self.perm:
+    def _mark(self, nodes: Sequence[ir.Node], perms: Mapping[ir.Node, Perm]) -> None:
+        carried = self.carried.keys()  # a view: what is carried later is in it, too
+        for node in nodes:
+            if perms.get(node) == self.perm:
                 source = node.inputs[0]
                 # One after another changes when the nodes between them move.
                 if source is not None and source not in self.carried:
                     self.sources[node.outputs[0]] = source
                     self.carried[node.outputs[0]] = node
                 continue
-            if node.domain or not any(v in self.carried for v in node.inputs):
+            if carried.isdisjoint(node.inputs) or node.domain:
                 continue
             if any(v.name in self.place.keep for v in node.outputs):
                 continue
