@@ -41,7 +41,7 @@ def fold_constants(
     *,
     limit: int = FOLD_LIMIT,
     exact: bool = False,
-) -> None:
+) -> bool:
     """Let initializers take the place of what is computed from initializers alone.
 
     Nodes of bodies are folded as well, into initializers of the main graph, which bodies see.
@@ -51,6 +51,9 @@ def fold_constants(
         fixed: names of initializers that stay what they are.
         limit: bytes that a group of nodes may add to the model.
         exact: fold only what moves elements: its result is the same bits on every machine.
+
+    Returns:
+        Whether there was something to fold.
     """
     graph = model.graph
     trials = Trials(graph.opset_imports.get("", 1))
@@ -62,12 +65,13 @@ def fold_constants(
             if not trials.refused(node):
                 frozen[node] = None
     if not frozen:
-        return
+        return False
     names = Names(graph)
     for group in _groups(list(frozen)):
         results = _results(group)
         if results is not None and _is_worth_it(group, results, limit):
             _replace(names, model, group, results)
+    return True
 
 
 def _may_fail(node: ir.Node) -> bool:

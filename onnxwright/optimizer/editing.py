@@ -50,15 +50,20 @@ class FinishedValues(Env):
 
     def get(self, value: ir.Value, default: Any = None) -> Any:
         """The value itself."""
-        if value not in self:
-            return default
+        if not dict.__contains__(self, value):
+            node = value.producer()
+            if node is not None and node not in self.passed:
+                return default
         return self[value]
 
     def __getitem__(self, value: ir.Value) -> Any:
         if dict.__contains__(self, value):
             return dict.__getitem__(self, value)
-        self.adopt(value)
-        return self.b.value_of(value)
+        info = self.b.recorder.values.get(value)
+        if info is None:
+            self.adopt(value)
+            return self.b.value_of(value)
+        return self.b.wrap(value, info.type)
 
     def copy(self) -> FinishedValues:
         """The same values, for a body whose nodes are made again."""

@@ -16,7 +16,7 @@ def fold_weights(
     *,
     limit: int = FOLD_LIMIT,
     exact: bool = False,
-) -> None:
+) -> bool:
     """Let initializers take the place of nodes that read weights alone.
 
     The initializers are computed from the weights when they are read or saved, not now.
@@ -26,10 +26,13 @@ def fold_weights(
         fixed: names of initializers that stay what they are.
         limit: bytes that a group of nodes may add to the model.
         exact: fold only where the result is the same bits.
+
+    Returns:
+        Whether there was something to fold.
     """
-    fold_constants(model, fixed, limit=limit, exact=exact)
-    if not exact:
-        fold_norms(model, fixed)
+    has_constants = fold_constants(model, fixed, limit=limit, exact=exact)
+    has_norms = not exact and fold_norms(model, fixed)
+    return has_constants or has_norms
 
 
 def optimize_traced(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:

@@ -41,7 +41,7 @@ class Leftovers:
     def of(cls, source: ir.Model) -> Leftovers:
         """That of a source model."""
         nodes = all_nodes(source.graph)
-        typed = frozenset(v.name for n in nodes for v in n.outputs if v.type is not None)
+        typed = frozenset([v.name for n in nodes for v in n.outputs if v.type is not None])
         return cls(typed, dict(source.graph.initializers))
 
     def drop_new_types(self, model: ir.Model) -> None:

@@ -120,9 +120,17 @@ class Matcher:
             yield from self._solve(match, _join(inputs, goals))
             return
         (p, a), (q, b) = inputs
-        yield from self._solve(match.copy(), _join(inputs, goals))
-        if a is not b:
+        if self._may_be(p, a) and self._may_be(q, b):
+            yield from self._solve(match.copy(), _join(inputs, goals))
+        if a is not b and self._may_be(p, b) and self._may_be(q, a):
             yield from self._solve(match.copy(), _join([(p, b), (q, a)], goals))
+
+    def _may_be(self, wanted: PatternValue | None, value: Any) -> bool:
+        """Whether it pays to try an order of two inputs; to explain, all are tried."""
+        if type(wanted) is not Output or self.explain:
+            return True
+        node = None if value is None else value.producer()
+        return node is not None and node.op_type == wanted.node.op_type
 
     def _solve(self, match: Match, goals: Any) -> Iterator[Match]:
         while goals is not None:
@@ -325,8 +333,12 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _join(pairs: Any, goals: Any) -> Any:
     # What is settled at once comes first: most tries end there.
-    for pair in sorted(pairs, key=lambda p: isinstance(p[0], Literal)):
-        goals = (pair, goals)
+    for pair in pairs:
+        if type(pair[0]) is not Literal:
+            goals = (pair, goals)
+    for pair in pairs:
+        if type(pair[0]) is Literal:
+            goals = (pair, goals)
     return goals
 
 

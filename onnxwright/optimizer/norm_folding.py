@@ -57,7 +57,7 @@ class _Pair:
         )
 
 
-def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
+def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> bool:
     """Fold each inference BatchNormalization into the node before it, where only it reads that.
 
     Those of bodies are folded as well.
@@ -65,6 +65,9 @@ def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
     Args:
         model: the model; it is changed.
         fixed: names of initializers that stay what they are.
+
+    Returns:
+        Whether there was something to fold.
     """
     pairs: dict[ir.Value, list[_Pair]] = {}
     for node in all_nodes(model.graph):
@@ -72,13 +75,14 @@ def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
         if pair is not None:
             pairs.setdefault(pair.weight, []).append(pair)
     if not pairs:
-        return
+        return False
     names = Names(model.graph)
     for weight, found in pairs.items():
         # A weight of several nodes is not written several times.
         same = all(pair.key == found[0].key for pair in found)
         if same and {use.node for use in weight.uses()} == {pair.before for pair in found}:
             _fold(names, found)
+    return True
 
 
 def _pair(norm: ir.Node, fixed: frozenset[str]) -> _Pair | None:

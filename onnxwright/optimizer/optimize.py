@@ -192,7 +192,7 @@ def _optimized(
         if driver.changed:
             moves_due = options.moves_transposes
         after = count_operators(driver.model) if driver.changed else counts
-        moves = _moved(driver, rewriter, options, after) if moves_due else []
+        moves, after = _moved(driver, rewriter, options, after) if moves_due else ([], after)
         moves_due = bool(moves)
         if not driver.changed and not moves:
             if late:
@@ -204,8 +204,8 @@ def _optimized(
         done.rounds += 1
         done.rules.update(rewriter.fired)
         # What a rule makes of weights is a weight for the rules of the next wave.
-        fold_weights(driver.model, options.fixed, limit=options.fold_limit, exact=exact)
-        after = count_operators(driver.model)
+        if fold_weights(driver.model, options.fixed, limit=options.fold_limit, exact=exact):
+            after = count_operators(driver.model)
         counts = _noted(done, "simplified afterwards", counts, after, steps + moves)
         if rewriter.functions:  # what new functions hold is simplified, too
             driver = Driver(_replayed(driver.model, options))
@@ -245,16 +245,17 @@ def _verify(
 
 def _moved(
     driver: Driver, rewriter: Rewriter, options: _Options, before: Counter[str]
-) -> list[Step]:
-    """What moving Transposes did to a model of these operators, counted as a rule that was used."""
+) -> tuple[list[Step], Counter[str]]:
+    """What moving Transposes did to a model of these operators, and which it has afterwards."""
     exact = options.scope.level == "exact"
     moved, changed = move_transposes(driver.model, exact=exact, keep=options.fixed)
     if not moved:
-        return []
+        return [], before
     driver.reread(changed)
     rewriter.fired["move_transposes"] += moved
-    step = step_between("move_transposes", before, count_operators(driver.model))
-    return [] if step is None else [replace(step, times=moved)]
+    after = count_operators(driver.model)
+    step = step_between("move_transposes", before, after)
+    return [] if step is None else [replace(step, times=moved)], after
 
 
 def _noted(

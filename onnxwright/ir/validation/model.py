@@ -243,7 +243,8 @@ class _Checker:
         )  # fmt: skip
         if not node.op_type:
             raise Damage("structure", "", "it has no operator")
-        self._properties(node.metadata_props, "")
+        if node.metadata_props:
+            self._properties(node.metadata_props, "")
         check_devices(node)
         for attr in node.attribute:
             self._texts("", attr.name, attr.doc_string, attr.ref_attr_name)

@@ -87,6 +87,8 @@ def _check_hidden(
         if name in around:
             what = f"its input {quoted(name)} has the name of a value around it"
             raise Damage("structure", where, what, "give it a name of its own")
+    if not any(a.HasField("g") or a.graphs for node in graph.node for a in node.attribute):
+        return
     visible = {*around, *names, *(t.name for t in graph.initializer)}
     visible.update(t.values.name for t in graph.sparse_initializer)
     for node in graph.node:
