@@ -244,7 +244,7 @@ def open_light(model: Any) -> tuple[Opened, dict[str, Any]]:
         ModelError: as for `open_model`.
     """
     proto, folder = _from_ir(model, light=True)
-    checked(proto, folder)
+    checked(proto, folder, external="light")
     return Opened(proto, None, folder), named_weights(model)
 
 
@@ -260,7 +260,8 @@ def checked(
     Args:
         proto: the model, function or graph.
         folder: the folder of its external data; the working folder if not given.
-        external, defined: as for `open_model`.
+        external: as for `open_model`; "light" as "named", and data may be in a file without a name.
+        defined: as for `open_model`.
 
     Returns:
         What was seen of its form.
@@ -270,7 +271,9 @@ def checked(
     """
     place = None if external == "skip" else folder or Path()
     try:
-        return check_model(proto, place, needed=external == "needed", defined=defined)
+        return check_model(
+            proto, place, needed=external == "needed", named=external != "light", defined=defined
+        )
     except Damage as damage:
         raise_damage(damage)
 

@@ -19,20 +19,55 @@ def _to_proto(model: Any) -> Any:
     return to_proto(model)
 
 
-def initializers(model: Any) -> Iterator[Any]:
-    """The initializers of a model that hold a tensor: main graph, functions and bodies.
+class AttributeTensor:
+    """A tensor in an attribute, such as that of a Constant, with the names that initializers have.
+
+    Args:
+        node: the node.
+        attr: the attribute; its value is one tensor.
+    """
+
+    def __init__(self, node: Any, attr: Any) -> None:
+        self._node, self._attr = node, attr
+        first = node.outputs[0].name if node.outputs else node.name
+        self.name = attr.value.name or str(first)
+        self.dtype = attr.value.dtype
+
+    @property
+    def const_value(self) -> Any:
+        """The tensor."""
+        return self._attr.value
+
+    @const_value.setter
+    def const_value(self, tensor: Any) -> None:
+        import onnx_ir as ir
+
+        attr = self._attr
+        self._attr = ir.Attr(attr.name, attr.type, tensor, doc_string=attr.doc_string)
+        self._node.attributes[attr.name] = self._attr
+
+
+def held_tensors(model: Any) -> Iterator[Any]:
+    """What holds a tensor in a model: main graph, functions and bodies.
 
     Args:
         model: an `onnx_ir.Model`.
 
     Yields:
-        Each value.
+        Each initializer, and the attributes whose tensor is in a file; `const_value` is the tensor.
     """
+    import onnx_ir as ir
+
     for owner in (model.graph, *(f.graph for f in model.functions.values())):
         for graph in (owner, *owner.subgraphs()):
             for value in graph.initializers.values():
                 if value.const_value is not None:
                     yield value
+            for node in graph:
+                for attr in node.attributes.data.values() if node.attributes.data else ():
+                    if attr.type is ir.AttributeType.TENSOR:
+                        if isinstance(attr.value, ir.ExternalTensor):
+                            yield AttributeTensor(node, attr)
 
 
 def with_initializers(model: Any, replace: Callable[[Any], Any]) -> Any:
@@ -90,8 +125,8 @@ def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]
     """
     import onnx_ir as ir
 
-    tensors = [v.const_value for v in initializers(model)]
-    bases = {os.path.realpath(t.base_dir) for t in tensors if isinstance(t, ir.ExternalTensor)}
+    holders = [v for v in held_tensors(model) if isinstance(v.const_value, ir.ExternalTensor)]
+    bases = {os.path.realpath(v.const_value.base_dir) for v in holders}
     folder = os.path.commonpath(list(bases)) if bases else None
 
     def replace(value: Any) -> Any:
@@ -113,7 +148,17 @@ def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]
             location, *numbers, tensor.dtype, shape=tensor.shape, name=str(value.name)
         )
 
-    made = with_initializers(model, replace) if light or len(bases) > 1 else _to_proto(model)
+    # Those that are not in the main graph are replaced for a while.
+    main = {id(v) for v in model.graph.initializers.values()}
+    inner = [v for v in holders if len(bases) > 1 and id(v) not in main]
+    kept = [(v, v.const_value) for v in inner]
+    try:
+        for value in inner:
+            value.const_value = replace(value)
+        made = with_initializers(model, replace) if light or len(bases) > 1 else _to_proto(model)
+    finally:
+        for value, tensor in kept:
+            value.const_value = tensor
     return made, None if folder is None else Path(folder)
 
 

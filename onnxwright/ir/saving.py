@@ -13,7 +13,11 @@ import onnx
 import onnx_ir as ir
 from onnx import serialization
 
-from onnxwright.ir.model_protos import initializers
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import loading as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.text import clean
+from onnxwright.ir.model_protos import held_tensors
 from onnxwright.ir.reading import form_of, raise_damage, serialized
 from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.validation import Damage
@@ -62,7 +66,7 @@ def save(
         _save_beside(model, target, everything=external_data is True, still_read=still_read)
         return target
     made = in_form(as_proto(model), form)
-    read = [value.const_value for value in initializers(model)] if still_read else []
+    read = [value.const_value for value in held_tensors(model)] if still_read else []
     with Save(target) as files:
         files.commit(made, keep=data_of(read))
     return target
@@ -89,7 +93,7 @@ def in_form(proto: onnx.ModelProto, form: str) -> bytes:
 
 def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read: bool) -> None:
     """Write a model as protobuf, weights in a file beside it: all, or where it is needed."""
-    kept = [(v, v.const_value) for v in initializers(model)]
+    kept = [(v, v.const_value) for v in held_tensors(model)]
     with Save(target) as files:
         folder = str(files.target.parent)
         away = [v for v, t in kept if _is_elsewhere(t, folder)]
@@ -109,8 +113,24 @@ def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read:
         finally:
             for value, tensor in kept:
                 value.const_value = tensor
+        _warn_missing([t for v, t in kept if v not in away])
         read = [t for v, t in kept if still_read or v not in away]
         files.commit(data, keep=data_of(read))
+
+
+def _warn_missing(tensors: Sequence[Any]) -> None:
+    """Say which data files a model names that do not exist."""
+    missing: dict[str, int] = {}
+    for tensor in tensors:
+        if isinstance(tensor, ir.ExternalTensor) and not os.path.lexists(tensor.path):
+            name = str(tensor.location)
+            missing[name] = missing.get(name, 0) + 1
+    if missing:
+        names = ", ".join(f"`{clean(name)}`" for name in list(missing)[:3])
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        count = sum(missing.values())
+        tensors = "one tensor is" if count == 1 else f"{count:,} tensors are"
+        warn(messages.DataFileMissing(files=names + more, tensors=tensors, span=user_span()))
 
 
 def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx.ModelProto:
@@ -127,7 +147,7 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
         ModelError: it would be over 2 GB (OW751).
     """
     place = None if folder is None else os.path.realpath(folder)
-    kept = [(v, v.const_value) for v in initializers(model)]
+    kept = [(v, v.const_value) for v in held_tensors(model)]
     held = [t for _, t in kept if place is None or _is_elsewhere(t, place)]
     size = sum(int(t.nbytes) for t in held)
     if size > _LIMIT:
@@ -224,7 +244,7 @@ def _check_there(tensor: Any) -> None:
     if not isinstance(tensor, ir.ExternalTensor) or os.path.lexists(tensor.path):
         return
     try:
-        Files(Path(tensor.base_dir)).find(str(tensor.location), f"initializer `{tensor.name}`")
+        Files(Path(tensor.base_dir)).find(str(tensor.location), f"tensor `{tensor.name}`")
     except Damage as damage:
         raise_damage(damage)
 

@@ -129,3 +129,77 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match="OW741"):
         ow.load(tmp_path / "no.onnx")
+
+
+def beside(folder: Path, *, attribute: bool = False) -> Path:
+    """A model whose first weight is in `w.bin`: an initializer, or what a Constant holds."""
+    made = model()
+    if attribute:
+        tensor = made.graph.initializer.pop(1)  # `v`
+        made.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["v"], value=tensor))
+    path = folder / "m.onnx"
+    onnx.save_model(made, str(path), save_as_external_data=True, location="w.bin",
+                    convert_attribute=True)  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize("attribute", [False, True])
+def test_a_data_file_that_is_missing_is_named(attribute: bool, tmp_path: Path) -> None:
+    path = beside(tmp_path, attribute=attribute)
+    (tmp_path / "other").mkdir()
+    loaded = ow.load(path)
+    (tmp_path / "w.bin").unlink()
+    with pytest.warns(UserWarning, match=r"OW753.*`w\.bin`"):
+        ow.save(loaded, tmp_path / "n.onnx")
+    with pytest.warns(UserWarning, match="2 tensors are stored there"):
+        ow.save(path, path)  # what a tool without the weights may do
+    for target, outside in (("other/n.onnx", None), ("n.json", None), ("n.onnx", False),
+                            ("n.onnx", True)):  # fmt: skip
+        with pytest.raises(ModelError, match=r"OW743.*`w\.bin`"):
+            ow.save(loaded, tmp_path / target, external_data=outside)
+    assert not list((tmp_path / "other").iterdir())
+
+
+@pytest.mark.parametrize("outside", [None, True, False])
+def test_a_constant_in_a_file_goes_where_the_model_goes(
+    outside: bool | None, tmp_path: Path
+) -> None:
+    path = beside(tmp_path, attribute=True)
+    (tmp_path / "other").mkdir()
+    loaded = ow.load(path)
+    attr = loaded.graph[0].attributes["value"]
+    moved = ow.save(loaded, tmp_path / "other" / "m.onnx", external_data=outside)
+    assert loaded.graph[0].attributes["value"].value is attr.value
+    ow.save(path, tmp_path / "m.json")
+    (tmp_path / "w.bin").unlink()
+    assert len(data_files(tmp_path / "other")) == (outside is not False)
+    same_results(moved, model())
+    same_results(tmp_path / "m.json", model())
+
+
+def test_constants_of_several_folders_are_read(tmp_path: Path) -> None:
+    """Weights whose files are not beside each other, as after joining two models."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    first = ow.load(beside(tmp_path / "one", attribute=True))
+    second = ow.load(beside(tmp_path / "two"))
+    (tmp_path / "one" / "w.bin").rename(tmp_path / "one" / "other.bin")
+    attr = first.graph[0].attributes["value"]
+    old = attr.value
+    tensor = ir.ExternalTensor("other.bin", old.offset, old.length, old.dtype, shape=old.shape,
+                               name="v", base_dir=old.base_dir)  # fmt: skip
+    first.graph[0].attributes["value"] = ir.Attr("value", attr.type, tensor)
+    first.graph.initializers["w"].const_value = second.graph.initializers["w"].const_value
+    same_results(ow.optimize(first), model())
+    same_results(ow.save(first, tmp_path / "m.onnx"), model())
+
+
+def test_data_in_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
+    path = beside(tmp_path)
+    made = onnx.load(str(path), load_external_data=False)
+    for entry in (e for t in made.graph.initializer for e in t.external_data):
+        if entry.key == "location":
+            entry.value = ""
+    onnx.save(made, str(path))
+    with pytest.raises(ModelError, match="OW743"):
+        ow.load(path)

@@ -71,6 +71,22 @@ class TrainingLeftOut(Diagnostic):
     error = ModelError
 
 
+class DataFileMissing(Diagnostic):
+    """A model was saved that names a file of weights which does not exist."""
+
+    code = "OW753"
+    severity = "warning"
+    title = "the saved model names a data file that does not exist: {files}"
+    label = "saved here"
+    help = (
+        "{tensors} stored there: put the file beside the model; no runtime reads the model without "
+        "it"
+    )
+    error = ModelError
+    files: str
+    tensors: str
+
+
 TAKEN = (
     "give the path of a model, its bytes, a file opened in binary mode, a ModelProto, an "
     "onnx_ir.Model, an ONNXProgram (that of torch.onnx too), a @script function or a GraphBuilder"

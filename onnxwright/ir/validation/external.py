@@ -93,10 +93,12 @@ class Files:
     Fields:
         folder: the folder of the model.
         needed: whether a file that is not there is a fault.
+        named: whether a tensor that names no file is a fault.
     """
 
     folder: Path
     needed: bool = True
+    named: bool = True
 
     def check(self, entries: dict[str, str], nbytes: int, where: str) -> None:
         """Refuse a tensor whose file, offset or length is not allowed.
@@ -110,7 +112,7 @@ class Files:
             Damage: it is not.
         """
         location = entries.get("location", "")
-        if not location and not self.needed:
+        if not location and not self.named:
             return
         check_location(location, where)
         numbers = [number_of(entries, key, where) for key in ("offset", "length")]

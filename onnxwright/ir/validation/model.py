@@ -60,7 +60,12 @@ class Form(NamedTuple):
 
 
 def check_model(
-    proto: Model, folder: Path | None = None, *, needed: bool = False, defined: bool = True
+    proto: Model,
+    folder: Path | None = None,
+    *,
+    needed: bool = False,
+    named: bool = True,
+    defined: bool = True,
 ) -> Form:
     """Refuse a model that other code cannot read safely.
 
@@ -68,6 +73,7 @@ def check_model(
         proto: a model, a function or a graph.
         folder: the folder of its external data; None where that is not looked at.
         needed: whether files of external data that are not there are a fault.
+        named: whether external data without the name of a file is a fault.
         defined: whether names that are read and not defined are a fault.
 
     Returns:
@@ -89,7 +95,7 @@ def check_model(
             ...
         onnxwright.ir.validation.damage.Damage: graph `g`: the value `y` is defined twice
     """
-    checker = _Checker(folder, needed, defined)
+    checker = _Checker(None if folder is None else Files(folder, needed, named), defined)
     checker.check(proto)
     return Form(checker.is_sorted, checker.is_plain)
 
@@ -97,9 +103,9 @@ def check_model(
 class _Checker:
     """Goes through one model once."""
 
-    def __init__(self, folder: Path | None, needed: bool, defined: bool) -> None:
+    def __init__(self, data: Files | None, defined: bool) -> None:
         self.around: set[str] | None = set() if defined else None
-        self.data = None if folder is None else Files(folder, needed)
+        self.data = data
         self.is_sorted = self.is_plain = True
         self.written_out = 0  # bytes of all sparse tensors, written out
         self.types: dict[bytes, bool] = {}  # types that are right -> whether they are plain
