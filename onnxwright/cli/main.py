@@ -197,7 +197,9 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """A located warning is its text; others look as Python shows them."""
-    text: Any = message
-    if not isinstance(message, OnnxwrightWarning):
+    text: Any
+    if isinstance(message, OnnxwrightWarning):
+        text = OnnxwrightWarning(_without_us(message.diagnostic))
+    else:
         text = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
     print(text, file=file or sys.stderr)

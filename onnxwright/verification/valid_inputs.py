@@ -76,7 +76,10 @@ def drawn(
         kind = from_type_proto(info.type)
         inner = _tensor_in(kind)
         if kind is None or inner is None or inner.dtype is None or inner.shape is None:
-            raise ValueError(f"the type of the input `{info.name}` is not known")
+            raise ValueError(
+                f"nothing can be drawn for the input `{info.name}`: the model does not say its "
+                "element type and number of dimensions"
+            )
         if isinstance(kind, TensorType):
             kind = replace(kind, shape=graph.with_known_sizes(info.name, inner.shape))
         kinds[info.name] = kind

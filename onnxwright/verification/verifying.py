@@ -13,6 +13,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import open_light, open_model
+from onnxwright.ir.reading import first_line
 from onnxwright.verification.input_uses import Graph
 from onnxwright.verification.plain_sessions import PlainSession
 from onnxwright.verification.valid_inputs import drawn
@@ -129,20 +130,25 @@ def verify(
     """
     one = _interface(a)
     # One model after the other: a session may hold gigabytes of weights.
-    runs = _runs_of(a, one, sizes, seed, feeds)
+    failures: list[str] = []
+    runs = _runs_of(a, one, sizes, seed, feeds, failures)
     if not runs:
-        raise ValueError("the first model does not run on these inputs")
+        reason = f": {failures[0]}" if failures else ""
+        raise ValueError(f"the first model does not run on these inputs{reason}")
     labels = tuple(label for label, _, _ in runs)
     mine, theirs = _inputs(one), _inputs(_interface(b))
     if len(mine) != len(theirs):
         words = f"the second model has {len(theirs)} inputs instead of {len(mine)}"
         return Verification(labels, (), words)
     names = dict(zip(mine, theirs, strict=True))
-    got = _outputs(b, [{names.get(k, k): v for k, v in given.items()} for _, given, _ in runs])
+    renamed = [{names.get(k, k): v for k, v in given.items()} for _, given, _ in runs]
+    failures = []
+    got = _outputs(b, renamed, failures)
     outputs = {info.name: OutputDifference(info.name) for info in one.graph.output}
     for (label, _, expected), found in zip(runs, got, strict=True):
         if found is None:
-            return Verification(labels, (), f"the second model does not run at {label}")
+            words = f"the second model does not run at {label}: {failures[0]}"
+            return Verification(labels, (), words)
         for (name, before), x, y in zip(outputs.items(), expected, found, strict=True):
             outputs[name] = _apart(before, x, y, label, exact)
     return Verification(labels, tuple(outputs.values()))
@@ -150,27 +156,27 @@ def verify(
 
 def _runs_of(
     a: Any, one: onnx.ModelProto, sizes: tuple[int, ...] | None, seed: int,
-    feeds: Sequence[Mapping[str, Any]] | None,
+    feeds: Sequence[Mapping[str, Any]] | None, failures: list[str],
 ) -> list[tuple[str, Mapping[str, Any], list[Any]]]:  # fmt: skip
     """The runs of the first model that work: what they are called, inputs and outputs."""
     if feeds is not None:
-        return _working(a, [(f"run {n}", given) for n, given in enumerate(feeds)])
+        return _working(a, [(f"run {n}", given) for n, given in enumerate(feeds)], failures)
     graph = Graph.of(one)
     some = [(f"size {n}", drawn(graph, n, _rng(seed))) for n in sizes or SIZES]
     if sizes is not None:
-        return _working(a, some)
+        return _working(a, some, failures)
     some.append(("sizes apart", drawn(graph, 3, _rng(seed), apart=True)))
-    runs = _working(a, some)
+    runs = _working(a, some, failures)
     for n in _LARGER:
-        runs = runs or _working(a, [(f"size {n}", drawn(graph, n, _rng(seed)))])
+        runs = runs or _working(a, [(f"size {n}", drawn(graph, n, _rng(seed)))], failures)
     return runs
 
 
 def _working(
-    a: Any, some: Sequence[tuple[str, Mapping[str, Any]]]
+    a: Any, some: Sequence[tuple[str, Mapping[str, Any]]], failures: list[str]
 ) -> list[tuple[str, Mapping[str, Any], list[Any]]]:
     """Runs with their outputs, without those in which the model does not run."""
-    outputs = _outputs(a, [given for _, given in some])
+    outputs = _outputs(a, [given for _, given in some], failures)
     return [(*run, got) for run, got in zip(some, outputs, strict=True) if got is not None]
 
 
@@ -247,19 +253,23 @@ def _inputs(model: onnx.ModelProto) -> list[str]:
     return [i.name for i in model.graph.input if i.name not in held]
 
 
-def _outputs(model: Any, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any] | None]:
-    """The outputs of a model for each feed; None where it does not run."""
+def _outputs(
+    model: Any, feeds: Sequence[Mapping[str, Any]], failures: list[str]
+) -> list[list[Any] | None]:
+    """The outputs of a model for each feed; None where it does not run: `failures` get why."""
     try:
         session = PlainSession(model)
     except OnnxwrightError:
         raise
-    except Exception:  # noqa: BLE001 - the runtime raises many kinds
+    except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+        failures.append(first_line(error))
         return [None] * len(feeds)
     outputs: list[list[Any] | None] = []
     for given in feeds:
         try:
             outputs.append(session.run(given))
-        except Exception:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - as above
+            failures.append(first_line(error))
             outputs.append(None)
     return outputs
 

@@ -133,7 +133,30 @@ def test_what_cannot_run_cannot_be_verified(
     head = '<ir_version: 8, opset_import: ["" : 17, "own": 1]> g (float[3] x) => (float[3] y)'
     onnx.save(parser.parse_model(head + "{ a = Abs(x)  y = own.Unknown(a) }"), "s.onnx")
     assert main("convert s.onnx --opset 18 -o t.onnx --verify".split()) == 2
-    assert "s.onnx cannot be verified: the first model does not run" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "s.onnx cannot be verified: the first model does not run" in said
+    assert "own:Unknown" in said  # what the runtime says of it
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) { y = Abs(x) }'
+    onnx.save(parser.parse_model(text), "r.onnx")
+    made = onnx.load("r.onnx")
+    made.graph.input[0].type.tensor_type.ClearField("shape")  # of any number of dimensions
+    onnx.save(made, "r.onnx")
+    assert main("optimize r.onnx --verify".split()) == 2
+    assert "nothing can be drawn for the input `x`" in capsys.readouterr().err
+
+
+def test_a_warning_of_a_command_points_at_no_line_of_python(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model)
+    made = onnx.load("m.onnx")
+    made.training_info.add().algorithm.name = "step"
+    onnx.save(made, "s.onnx")
+    monkeypatch.setattr("sys.argv", [__file__])
+    assert main("optimize s.onnx -o t.onnx".split()) == 0
+    said = capsys.readouterr().err
+    assert "OW884" in said
+    assert "-->" not in said
 
 
 GELU = """<ir_version: 10, opset_import: ["" : 20]>
