@@ -99,7 +99,7 @@ class Rewriter:
             env: the values that are computed before the node.
         """
         for rule, pattern, root in entries:
-            if any(f.identifier() == replay.function for f in rule.functions):
+            if rule.functions and any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
             for match in islice(matcher.at(node, root), MOST_MATCHES):
@@ -116,8 +116,11 @@ class Rewriter:
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
-        if any(r in self.taken for r in match.roots if r is not node):
-            return True  # another match makes that result already
+        if len(match.pattern.roots) > 1:
+            if any(r in self.taken for r in match.roots if r is not node):
+                return True  # another match makes that result already
+        if not self._replaced:
+            return False
         known = [self._replaced.get(n) for n in match.nodes.values()]
         return any(k is not None and len(k.nodes) > size for k in known)
 

@@ -153,26 +153,27 @@ class Replay:
         Returns:
             One value for each output.
         """
-        identifier = node.op_identifier()
-        callee = self.functions.get(identifier)
-        if callee is not None:
-            return self._inlined(callee, node, inputs)
-        callee = self.calls.get(identifier)
-        if callee is not None:
-            return self._called(callee, node, inputs, env)
+        if self.functions or self.calls:
+            identifier = node.op_identifier()
+            callee = self.functions.get(identifier)
+            if callee is not None:
+                return self._inlined(callee, node, inputs)
+            callee = self.calls.get(identifier)
+            if callee is not None:
+                return self._called(callee, node, inputs, env)
         if self.verbatim:
             return copied_node(self, node, inputs, env)
-        unrolls = self.carrier is not None and getattr(self.b, "simplifies", True)
-        if node.op_type in ("Loop", "Scan") and not node.domain and unrolls:
-            written_out = known_loop if node.op_type == "Loop" else known_scan
-            if not _has_other_meaning(node, self.imports):
+        if node.op_type in ("Loop", "Scan") and not node.domain:
+            is_known = not _has_other_meaning(node, self.imports)
+            if is_known and self.carrier is not None and getattr(self.b, "simplifies", True):
+                written_out = known_loop if node.op_type == "Loop" else known_scan
                 results = written_out(self, node, inputs, env)
                 if results is not None:
                     return results
+            if self.tolerant and not is_known:
+                return copied_node(self, node, inputs, env)
         if not self.tolerant:
             return self._emitted(node, inputs, env)
-        if _has_other_meaning(node, self.imports):
-            return copied_node(self, node, inputs, env)
         try:
             return self._emitted(node, inputs, env)
         except InternalError:
@@ -304,7 +305,7 @@ class Replay:
     def attributes_of(self, node: ir.Node, env: Env) -> dict[str, object]:
         """The attributes of a node as a call takes them; bodies of control flow are callables."""
         attributes: dict[str, object] = {}
-        for attr in node.attributes.values():
+        for attr in node.attributes.data.values():
             if attr.is_ref():
                 name = attr.ref_attr_name or ""
                 value = self.attributes.get(name)
@@ -364,6 +365,8 @@ class Replay:
 def _wanted(node: ir.Node) -> int:
     """How many outputs of a node are needed: trailing absent ones are not."""
     count = len(node.outputs)
+    if count == 1:
+        return 1
     droppable = facts(node.op_type, node.domain).droppable_outputs
     while count > 1:
         last = node.outputs[count - 1]
@@ -376,6 +379,8 @@ def _wanted(node: ir.Node) -> int:
 
 def _without_trailing(inputs: Sequence[GraphValue | None]) -> Sequence[GraphValue | None]:
     count = len(inputs)
+    if count and inputs[-1] is not None:
+        return inputs
     while count and inputs[count - 1] is None:
         count -= 1
     return inputs[:count]

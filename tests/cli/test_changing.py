@@ -145,6 +145,7 @@ def test_what_cannot_run_cannot_be_verified(
     assert "nothing can be drawn for the input `x`" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("always::onnxwright.errors.OnnxwrightWarning")
 def test_a_warning_of_a_command_points_at_no_line_of_python(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
