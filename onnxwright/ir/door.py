@@ -177,6 +177,9 @@ def save(model: Model, path: str | PathLike[str], *, external_data: bool | None 
         ModelTypeError: it is not a model (OW752).
         OSError: the file cannot be written; what was there is still there.
 
+    Warns:
+        OnnxwrightWarning: the model names a data file beside it that does not exist (OW753).
+
     Source:
         onnx.proto, external data.
 

@@ -164,9 +164,10 @@ class _Part:
             distance = 0 if everywhere or is_new or node in around else self._distance(inputs)
             if distance <= REACH:
                 near[node] = distance
-                passed.discard(node)
-                self._try_rules(node)
-                passed.add(node)
+                if node.op_type in self.index.names:
+                    passed.discard(node)
+                    self._try_rules(node)
+                    passed.add(node)
             if node.attributes.data:
                 for graph in subgraphs(node):
                     self._visit_body(graph, before)

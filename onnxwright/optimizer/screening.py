@@ -54,6 +54,9 @@ class PatternIndex:
 
     Args:
         entries: the patterns, in the order in which they are tried.
+
+    Attributes:
+        names: the operators at which there are patterns, without their domains.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -66,6 +69,7 @@ class PatternIndex:
         for screened in patterns:
             root = screened.entry[2]
             self._by_operator.setdefault((root.op_type, root.domain), []).append(screened)
+        self.names = {name for name, _ in self._by_operator}
         # The graph of a model has few combinations of operators: each is looked through once.
         self._by_makers: dict[_Key, list[_Screened]] = {}
 

@@ -92,8 +92,10 @@ class _Place:
 
 def _transposes(graph: ir.Graph) -> tuple[Sequence[ir.Node], dict[ir.Node, Perm]]:
     """The nodes of a graph, none where no Transpose is among them, and their permutations."""
-    perms = {node: perm for node in graph if (perm := perm_of(node)) is not None}
-    return (list(graph) if perms else ()), perms
+    nodes = list(graph)
+    found = [(node, perm_of(node)) for node in nodes if node.op_type == "Transpose"]
+    perms = {node: perm for node, perm in found if perm is not None}
+    return (nodes if perms else ()), perms
 
 
 def perm_of(node: ir.Node) -> Perm | None:
