@@ -205,7 +205,7 @@ class _Reader:
         return ir.serde.deserialize_attribute(proto)
 
 
-class _Tensor(ir.serde.TensorProtoTensor):  # type: ignore[misc]
+class _Tensor(ir.serde.TensorProtoTensor):
     """A tensor whose shape and type are made once, not whenever they are asked for."""
 
     __slots__ = ("_dims", "_kind")
@@ -216,12 +216,12 @@ class _Tensor(ir.serde.TensorProtoTensor):  # type: ignore[misc]
         self._kind = ir.DataType(proto.data_type)
 
     @property
-    def shape(self) -> ir.Shape:
+    def shape(self) -> ir.Shape:  # type: ignore[override]  # a property in onnx_ir's class, too
         """Its shape."""
         return self._dims
 
     @property
-    def dtype(self) -> ir.DataType:
+    def dtype(self) -> ir.DataType:  # type: ignore[override]  # likewise
         """Its element type."""
         return self._kind
 
