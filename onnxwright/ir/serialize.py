@@ -6,9 +6,10 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NoReturn
 
 import onnx
@@ -18,7 +19,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
-from onnxwright.ir.adapters import OtherType, type_proto
+from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
 from onnxwright.ir.map_types import values_of_model
 from onnxwright.ir.text import clean
 
@@ -37,6 +38,20 @@ _PLAIN: dict[ir.AttributeType, str] = {
     _KIND.INTS: "ints",
     _KIND.FLOATS: "floats",
 }
+
+
+def _store_of(name: str, held: str) -> Callable[[Any], Any]:
+    """Reads a store of a node or value, or None: the property makes an empty one for each.
+
+    Args:
+        name: the property.
+        held: the field that onnx_ir keeps it in; where there is none the property is asked.
+    """
+    return attrgetter(held if hasattr(ir.Value(name=""), held) else name)
+
+
+_meta = _store_of("meta", "_metadata")
+_props = _store_of("metadata_props", "_metadata_props")
 
 
 def to_proto(item: Any) -> Any:
@@ -201,8 +216,9 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph) -> None:
         if tensor is not None:
             tensor.name = value.name
             _tensor(proto.initializer.add(), tensor)
+    nodes = proto.node
     for node in graph:
-        _node(proto.node, node)
+        _node(nodes, node)
         for value in node.outputs:
             if not value.is_graph_output():
                 _quantization(proto, value)
@@ -280,7 +296,7 @@ def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
 
 def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add the quantization parameters of a value."""
-    notes = _if_there(value, "meta", "_metadata")
+    notes = _meta(value)
     entries = notes.get(QUANTIZATION) if notes else None
     if entries:
         annotation = proto.quantization_annotation.add(tensor_name=value.name)
@@ -288,26 +304,10 @@ def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
             annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
-def _if_there(item: Any, name: str, held: str) -> Any:
-    """A store of a node or value, or None: asking onnx_ir for it makes an empty one for each.
-
-    Args:
-        item: the node or value.
-        name: the property.
-        held: the field that onnx_ir keeps it in; where there is none the property is asked.
-    """
-    store = getattr(item, held, item)
-    return getattr(item, name) if store is item else store
-
-
-def _props(item: Any) -> Any:
-    return _if_there(item, "metadata_props", "_metadata_props")
-
-
 def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add what is known of a value inside, where anything is."""
-    known = value.type is not None or value.shape is not None
-    if (known or value.doc_string or _props(value)) and value.name:
+    known = value.type is not None or value.shape is not None or value.doc_string
+    if (known or _props(value)) and value.name:
         _value(proto.value_info, value)
 
 
@@ -325,21 +325,29 @@ def _value(values: Any, value: ir.Value) -> None:
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
         return
-    dims = None
-    if shape is not None:
-        dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
-    proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
-    denotation = getattr(shape, "get_denotation", None)
-    if denotation is not None:
-        for n in range(len(dims or ())):
-            meaning = denotation(n)
-            if meaning:
-                proto.type.tensor_type.shape.dim[n].denotation = meaning
+    if type(shape) is SharedShape:
+        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, shape.known))
+    else:
+        dims = None
+        if shape is not None:
+            dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
+        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
+        _denotations(proto.type.tensor_type, shape)
     if value.doc_string:
         proto.doc_string = value.doc_string
     entries = _props(value)
     if entries:
         _metadata(proto, entries)
+
+
+def _denotations(proto: onnx.TypeProto.Tensor, shape: ir.Shape | None) -> None:
+    """Write down what the axes of a shape mean."""
+    denotation = getattr(shape, "get_denotation", None)
+    if denotation is not None:
+        for n, dim in enumerate(proto.shape.dim):
+            meaning = denotation(n)
+            if meaning:
+                dim.denotation = meaning
 
 
 @lru_cache(maxsize=4096)
