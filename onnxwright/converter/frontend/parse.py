@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.capture import SourceUnit
@@ -84,9 +85,13 @@ class _Parser(ExpressionParser):
         self.loops = 0
         # What refused statements bind: reading it is not an error of its own.
         self.refused_names: set[str] = set()
-        self.bound = _bound_in(unit.node)
         # The names that are annotated without a value, with the texts of their annotations.
         self.declared: dict[str, str] = {}
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """All names that the function, or a function in it, binds: few functions ask for them."""
+        return _bound_in(self.unit.node)
 
     # -- statements ------------------------------------------------------------------------------
 
