@@ -6,7 +6,7 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from operator import attrgetter
@@ -166,28 +166,36 @@ def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
     return proto
 
 
-def graph_to_proto(graph: ir.Graph) -> onnx.GraphProto:
-    """The GraphProto of a graph.
+def fill_graph(
+    proto: onnx.GraphProto,
+    inputs: Iterable[ir.Value],
+    outputs: Iterable[ir.Value],
+    nodes: Iterable[ir.Node],
+) -> None:
+    """Write down the names of inputs and outputs, and nodes, which need not be an `ir.Graph`.
 
     Args:
-        graph: the graph.
-
-    Returns:
-        A message equal to `onnx_ir.to_proto(graph)`.
+        proto: what is filled in.
+        inputs, outputs: values; of their types nothing is written.
+        nodes: the nodes; of those inside them everything is written.
 
     Raises:
         ScriptValueError: a text in it has no UTF-8 form (OW627).
 
     Example:
         >>> x, y = ir.Value(name="x"), ir.Value(name="y")
-        >>> node = ir.Node("", "Relu", [x], outputs=[y])
-        >>> [v.name for v in graph_to_proto(ir.Graph([x], [y], nodes=[node], name="g")).output]
-        ['y']
+        >>> made = onnx.GraphProto()
+        >>> fill_graph(made, [x], [y], [ir.Node("", "Relu", [x], outputs=[y])])
+        >>> [v.name for v in made.output], [node.op_type for node in made.node]
+        (['y'], ['Relu'])
     """
-    proto = onnx.GraphProto()
     with unicode_checked():
-        _graph(proto, graph)
-    return proto
+        for value in inputs:
+            proto.input.add(name=value.name or "")
+        for value in outputs:
+            proto.output.add(name=value.name or "")
+        for node in nodes:
+            _node(proto.node, node)
 
 
 def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
