@@ -271,7 +271,7 @@ class Recorder(KnownValues):
         self.aliases[alias] = value
         return alias
 
-    def copy(self, value: ir.Value) -> tuple[ir.Value, ...]:
+    def copy(self, value: ir.Value) -> Sequence[ir.Value]:
         """An Identity of a value, named after it."""
         made = self.node(
             "", "Identity", [value], [], 1, hint=value.name or "identity", origin=self.last_origin
@@ -342,7 +342,7 @@ class Recorder(KnownValues):
         origin: str | None = None,
         hint: str | None = None,
         sugar: bool = True,
-    ) -> tuple[ir.Value, ...]:
+    ) -> Sequence[ir.Value]:
         """Append a node; its outputs are named after `hint`, else after the operator."""
         base = hint or op_type.lower()
         if self.name_prefix and not base.startswith(self.name_prefix):
@@ -374,7 +374,7 @@ class Recorder(KnownValues):
             self.on_node(node)
         return node.outputs
 
-    def keep(self, node: ir.Node, inputs: Sequence[ir.Value | None]) -> tuple[ir.Value, ...]:
+    def keep(self, node: ir.Node, inputs: Sequence[ir.Value | None]) -> Sequence[ir.Value]:
         """Append a node of another graph, which is given up, with its outputs and their names.
 
         Args:

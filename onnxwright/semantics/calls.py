@@ -26,7 +26,6 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
-from onnxwright.types.roles import BackendValue
 
 
 def call(
@@ -108,7 +107,7 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
         return [None if x is None else as_value(b, x) for x in bound.inputs]
     values = list(bound.inputs)
     for x in values:
-        if x is not None and not (isinstance(x, BackendValue) and b.weak_kind(x) is None):
+        if x is not None and not (is_value(x) and b.weak_kind(x) is None):
             # A number takes its type from what is beside it.
             params = [parameter_at(signature, n) for n in range(len(values))]
             likes = _strong_by_variable(b, bound, params)

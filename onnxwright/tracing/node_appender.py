@@ -169,7 +169,7 @@ class NodeAppender:
         *,
         sugar: bool,
         dims: Sequence[Shape | None] | None = None,
-    ) -> tuple[ir.Value, ...]:
+    ) -> Sequence[ir.Value]:
         """Append a node whose outputs have these types."""
         recorder, signature = self.recorder, op.signature
         read = [None if v is None else v.value for v in inputs]
