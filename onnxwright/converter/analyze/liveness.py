@@ -16,12 +16,21 @@ from onnxwright.converter.frontend import hir, names
 _Loop = Union[hir.For, hir.While]
 
 
-def liveness(block: hir.Block, outer: Iterable[str] = ()) -> hir.Block:
+def liveness(
+    block: hir.Block, outer: Iterable[str] = (), *, has_functions: bool = True
+) -> hir.Block:
     """The body of a function with liveness filled in; only the result is live at its end.
 
-    `outer` are names of functions around it that it binds: they are live everywhere.
+    Args:
+        block: the body.
+        outer: names of functions around it that it binds: they are live everywhere.
+        has_functions: whether there may be functions in it, which take names from it.
+
+    Returns:
+        The body.
     """
-    always = frozenset(names.captured_names(block)) | frozenset(outer)
+    captured = names.captured_names(block) if has_functions else ()
+    always = frozenset((*captured, *outer))
     annotated, _ = _Liveness(always).block(block, {hir.RESULT} | always)
     return annotated
 

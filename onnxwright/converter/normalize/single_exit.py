@@ -13,11 +13,14 @@ from onnxwright.converter.normalize.exits import FlagNames, thread
 from onnxwright.converter.normalize.loop_exits import loop_exits
 
 
-def normalize(block: hir.Block, flags: FlagNames | None = None) -> hir.Block:
-    """Loop exits, then single exit, for a function body and the functions nested in it."""
+def normalize(
+    block: hir.Block, flags: FlagNames | None = None, *, has_functions: bool = True
+) -> hir.Block:
+    """Loop exits, then single exit, for a function body and the functions nested in it, if any."""
     flags = flags or FlagNames()
-    inner = tuple(_functions(s, flags) for s in block)
-    return single_exit(loop_exits(inner, flags), flags)
+    if has_functions:
+        block = tuple([_functions(s, flags) for s in block])
+    return single_exit(loop_exits(block, flags), flags)
 
 
 def single_exit(block: hir.Block, flags: FlagNames) -> hir.Block:
