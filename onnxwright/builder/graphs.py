@@ -235,6 +235,7 @@ def _closed(g: GraphBuilder) -> Closed:
         fail(FunctionsInGraph(name=next(iter(g.functions))[1]))
     named = g._scopes.named()
     closed = finalize(g.backend, [v for _, v in g._outputs], [n for n, _ in g._outputs])
+    g.backend.own_types(closed.nodes)
     g._scopes.write(named)
     g._made = closed
     return closed

@@ -63,6 +63,12 @@ class Results:
         Raises:
             ScriptError: there is no output (OW545), or one without a type (OW703).
         """
+        model = self._closed_model()
+        self.backend.own_types(model.graph)
+        return model
+
+    def _closed_model(self) -> ir.Model:
+        """The model; its values may still share their types."""
         if not isinstance(self._made, ir.Model):
             self._require_outputs()
             if self._attributes:
@@ -81,7 +87,7 @@ class Results:
                 opened=self._opened,
             )
             values, named = [v for _, v in self._outputs], self._scopes.named()
-            self._made = self.backend.to_ir_model(values, [n for n, _ in self._outputs], facts)
+            self._made = self.backend.closed_model(values, [n for n, _ in self._outputs], facts)
             self._scopes.write(named)
         return self._made
 
@@ -99,7 +105,7 @@ class Results:
             ScriptError: there is no output (OW545), or one without a type (OW703).
             ModelError: the checker refuses the model (OW744).
         """
-        model = model_to_proto(self.to_ir_model())
+        model = model_to_proto(self._closed_model())
         external = any(
             t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
         )

@@ -161,7 +161,8 @@ def _front(unit: SourceUnit, sink: Sink, *, verbatim: bool) -> Front:
     """The stages from source to liveness."""
     parsed = parse(unit, sink)
     plain = verbatim_exits(parsed.body) if verbatim else parsed.body
-    body = liveness(normalize(plain))
+    inner = parsed.has_functions
+    body = liveness(normalize(plain, has_functions=inner), has_functions=inner)
     local = frozenset((*parsed.params, *bound_in(body)))
     return Front(parsed, body, local, tuple(_chains(body, local)))
 

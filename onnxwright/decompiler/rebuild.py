@@ -10,36 +10,23 @@ from typing import Any
 
 import onnx
 
-
-def code_of(source: str, tree: ast.Module | None = None, file: str | None = None) -> CodeType:
-    """The code of a text of `to_script`.
-
-    Args:
-        source: the text.
-        tree: its syntax tree, if it is parsed already.
-        file: where the text is taken to be.
-
-    Example:
-        >>> code_of("x = 1").co_names
-        ('x',)
-    """
-    made: CodeType = compile(source if tree is None else tree, file or _name_of(source), "exec")
-    return made
+from onnxwright.converter.frontend.capture import known_module
 
 
 def _name_of(source: str) -> str:
+    """The name that stands for the file of a text that is in none."""
     return f"<written {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
 
 
 def rebuild(
-    source: str, file: str | None = None, code: CodeType | None = None
+    source: str, file: str | None = None, tree: ast.Module | None = None
 ) -> onnx.ModelProto | onnx.FunctionProto:
     """The model or function that the text of `to_script` makes.
 
     Args:
         source: the text.
         file: where the text is taken to be, for weights beside it.
-        code: what `code_of` gave for it, if it is compiled already.
+        tree: its syntax tree, if it is parsed already.
 
     Example:
         >>> from onnx import parser
@@ -49,10 +36,21 @@ def rebuild(
         'Relu'
     """
     name = file or _name_of(source)
+    if tree is None:
+        return _made_by(source, name, compile(source, name, "exec"), keep=file is not None)
+    code = compile(tree, name, "exec")
+    with known_module(source, tree, code):
+        return _made_by(source, name, code, keep=file is not None)
+
+
+def _made_by(
+    source: str, name: str, code: CodeType, *, keep: bool
+) -> onnx.ModelProto | onnx.FunctionProto:
+    """What the code of a text makes; its lines are kept for messages where it has a file."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space: dict[str, Any] = {"__name__": "written_module", "__file__": name}
     # exec: of text that `to_script` wrote, which holds nothing but quoted data and op calls.
-    exec(code or code_of(source, file=file), space)  # noqa: S102
+    exec(code, space)  # noqa: S102
     made = space.get("make_model") or space["make_function"]
     try:
         return made()  # type: ignore[no-any-return]
@@ -60,5 +58,5 @@ def rebuild(
         close = getattr(space.get("weights"), "close", None)
         if close is not None:  # an .npz that the text opens
             close()
-        if file is None:
+        if not keep:
             linecache.cache.pop(name, None)

@@ -15,7 +15,7 @@ from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.guard import Contents, UnsafeTextError, check_pieces
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.module_contents import Module, Options
-from onnxwright.decompiler.rebuild import code_of, rebuild
+from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.collector import collector_paused
@@ -119,12 +119,10 @@ class Trial:
             return None
         head, functions = head_of(self.module), functions_of(self.module)
         tree, self.checked = check_pieces(head, functions)
-        source = head + functions
-        code = code_of(source, tree)
-        del tree  # it takes more memory than all the rest
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = rebuild(source, code=code)
+            made = rebuild(head + functions, tree=tree)
+        del tree  # it takes more memory than all the rest
         strict = Strictness(initializers=False)
         found = difference(proto, made, strict, linked=self.module.linked)
         if found is not None:

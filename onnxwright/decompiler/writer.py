@@ -227,14 +227,23 @@ class Writer:
         if described is not None:
             self.facts.graphs[graph] = described
 
+    def extra_of(self, node: ProtoNode) -> bytes:
+        """What no call and no other fact says of a node, serialized; mostly nothing."""
+        proto, rest = node.proto, self.left.pop(node, None)
+        unnamed = proto.overload and self.module.function_name(node.key) is None
+        if rest is None:
+            if not proto.device_configurations and not unnamed:
+                return b""
+            rest = onnx.NodeProto()
+        rest.device_configurations.extend(proto.device_configurations)
+        if unnamed:
+            rest.overload = proto.overload
+        return bytes(rest.SerializeToString(deterministic=True))
+
     def node_facts(self, node: ProtoNode) -> None:
         """Note the name, doc string and metadata of a node."""
         proto = node.proto
-        rest = self.left.pop(node, onnx.NodeProto())
-        rest.device_configurations.extend(proto.device_configurations)
-        if proto.overload and self.module.function_name(node.key) is None:
-            rest.overload = proto.overload
-        extra = rest.SerializeToString(deterministic=True)
+        extra = self.extra_of(node)
         without = ORIGIN if origin_of(node) is not None else None
         more: dict[str, Expr] = {"extra": data(extra)} if extra else {}
         described = self.facts.described(proto, more, without)

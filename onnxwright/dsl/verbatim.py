@@ -19,7 +19,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.initializers import add_initializers
 from onnxwright.ir.names import Namer
-from onnxwright.ir.serialize import graph_to_proto
+from onnxwright.ir.serialize import fill_graph
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType
@@ -119,7 +119,7 @@ def verbatim_model(
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
     proto = onnx.ModelProto()
-    proto.graph.CopyFrom(_Writer(main, details).graph())
+    _Writer(main, details).graph(proto.graph)
     for callee, its in functions.items():
         key = ("generic", callee.function, callee.domain, callee.name)
         lowered = context.results.get(key)
@@ -166,10 +166,10 @@ class _Writer:
             for entry in entries.split()
         ]
 
-    def graph(self) -> onnx.GraphProto:
-        """As the main graph of a model."""
+    def graph(self, proto: onnx.GraphProto) -> None:
+        """As the main graph of a model, which is filled in."""
         low, details = self.lowered, self.details
-        proto = self._body(details.name if details.name is not None else low.script.name)
+        self._body(proto, details.name if details.name is not None else low.script.name)
         returns = low.script.signature.returns or ()
         types: dict[str, OnnxType | None] = {}
         for spec, value in zip(returns, low.outputs, strict=False):
@@ -183,12 +183,12 @@ class _Writer:
             if kind is not None and not info.HasField("type"):
                 info.type.CopyFrom(adapters.type_proto(kind))
         proto.MergeFromString(details.extra)
-        return proto
 
     def function(self) -> onnx.FunctionProto:
         """As a function."""
         low, script = self.lowered, self.lowered.script
-        body = self._body(script.name)
+        body = onnx.GraphProto()
+        self._body(body, script.name)
         proto = onnx.FunctionProto(name=script.name, domain=script.domain)
         if script.overload:
             proto.overload = script.overload
@@ -227,7 +227,7 @@ class _Writer:
 
     # -- the body ----------------------------------------------------------------------------------
 
-    def _body(self, name: str) -> onnx.GraphProto:
+    def _body(self, graph: onnx.GraphProto, name: str) -> None:
         low, details = self.lowered, self.details
         recorder = low.recorder
         held = {value: python for python, value in reversed(recorder.name_owner.items())}
@@ -238,14 +238,8 @@ class _Writer:
         places: dict[str, ir.Value] = {}
         _note_places(low.nodes, places, 0)
         self._name_values(held, places)
-        top = ir.Graph(low.inputs, low.outputs, nodes=low.nodes, name=name)
-        if not recorder.graphs and not low.nodes:
-            graph = onnx.GraphProto(name=name)
-            for kind, values in (("input", low.inputs), ("output", low.outputs)):
-                for value in values:
-                    getattr(graph, kind).add(name=value.name or "")
-        else:
-            graph = graph_to_proto(top)
+        graph.name = name
+        fill_graph(graph, low.inputs, low.outputs, low.nodes)
         doc = details.doc_string if details.doc_string is not None else (low.doc or "")
         if doc:
             graph.doc_string = doc
@@ -256,7 +250,6 @@ class _Writer:
         self._absent = {self.final.get(n, n) for n in details.absent}
         add_initializers(graph, recorder.scopes[0].initializers)
         self._finish(graph)
-        return graph
 
     def _name_values(self, held: Mapping[ir.Value, str], places: Mapping[str, ir.Value]) -> None:
         """Each value under its ONNX name; what sugar made under a name of its own."""

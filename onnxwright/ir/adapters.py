@@ -112,6 +112,40 @@ def set_type(value: ir.Value, kind: OnnxType | None, *, shares: bool = False) ->
         value.shape = _ir_shape(inner.shape)
 
 
+class SharedShape(ir.Shape):
+    """The shape of several values of a graph under construction: it cannot be changed.
+
+    Args:
+        known: the shape.
+    """
+
+    def __init__(self, known: Shape) -> None:
+        super().__init__([d if type(d) is int else _symbol(d) for d in known], frozen=True)
+        self.known = known
+
+
+def share_type(value: ir.Value, kind: OnnxType | None) -> None:
+    """As `set_type`, with objects that values of the same type share until `own_type`."""
+    if type(kind) is TensorType and kind.shape is not None:
+        value.type, value.shape = _shared_type(kind.dtype, kind.shape)
+    else:
+        set_type(value, kind)
+
+
+@functools.lru_cache(maxsize=4096)
+def _shared_type(dtype: DType | None, shape: Shape) -> tuple[ir.TensorType | None, SharedShape]:
+    kind = None if dtype is None else ir.TensorType(_ir_dtype(dtype))
+    return kind, SharedShape(shape)
+
+
+def own_type(value: ir.Value) -> None:
+    """Give a value a type and shape of its own, which may be changed, where it shares them."""
+    if type(value.type) is ir.TensorType:
+        value.type = ir.TensorType(value.type.dtype, denotation=value.type.denotation)
+    if type(value.shape) is SharedShape:
+        value.shape = value.shape.copy()
+
+
 def _ir_shape(shape: Shape) -> ir.Shape:
     return ir.Shape([d if type(d) is int else _symbol(d) for d in shape])
 

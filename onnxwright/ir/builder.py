@@ -272,7 +272,7 @@ class Recorder(KnownValues):
         self.aliases[alias] = value
         return alias
 
-    def copy(self, value: ir.Value) -> list[ir.Value]:
+    def copy(self, value: ir.Value) -> Sequence[ir.Value]:
         """An Identity of a value, named after it."""
         made = self.node(
             "", "Identity", [value], [], 1, hint=value.name or "identity", origin=self.last_origin
@@ -343,7 +343,7 @@ class Recorder(KnownValues):
         origin: str | None = None,
         hint: str | None = None,
         sugar: bool = True,
-    ) -> list[ir.Value]:
+    ) -> Sequence[ir.Value]:
         """Append a node; its outputs are named after `hint`, else after the operator."""
         base = hint or op_type.lower()
         if self.name_prefix and not base.startswith(self.name_prefix):
@@ -368,14 +368,14 @@ class Recorder(KnownValues):
         for name, value in zip(names, made):
             scope.made[value] = None
             self.holders[name] = value
-            self.values[value] = ValueInfo(None, None, None, None, origin)
+            self.values[value] = ValueInfo()
         if sugar:
             self.sugar.add(node)
         if self.on_node is not None:
             self.on_node(node)
-        return made
+        return node.outputs
 
-    def keep(self, node: ir.Node, inputs: Sequence[ir.Value | None]) -> list[ir.Value]:
+    def keep(self, node: ir.Node, inputs: Sequence[ir.Value | None]) -> Sequence[ir.Value]:
         """Append a node of another graph, which is given up, with its outputs and their names.
 
         Args:
@@ -397,11 +397,11 @@ class Recorder(KnownValues):
         for value in node.outputs:
             scope.made[value] = None
             self.holders[str(value.name)] = value
-            self.values[value] = ValueInfo(None, None, None, None, origin)
+            self.values[value] = ValueInfo()
         self.sugar.add(node)
         if self.on_node is not None:
             self.on_node(node)
-        return list(node.outputs)
+        return node.outputs
 
     def rename(self, value: ir.Value, hint: str) -> None:
         """Name a value after the Python variable that holds it."""

@@ -21,7 +21,6 @@ class ValueInfo:
         const_value: its array, if it is a constant.
         shape_value: a small integer vector or scalar as a shape: its dimensions, names among them.
         same_dtype_as: for a value of unknown element type, another that surely has the same.
-        origin: the place in the source that made it.
         annotated: the type that the author wrote beside its name.
     """
 
@@ -29,7 +28,6 @@ class ValueInfo:
     const_value: np.ndarray[Any, Any] | None = None
     shape_value: Shape | None = None
     same_dtype_as: ir.Value | None = None
-    origin: str | None = None
     annotated: OnnxType | None = None
 
 

@@ -6,7 +6,7 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -18,7 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
-from onnxwright.ir.adapters import OtherType, type_proto
+from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
 from onnxwright.ir.map_types import values_of_model
 from onnxwright.ir.stored import notes_of, props_of
 from onnxwright.ir.text import clean
@@ -168,28 +168,36 @@ def drop_infos(graph: onnx.GraphProto, names: Collection[str]) -> None:
         graph.value_info.extend(kept)
 
 
-def graph_to_proto(graph: ir.Graph) -> onnx.GraphProto:
-    """The GraphProto of a graph.
+def fill_graph(
+    proto: onnx.GraphProto,
+    inputs: Iterable[ir.Value],
+    outputs: Iterable[ir.Value],
+    nodes: Iterable[ir.Node],
+) -> None:
+    """Write down the names of inputs and outputs, and nodes, which need not be an `ir.Graph`.
 
     Args:
-        graph: the graph.
-
-    Returns:
-        A message equal to `onnx_ir.to_proto(graph)`.
+        proto: what is filled in.
+        inputs, outputs: values; of their types nothing is written.
+        nodes: the nodes; of those inside them everything is written.
 
     Raises:
         ScriptValueError: a text in it has no UTF-8 form (OW627).
 
     Example:
         >>> x, y = ir.Value(name="x"), ir.Value(name="y")
-        >>> node = ir.Node("", "Relu", [x], outputs=[y])
-        >>> [v.name for v in graph_to_proto(ir.Graph([x], [y], nodes=[node], name="g")).output]
-        ['y']
+        >>> made = onnx.GraphProto()
+        >>> fill_graph(made, [x], [y], [ir.Node("", "Relu", [x], outputs=[y])])
+        >>> [v.name for v in made.output], [node.op_type for node in made.node]
+        (['y'], ['Relu'])
     """
-    proto = onnx.GraphProto()
     with unicode_checked():
-        _graph(proto, graph)
-    return proto
+        for value in inputs:
+            proto.input.add(name=value.name or "")
+        for value in outputs:
+            proto.output.add(name=value.name or "")
+        for node in nodes:
+            _node(proto.node, node)
 
 
 def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
@@ -218,8 +226,9 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
         if tensor is not None:
             tensor.name = value.name
             _tensor(proto.initializer.add(), tensor)
+    nodes = proto.node
     for node in graph:
-        _node(proto.node, node)
+        _node(nodes, node)
         for value in node.outputs:
             if not value.is_graph_output():
                 _quantization(proto, value)
@@ -306,8 +315,8 @@ def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
 
 def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add what is known of a value inside, where anything is."""
-    known = value.type is not None or value.shape is not None
-    if (known or value.doc_string or props_of(value)) and value.name:
+    known = value.type is not None or value.shape is not None or value.doc_string
+    if (known or props_of(value)) and value.name:
         _value(proto.value_info, value)
 
 
@@ -325,21 +334,29 @@ def _value(values: Any, value: ir.Value) -> None:
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
         return
-    dims = None
-    if shape is not None:
-        dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
-    proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
-    denotation = getattr(shape, "get_denotation", None)
-    if denotation is not None:
-        for n in range(len(dims or ())):
-            meaning = denotation(n)
-            if meaning:
-                proto.type.tensor_type.shape.dim[n].denotation = meaning
+    if type(shape) is SharedShape:
+        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, shape.known))
+    else:
+        dims = None
+        if shape is not None:
+            dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
+        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
+        _denotations(proto.type.tensor_type, shape)
     if value.doc_string:
         proto.doc_string = value.doc_string
     entries = props_of(value)
     if entries:
         _metadata(proto, entries)
+
+
+def _denotations(proto: onnx.TypeProto.Tensor, shape: ir.Shape | None) -> None:
+    """Write down what the axes of a shape mean."""
+    denotation = getattr(shape, "get_denotation", None)
+    if denotation is not None:
+        for n, dim in enumerate(proto.shape.dim):
+            meaning = denotation(n)
+            if meaning:
+                dim.denotation = meaning
 
 
 @lru_cache(maxsize=4096)

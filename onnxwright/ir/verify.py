@@ -108,8 +108,9 @@ class _Verifier:
             if value is not None and value not in visible:
                 self.broken(f"`{value.name}` is read before it is made", node)
         self.schema(node)
-        for inner in subgraphs(node) if node.attributes.data else ():
-            self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
+        if node.attributes.data:
+            for inner in subgraphs(node):
+                self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
         for value in node.outputs:
             self.define(value, visible, node)
 

@@ -116,7 +116,8 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
                 for x, param in zip(values, params, strict=True)
             ]
             break
-    dtypes = tuple([None if v is None else dtype_of(b, v) for v in values])
+    kinds = [None if v is None else b.type_of(v) for v in values]
+    dtypes = tuple([kind.dtype if isinstance(kind, TensorType) else None for kind in kinds])
     # The signature is kept with the types that it takes, so that no other one gets its id.
     taken = _TAKEN.get(id(signature))
     if taken is None:

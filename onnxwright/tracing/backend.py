@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.collector import collector_paused
+from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
 from onnxwright.operators.contrib import types_of_runtime
@@ -146,8 +147,6 @@ class TracingBackend(GraphBackend):
                 return (self.constant(constant_array(attributes)),)
         call = self.op_call(op, inputs, attributes, outputs)
         if call is not None and op.domain == "" and self.folds and self.simplifies:
-            if len(call.types) != len(inputs):
-                raise AssertionError("each input needs a type")
             simple = simplify(self, call, list(inputs))
             if simple is not None:
                 return (self._own(simple),)
@@ -182,15 +181,16 @@ class TracingBackend(GraphBackend):
             types = types_of_runtime(op.name, op.domain, kinds, outputs) or [None] * outputs
         dims = values_of(call, types) if call is not None and op.domain == "" else None
         results = self._without_node(op, call, types, attrs, dims) if self.folds else None
-        if results is None:
-            # Nodes that were written as they are stay, though nothing may read them.
-            sugar = self.folds
-            values = self.append_node(op, inputs, attrs, types, call, sugar=sugar, dims=dims or ())
-            results = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
-            if dims is not None and len(results) == 1 and self.folds:
-                self._share(_shape_key(types[0], dims[0]), results)
-        self._share(key, results)
-        return results
+        if results is not None:
+            self._share(key, [v.value for v in results])
+            return results
+        # Nodes that were written as they are stay, though nothing may read them.
+        sugar = self.folds
+        values = self.append_node(op, inputs, attrs, types, call, sugar=sugar, dims=dims or ())
+        if dims is not None and len(values) == 1 and self.folds:
+            self._share(_shape_key(types[0], dims[0]), values)
+        self._share(key, values)
+        return tuple([self.wrap(v, k) for v, k in zip(values, types, strict=True)])
 
     def _constant_node(self, op: Op, attributes: Mapping[str, object]) -> tuple[GraphValue, ...]:
         """The output of a Constant that stays a node; what it holds is known."""
@@ -258,9 +258,28 @@ class TracingBackend(GraphBackend):
         Returns:
             The model; it owns the graph, so nothing can be built after it.
         """
+        model = self.closed_model(outputs, names, facts)
+        self.own_types(model.graph)
+        return model
+
+    def closed_model(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        facts: ModelFacts | None = None,
+    ) -> ir.Model:
+        """As `to_ir_model`, of values that may still share their types: to be read only."""
         facts = facts or ModelFacts()
         closed = finalize(self, outputs, names, as_they_are=facts.opened is not None)
         return ir_model(self, closed, facts)
+
+    def own_types(self, nodes: Iterable[ir.Node]) -> None:
+        """Give each value that nodes of this graph make a type of its own, which may be changed."""
+        if self.shares_types:
+            self.shares_types = False
+            for node in all_nodes(nodes):
+                for value in node.outputs:
+                    adapters.own_type(value)
 
     def to_ir_graph(
         self,
@@ -278,7 +297,9 @@ class TracingBackend(GraphBackend):
         Returns:
             The graph.
         """
-        return ir_graph(self, finalize(self, outputs, names), doc_string)
+        closed = finalize(self, outputs, names)
+        self.own_types(closed.nodes)
+        return ir_graph(self, closed, doc_string)
 
     @collector_paused()
     def to_model_proto(
@@ -297,7 +318,7 @@ class TracingBackend(GraphBackend):
         Returns:
             The model.
         """
-        return model_to_proto(self.to_ir_model(outputs, names, facts))
+        return model_to_proto(self.closed_model(outputs, names, facts))
 
 
 def _shape_key(kind: OnnxType | None, dims: Shape | None) -> object | None:

@@ -38,14 +38,14 @@ def call_key(
         False
     """
     if not attributes:
-        return (op.name, op.domain, op.version, tuple(read), outputs)
+        return (op.name, op.domain, op.version, outputs, *read)
     written = []
     for name, value in attributes.items():
         exact = _exact(value)
         if exact is None:
             return None
         written.append((name, exact))
-    return (op.name, op.domain, op.version, tuple(read), outputs, *written)
+    return (op.name, op.domain, op.version, outputs, *read, *written)
 
 
 def _exact(value: Any) -> object | None:

@@ -20,7 +20,6 @@ from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.graph_backend import GraphBackend
-from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
 from onnxwright.version import __version__
 
@@ -165,8 +164,9 @@ def _values(b: GraphBackend) -> Iterator[ir.Value]:
     yield from b.pool
     for node in all_nodes(b.recorder.scope.nodes):
         yield from node.outputs
-        for graph in subgraphs(node):
-            yield from graph.inputs
+        if node.attributes.data:
+            for graph in subgraphs(node):
+                yield from graph.inputs
 
 
 def _imports(b: GraphBackend, nodes: list[ir.Node]) -> dict[str, int]:
@@ -291,15 +291,15 @@ def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | Non
     ]
     if known:
         lowest = max(lowest, onnx.helper.find_min_ir_version_for(known, ignore_unknown=True))
-    seen: set[DType] = set()
-    for kind in kinds:
+    # Few types differ, and equal ones are mostly one object.
+    for kind in {id(kind): kind for kind in kinds}.values():
         inner: Any = kind
         while hasattr(inner, "elem"):
             inner = inner.elem
         dtype = getattr(inner, "dtype", None)
         if dtype is not None:
-            seen.add(dtype)
-    return max([lowest, *(_IR_VERSION_OF.get(d.name, 0) for d in seen)])
+            lowest = max(lowest, _IR_VERSION_OF.get(dtype.name, 0))
+    return lowest
 
 
 __all__ = [

@@ -169,7 +169,7 @@ class GraphBackend(NodeAppender):
         if shared is not None:
             return shared
         results = self._append(op, inputs, attributes, outputs, sugar=True)
-        self._share(key, results)
+        self._share(key, [v.value for v in results])
         return results
 
     def emit_written(
@@ -234,14 +234,15 @@ class GraphBackend(NodeAppender):
             return None
         return tuple(map(self.value_of, values))
 
-    def _share(self, key: object | None, results: Sequence[GraphValue]) -> None:
+    def _share(self, key: object | None, values: Sequence[ir.Value]) -> None:
+        """Let calls of a key be these values; a tuple is kept as it is."""
         if key is None:
             return
         shared = self.recorder.scope.shared
         before = shared.get(key)
         if before is not None:
             self.recorder.on_rollback(lambda: shared.__setitem__(key, before))
-        shared[key] = tuple(v.value for v in results)
+        shared[key] = tuple(values)
 
     def share_node(
         self,
@@ -251,7 +252,8 @@ class GraphBackend(NodeAppender):
         outputs: Sequence[GraphValue],
     ) -> None:
         """Let equal calls be the node that gives these outputs."""
-        self._share(self._sharing_key(op, inputs, attributes, len(outputs)), outputs)
+        key = self._sharing_key(op, inputs, attributes, len(outputs))
+        self._share(key, [v.value for v in outputs])
 
     # -- nodes -------------------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ class NodeAppender:
         standing: a node that is there already: it is not made again where the next call is what it
             says.
         restated: what such a node of this graph now holds as shapes.
+        shares_types: whether values of one type share the objects that say it; who gives out the
+            graph ends that with `adapters.own_type`.
     """
 
     def __init__(self, recorder: Recorder, opset: Opset) -> None:
@@ -51,6 +53,7 @@ class NodeAppender:
         self.span: Span | None = None
         self.standing: ir.Node | None = None
         self.restated: Sequence[Shape | None] | None = None
+        self.shares_types = False
         self._origin: str | None = None
 
     # -- places ------------------------------------------------------------------------------------
@@ -166,7 +169,7 @@ class NodeAppender:
         *,
         sugar: bool,
         dims: Sequence[Shape | None] | None = None,
-    ) -> list[ir.Value]:
+    ) -> Sequence[ir.Value]:
         """Append a node whose outputs have these types."""
         recorder, signature = self.recorder, op.signature
         read = [None if v is None else v.value for v in inputs]
@@ -176,7 +179,7 @@ class NodeAppender:
         if node is not None and node.outputs[0] in recorder.values:  # it is of this graph
             if all(a is b for a, b in zip(node.inputs, read)):
                 self.standing, self.restated = None, dims
-                return list(node.outputs)
+                return node.outputs
             node = None
         if node is not None:
             self.standing = None
@@ -186,12 +189,13 @@ class NodeAppender:
                 op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar
             )
         self._note_use(op)
+        write_type = adapters.share_type if self.shares_types else adapters.set_type
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
             recorder.values[value].type = kind
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
             if node is None:
-                adapters.set_type(value, kind)
+                write_type(value, kind)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims:

@@ -22,6 +22,7 @@ from onnxwright import (
     opset18,
     script,
 )
+from onnxwright.builder.graphs import build_graph as ir_graph
 from onnxwright.eager.backend import EagerBackend
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
@@ -500,6 +501,29 @@ def test_the_model_is_made_once_and_the_same():
     first = g.to_model_proto()
     assert first == g.to_model_proto()
     assert {p.key: p.value for p in first.metadata_props} == {"who": "me"}
+
+
+@pytest.mark.parametrize("proto_first", [False, True])
+@pytest.mark.parametrize("what", ["model", "function", "graph"])
+def test_each_value_that_is_given_out_has_a_type_of_its_own(what: str, proto_first: bool):
+    g, x = started(x=FLOAT["N", 3])
+    for n, value in enumerate([g.op.Relu(x), g.op.Exp(x)]):
+        g.output(value, f"y{n}")
+    if what == "graph":
+        outputs = ir_graph(lambda op, x: (op.Relu(x), op.Exp(x)), {"x": FLOAT["N", 3]}).outputs
+    elif what == "function":
+        if proto_first:
+            g.to_function_proto("d", "f")
+        outputs = g.to_ir_function("d", "f").outputs
+    else:
+        if proto_first:
+            g.to_model_proto()
+        outputs = g.to_ir_model().graph.outputs
+    changed, other = outputs
+    changed.shape[0] = "M"
+    changed.dtype = ir.DataType.DOUBLE
+    assert (str(other.shape), other.dtype) == ("[N,3]", ir.DataType.FLOAT)
+    assert (str(changed.shape), changed.dtype) == ("[M,3]", ir.DataType.DOUBLE)
 
 
 def test_time_is_linear_in_the_number_of_nodes():

@@ -226,6 +226,17 @@ def test_the_bits_of_numbers_matter() -> None:
     assert find_difference(one(float("nan")), one(float("nan"))) is None
 
 
+def test_the_bits_of_attributes_matter_where_weights_do_not() -> None:
+    """Messages with 0.0 and -0.0 are equal for protobuf."""
+    text = HEAD + "main (float[N] x) => (float[N] y) <float[1] w = {{1.0}}> "
+    text += "{{ a = Elu<alpha = {0}>(x) y = Mul(a, w) }}"
+    zero, minus = (parser.parse_model(text.format(number)) for number in ("0.0", "-0.0"))
+    assert find_difference(zero, minus, initializers=False) is not None
+    other = parser.parse_model(text.format("0.0").replace("1.0", "2.0"))
+    assert find_difference(zero, other, initializers=False) is None
+    assert find_difference(zero, other) is not None
+
+
 def test_objects_of_onnx_ir_are_taken() -> None:
     m = model()
     found = ir.from_proto(m)

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxwright.converter.frontend import capture
 from onnxwright.decompiler import api, roundtrip_search, to_script
 from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.testing import assert_isomorphic
@@ -71,6 +72,15 @@ def test_a_text_is_written_and_compiled_once(
     source = to_script(model, **how)
     assert (write.calls, run.calls) == (written, compiled)
     assert_isomorphic(model, rebuild(source))
+
+
+def test_a_text_that_is_tried_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The front end gets the tree that the check of the text made, and keeps nothing of it."""
+    parse, compare = Counting(capture._parse), Counting(capture._codes_in)
+    monkeypatch.setattr(capture, "_parse", parse)
+    monkeypatch.setattr(capture, "_codes_in", compare)
+    to_script(chain(13))
+    assert (parse.calls, compare.calls, capture._known_modules) == (0, 0, {})
 
 
 @pytest.mark.slow

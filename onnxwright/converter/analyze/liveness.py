@@ -16,12 +16,21 @@ from onnxwright.converter.frontend import hir, names
 _Loop = Union[hir.For, hir.While]
 
 
-def liveness(block: hir.Block, outer: Iterable[str] = ()) -> hir.Block:
+def liveness(
+    block: hir.Block, outer: Iterable[str] = (), *, has_functions: bool = True
+) -> hir.Block:
     """The body of a function with liveness filled in; only the result is live at its end.
 
-    `outer` are names of functions around it that it binds: they are live everywhere.
+    Args:
+        block: the body.
+        outer: names of functions around it that it binds: they are live everywhere.
+        has_functions: whether there may be functions in it, which take names from it.
+
+    Returns:
+        The body.
     """
-    always = frozenset(names.captured_names(block)) | frozenset(outer)
+    captured = names.captured_names(block) if has_functions else ()
+    always = frozenset((*captured, *outer))
     annotated, _ = _Liveness(always).block(block, {hir.RESULT} | always)
     return annotated
 
@@ -43,6 +52,7 @@ class _Liveness:
 
     def block(self, block: hir.Block, live: set[str]) -> tuple[hir.Block, set[str]]:
         """The statements with facts, and what is live before them."""
+        live = set(live)
         out: list[hir.Statement] = []
         for s in reversed(block):
             statement, live = self.statement(s, live)
@@ -50,6 +60,11 @@ class _Liveness:
         return tuple(reversed(out)), live
 
     def statement(self, s: hir.Statement, live: set[str]) -> tuple[hir.Statement, set[str]]:
+        """A statement with facts, and what is live before it: `live` itself, changed, or another.
+
+        A long function reads many names, so that a new set for each statement would take time in
+        proportion to the square of its length.
+        """
         if isinstance(s, hir.If):
             then, live_then = self.block(s.then, live)
             orelse, live_else = self.block(s.orelse, live)
@@ -61,9 +76,10 @@ class _Liveness:
         if isinstance(s, hir.Assign):
             read: list[str] = []
             for target in s.targets:
-                live = self.kill(live, names.target_names(target))
+                self.kill(live, names.target_names(target))
                 read += names.target_reads(target)
-            return s, self.before(live | set(read), s.value)
+            live.update(read)
+            return s, self.before(live, s.value)
         if isinstance(s, hir.Define):
             # Its body is a function of its own: only its result is live at its end.
             function = replace(s.function, body=liveness(s.function.body))
@@ -75,14 +91,19 @@ class _Liveness:
             live = self.before(live, child)
         return s, live
 
-    def kill(self, live: set[str], bound: list[str]) -> set[str]:
-        return live - (set(bound) - self.always)
+    def kill(self, live: set[str], bound: Iterable[str]) -> set[str]:
+        """`live`, without the names that are bound."""
+        live.difference_update(name for name in bound if name not in self.always)
+        return live
 
     def before(self, live: set[str], node: object) -> set[str]:
-        """What is live before an expression."""
+        """`live`, changed to what is live before an expression."""
         bound: set[str] = set()
         read = names.reads(node, bound)
-        return self.kill(live, list(bound)) | set(read)
+        if bound:
+            self.kill(live, bound)
+        live.update(read)
+        return live
 
     def loop(self, s: _Loop, live: set[str]) -> tuple[hir.Statement, set[str]]:
         test = s.test if isinstance(s, hir.While) else s.until

@@ -15,6 +15,7 @@ import linecache
 import stat
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
@@ -77,6 +78,28 @@ def _parse(file: str, text: str) -> ast.Module:
     return tree[1]
 
 
+# By the id of a function's code: the text and tree of its module, while `known_module` is open.
+_known_modules: dict[int, tuple[str, ast.Module]] = {}
+
+
+@contextmanager
+def known_module(text: str, tree: ast.Module, code: CodeType) -> Iterator[None]:
+    """Functions at the top of a text are found in its tree, without parsing it, while this is open.
+
+    Args:
+        text: the text.
+        tree: its syntax tree.
+        code: what was compiled from the tree.
+    """
+    functions = [id(c) for c in code.co_consts if isinstance(c, CodeType)]
+    _known_modules.update(dict.fromkeys(functions, (text, tree)))
+    try:
+        yield
+    finally:
+        for number in functions:
+            del _known_modules[number]
+
+
 def plain_function(obj: object) -> FunctionType:
     """The Python function that a call of `obj` runs.
 
@@ -112,6 +135,8 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
     Called when decorating; None for a function whose file can be read later.
     """
     file = function.__code__.co_filename
+    if id(function.__code__) in _known_modules:
+        return None
     lines = _lines(file, function)
     if lines and (not file.startswith("<") or _compiles_to("".join(lines), function.__code__)):
         return None
@@ -194,8 +219,14 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
     target = plain_function(function)
     code = target.__code__
     file = code.co_filename
+    known = _known_modules.get(id(code))
     if source is not None:
         unit = _from_text(target, source)
+    elif known is not None:
+        text, tree = known
+        node = _find(tree, code, code.co_firstlineno)
+        assert node is not None
+        unit = SourceUnit(target, file, text, node)
     else:
         lines = _lines(file, target)
         if not lines:

@@ -402,15 +402,17 @@ INTERNAL = "%"
 RESULT = "%result"
 
 
-def children(node: object) -> Iterator[object]:
-    """The nodes directly inside a node, in order of evaluation for expressions."""
-    kind = type(node)
+def node_fields(kind: type) -> tuple[str, ...]:
+    """The fields of a class of nodes that may hold nodes."""
     names = _FIELDS.get(kind)
     if names is None:
-        plain = _NOT_NODES
-        field_names = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
-        names = _FIELDS[kind] = tuple(field_names)
-    for name in names:
+        names = _FIELDS[kind] = tuple(f.name for f in fields(kind) if f.name not in _NOT_NODES)
+    return names
+
+
+def children(node: object) -> Iterator[object]:
+    """The nodes directly inside a node, in order of evaluation for expressions."""
+    for name in node_fields(type(node)):
         value = getattr(node, name)
         if type(value) is tuple:
             yield from _nodes(value)

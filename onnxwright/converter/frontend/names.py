@@ -68,11 +68,13 @@ def reads(node: object, bound: set[str] | None = None) -> list[str]:
 
 
 def _reads(node: object, bound: set[str], names: dict[str, None]) -> None:
-    if node is None:
-        return
     if isinstance(node, hir.Name):
         if node.id not in bound:
             names.setdefault(node.id)
+    elif type(node) not in _SPECIAL:
+        if node is not None:
+            for child in hir.children(node):
+                _reads(child, bound, names)
     elif isinstance(node, hir.Verbatim):
         names.update(dict.fromkeys(name for name in node.read if name not in bound))
         bound |= set(node.bound)
@@ -94,9 +96,12 @@ def _reads(node: object, bound: set[str], names: dict[str, None]) -> None:
         _comprehension_reads(node, bound, names)
     elif isinstance(node, hir.LocalFunction):
         names.update(dict.fromkeys(name for name in free_names(node) if name not in bound))
-    else:
-        for child in hir.children(node):
-            _reads(child, bound, names)
+
+
+# Expressions that bind names, or read some only sometimes.
+_SPECIAL = frozenset(
+    (hir.Verbatim, hir.Walrus, hir.Logic, hir.Conditional, hir.Comprehension, hir.LocalFunction)
+)
 
 
 def _comprehension_reads(node: hir.Comprehension, bound: set[str], names: dict[str, None]) -> None:

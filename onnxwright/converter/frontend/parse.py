@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend.capture import SourceUnit
@@ -45,6 +46,7 @@ class Parsed:
         doc: its docstring.
         refused_names: what its refused statements bind.
         depth: how deep its statements and expressions are nested.
+        has_functions: whether functions are defined in it, lambdas among them.
     """
 
     unit: SourceUnit
@@ -54,6 +56,7 @@ class Parsed:
     doc: str | None
     refused_names: frozenset[str] = frozenset()
     depth: int = 0
+    has_functions: bool = True
 
 
 def parse(unit: SourceUnit, sink: Sink) -> Parsed:
@@ -73,7 +76,8 @@ def parse(unit: SourceUnit, sink: Sink) -> Parsed:
         names.append(a.vararg.arg)
     names += [p.arg for p in (*a.kwonlyargs, a.kwarg) if p is not None]
     bound = frozenset(parser.refused_names)
-    return Parsed(unit, unit.function.__name__, tuple(names), body, doc, bound, parser.deepest)
+    own_name, inner = unit.function.__name__, parser.has_functions
+    return Parsed(unit, own_name, tuple(names), body, doc, bound, parser.deepest, inner)
 
 
 class _Parser(ExpressionParser):
@@ -82,11 +86,16 @@ class _Parser(ExpressionParser):
     def __init__(self, unit: SourceUnit, sink: Sink) -> None:
         super().__init__(unit, sink)
         self.loops = 0
+        self.has_functions = False
         # What refused statements bind: reading it is not an error of its own.
         self.refused_names: set[str] = set()
-        self.bound = _bound_in(unit.node)
         # The names that are annotated without a value, with the texts of their annotations.
         self.declared: dict[str, str] = {}
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """All names that the function, or a function in it, binds: few functions ask for them."""
+        return _bound_in(self.unit.node)
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -279,6 +288,7 @@ class _Parser(ExpressionParser):
         return Span(span.file, span.line, span.col, span.line, end)
 
     def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> hir.LocalFunction:
+        self.has_functions = True
         params: list[hir.Parameter] = []
         a = node.args
         positional = [*a.posonlyargs, *a.args]

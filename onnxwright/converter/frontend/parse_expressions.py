@@ -41,21 +41,20 @@ class ExpressionParser:
     def __init__(self, unit: SourceUnit, sink: Sink) -> None:
         self.unit = unit
         self.sink = sink
-        self.lines = unit.text.split("\n")
+        # Where all characters are one byte, columns of `ast` are those of the text.
+        self.lines = None if unit.text.isascii() else unit.text.split("\n")
         self.level = self.deepest = 0
 
     # -- places ----------------------------------------------------------------------------------
 
     def span(self, node: Any) -> Span:
         """The characters of a node: `ast` counts UTF-8 bytes."""
-        start = self._column(node.lineno, node.col_offset)
-        end = self._column(node.end_lineno, node.end_col_offset)
+        start, end = node.col_offset, node.end_col_offset
+        if self.lines is not None:
+            start = _column(self.lines[node.lineno - 1], start)
+            end = _column(self.lines[node.end_lineno - 1], end)
         offset = self.unit.line_offset
         return Span(self.unit.file, node.lineno + offset, start, node.end_lineno + offset, end)
-
-    def _column(self, line: int, offset: int) -> int:
-        text = self.lines[line - 1]
-        return offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))
 
     def _refuse(self, diagnostic: Diagnostic) -> None:
         self.sink.add(diagnostic)
@@ -203,3 +202,8 @@ class ExpressionParser:
         return hir.Comprehension(
             self.span(node), kind, self.expr(element), expression, tuple(clauses)
         )
+
+
+def _column(text: str, offset: int) -> int:
+    """The column in characters for an offset in bytes."""
+    return offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))

@@ -120,6 +120,7 @@ def _lower(
     recorder = emission.recorder(plan, main=main)
     own_opset = sugar_opset(script, stages, context)
     b = GraphBackend(recorder, own_opset or default_opset(context), converted_call)
+    b.shares_types = recorder.exact  # the types of such a graph are those that its details say
     b.span = stages.parsed.unit.span
     env: dict[str, Any] = {}
     inputs: list[GraphValue] = []

@@ -6,29 +6,26 @@ as `if test: break` last.  In both places it is the loop's own condition: no fla
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.normalize.exits import contains
 
 
-def verbatim_exits(node: Any) -> Any:
-    """The same tree, with `keep` or `until` set on each `for` that has such a test."""
-    if isinstance(node, tuple):
-        rewritten = tuple(verbatim_exits(item) for item in node)
-        return rewritten if any(a is not b for a, b in zip(rewritten, node)) else node
-    if type(node) not in hir.NODE_TYPES:
-        return node
-    changed: dict[str, Any] = {}
-    for f in fields(node):
-        before = getattr(node, f.name)
-        if isinstance(before, tuple) or type(before) in hir.NODE_TYPES:
-            after = verbatim_exits(before)
-            if after is not before:
-                changed[f.name] = after
-    rewritten = replace(node, **changed) if changed else node
-    return _with_condition(rewritten) if isinstance(rewritten, hir.For) else rewritten
+def verbatim_exits(block: hir.Block) -> hir.Block:
+    """The same statements, with `keep` or `until` set on each `for` that has such a test."""
+    return tuple([_statement(s) for s in block])
+
+
+def _statement(s: hir.Statement) -> hir.Statement:
+    if isinstance(s, hir.If):
+        return replace(s, then=verbatim_exits(s.then), orelse=verbatim_exits(s.orelse))
+    if isinstance(s, (hir.For, hir.While)):
+        loop = replace(s, body=verbatim_exits(s.body), orelse=verbatim_exits(s.orelse))
+        return _with_condition(loop) if isinstance(loop, hir.For) else loop
+    if isinstance(s, hir.Define):
+        return replace(s, function=replace(s.function, body=verbatim_exits(s.function.body)))
+    return s
 
 
 def _with_condition(s: hir.For) -> hir.For:

@@ -6,6 +6,7 @@ kept, not checked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -88,7 +89,7 @@ def _as_written(
     return _wrapped(low, values, kinds, single=count == 1)
 
 
-def _wrapped(low: Lowering, values: list[ir.Value], kinds: list[Any], *, single: bool) -> Any:
+def _wrapped(low: Lowering, values: Sequence[ir.Value], kinds: list[Any], *, single: bool) -> Any:
     b = low.b
     wrapped = []
     for value, kind in zip(values, kinds, strict=True):
