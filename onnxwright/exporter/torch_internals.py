@@ -69,7 +69,6 @@ PRIVATE: dict[str, str] = {
     "torch.export.dynamic_shapes._combine_args": "arguments by the names of parameters",
     "torch.export.dynamic_shapes._tree_map_with_path": "dynamic shapes of nested inputs",
     "torch.fx._pytree": "caches as inputs",
-    "torch.jit._trace.TracedModule": "the class of traced modules",
     "torch.onnx._globals.GLOBALS": "`is_in_onnx_export`, where the others are missing",
     "torch.onnx._internal.exporter._building.OpRecorder": "onnxscript's torchlib",
     "torch.onnx._internal.exporter._flags": "`is_in_onnx_export`",

@@ -122,20 +122,6 @@ def test_a_packed_sequence_is_exported() -> None:
     assert "GRU" in str(program.model.graph) or "LSTM" in str(program.model.graph)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_scripted_submodule_is_exported() -> None:
-    class Scripted(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = torch.jit.script(torch.nn.Linear(2, 3))
-
-        def forward(self, x: Any) -> Any:
-            return self.inner(x)
-
-    program = ow.export(Scripted(), (torch.ones(3, 2),))
-    assert [node.op_type for node in program.model.graph] == ["Gemm"]
-
-
 def test_no_metadata_means_none() -> None:
     def chooses(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))

@@ -104,9 +104,22 @@ def test_a_model_that_is_none_is_told(model: Any, words: str) -> None:
         ow.export(model, (X,))
 
 
-def test_torchscript_is_exported() -> None:
-    traced = torch.jit.trace(torch.nn.ReLU(), X)
-    assert [node.op_type for node in ow.export(traced, (X,)).model.graph] == ["Relu"]
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@each(
+    ("make", "words"),
+    [
+        (lambda: torch.jit.script(torch.nn.ReLU()), "the module is code of TorchScript"),
+        (lambda: torch.jit.trace(torch.nn.ReLU(), X), "the module is code of TorchScript"),
+        (lambda: torch.jit.trace(torch.sin, X), "the function is code of TorchScript"),
+        (
+            lambda: torch.nn.Sequential(torch.nn.Sequential(torch.jit.script(torch.nn.ReLU()))),
+            "`0.0` is code of TorchScript",
+        ),
+    ],
+)
+def test_torchscript_is_refused(make: Any, words: str) -> None:
+    with pytest.raises(ExportValueError, match=f"OW825.*{words}"):
+        ow.export(make(), (X,))
 
 
 def test_missing_inputs_are_told(module: Any) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
 
 
 def as_module(model: Any) -> torch.nn.Module:
@@ -27,9 +26,12 @@ def as_module(model: Any) -> torch.nn.Module:
     Raises:
         ExportValueError: it is nothing that can be exported.
     """
-    if is_scripted(model):
-        return Scripted(model)
+    if isinstance(model, torch.jit.ScriptFunction):
+        _raise_scripted("the function")
     if isinstance(model, torch.nn.Module):
+        for name, part in model.named_modules():
+            if isinstance(part, torch.jit.ScriptModule):
+                _raise_scripted(f"`{name}`" if name else "the module")
         return model
     if isinstance(model, type) and issubclass(model, torch.nn.Module):
         checks.raise_bad_argument(
@@ -44,6 +46,15 @@ def as_module(model: Any) -> torch.nn.Module:
             "give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
         )
     return _FunctionModule(model)
+
+
+def _raise_scripted(what: str) -> NoReturn:
+    checks.raise_bad_argument(
+        "model",
+        f"{what} is code of TorchScript, which torch.export does not capture",
+        "export the Python that `torch.jit.script` or `torch.jit.trace` was given; of a file that "
+        "`torch.jit.load` reads, load the state dict into a module that is written in Python",
+    )
 
 
 def initialize_lazy_modules(

@@ -15,7 +15,6 @@ import torch
 from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.control.keeping import held_state_kept
-from onnxwright.exporter.capture.torchscript.graphs import Scripted
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
 from onnxwright.exporter.program.causes import cause_of
 from onnxwright.exporter.program.other_sizes import other_sizes
@@ -375,8 +374,6 @@ def _reference(program: Any) -> Any:
     What was captured, where there is no module, or none with numbers.
     """
     module = program.module
-    if isinstance(module, Scripted):  # what the exporter runs of TorchScript is not what users run
-        module = _OfScript(module.script[0])
     if module is None or any(has_no_numbers(t) for t in _state(module)):
         return _captured(program)
     shared = {id(p): p for p in module.parameters()}
@@ -386,23 +383,6 @@ def _reference(program: Any) -> Any:
         return copy.deepcopy(module, shared)
     except Exception:  # noqa: BLE001 - some hold what cannot be copied, such as a lock
         return module
-
-
-class _OfScript(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
-    """A TorchScript module or function as it was given, with the names of its state."""
-
-    def __init__(self, script: Any) -> None:
-        super().__init__()
-        self.script = script
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the script returns."""
-        return self.script(*args, **kwargs)
-
-    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, torch.Tensor]]:
-        """The buffers by the names that they have in the script."""
-        if isinstance(self.script, torch.nn.Module):
-            yield from self.script.named_buffers(*args, **kwargs)
 
 
 def _state(module: torch.nn.Module) -> list[torch.Tensor]:
