@@ -201,7 +201,6 @@ ELSEWHERE = {
     "test_decoders.py": "transformers.masking_utils.*pad*",
     "test_recurrences.py": "transformers.models.*",
     "test_vision_language.py": "transformers.vision_utils",
-    "test_ode_solvers.py": "torchdiffeq.*",
     "test_flex_attention.py": "torch.nn.attention.flex_attention",
     "test_rnn.py": "torch.*.forward",
     "test_torch_func.py": "torch.*forward_ad",

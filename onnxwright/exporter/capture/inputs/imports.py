@@ -1,7 +1,6 @@
 """Modules that `forward` imports, imported before a capture.
 
-A module that is imported while PyTorch traces makes its constants of tensors without numbers, and
-libraries that are written out while capturing (`torchdiffeq`) have to be there when it begins.
+A module that is imported while PyTorch traces makes its constants of tensors without numbers.
 """
 
 from __future__ import annotations

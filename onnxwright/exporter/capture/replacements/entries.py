@@ -21,7 +21,6 @@ from onnxwright.exporter.capture.replacements import (
     identity,
     integer_arguments,
     module_casts,
-    ode_solvers,
     packed_sequences,
     recurrences,
     remainders,
@@ -237,13 +236,6 @@ _NON_STRICT: tuple[Change, ...] = (
         make=flex_attention.flex_attention_written_out,
         reason="it compiles kernels for the sizes of the example",
         upstream="outside of TorchDynamo it calls `torch.compile` of itself",
-    ),
-    Change(
-        target="torchdiffeq.odeint",
-        make=ode_solvers.solvers_written_out,
-        needs="torchdiffeq",
-        reason="its solvers decide by times and errors in Python",
-        upstream="`_check_inputs` and `_adaptive_step` compare tensors in `if`",
     ),
     Change(
         target="torch._functorch.apis.vmap_impl",
