@@ -34,11 +34,6 @@ OLDEST_WRITTEN = 18
 def raise_bad_argument(name: str, reason: str, hint: str) -> NoReturn:
     """Refuse an argument.
 
-    Args:
-        name: the argument.
-        reason: what is wrong with it.
-        hint: what to give instead.
-
     Raises:
         ExportValueError: always (OW825).
     """
@@ -100,11 +95,6 @@ def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
     """The error of a keyword that a function does not have.
 
-    Args:
-        function: the function.
-        name: the keyword.
-        known: the keywords that it has.
-
     Returns:
         The error, with the keyword that was probably meant, as Python 3.13 words it.
     """
@@ -133,11 +123,7 @@ def opset(version: Any, oldest: int = OPSETS[0]) -> int:
     """The version of the standard opset that is asked for.
 
     Args:
-        version: the version; None is the default.
         oldest: the oldest that is possible here.
-
-    Returns:
-        The version.
 
     Raises:
         ExportValueError: it is none of `OPSETS` (OW825).
@@ -197,9 +183,6 @@ def function_name(given: Any) -> tuple[str, str] | None:
 
     Args:
         given: a pair of texts, or one with `::` between them.
-
-    Returns:
-        Domain and name; None where it is neither.
 
     Example:
         >>> function_name("my.domain::Linear"), function_name(("d", "n")), function_name("n")

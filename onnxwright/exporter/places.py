@@ -25,9 +25,6 @@ CAPTURE = str(Path(__file__).parent / "capture" / "attempt.py")
 def frames_of(node: Any) -> list[tuple[str, int]]:
     """The files and lines of a node's stack, outermost first.
 
-    Args:
-        node: an FX node.
-
     Returns:
         (file, line) pairs; empty where torch kept no stack.
     """
@@ -37,9 +34,6 @@ def frames_of(node: Any) -> list[tuple[str, int]]:
 
 def span_of(node: Any) -> Span | None:
     """The innermost line of the user's own code that made a node.
-
-    Args:
-        node: an FX node.
 
     Returns:
         The line; None where torch kept no stack.
@@ -55,9 +49,6 @@ def span_of(node: Any) -> Span | None:
 def span_of_error(error: BaseException) -> Span | None:
     """The innermost line of the user's own code that an error of torch is about.
 
-    Args:
-        error: what torch raised, caught in this package.
-
     Returns:
         The line: of the traceback, or named in the message where torch read the code without
         running it; None where there is none.
@@ -71,9 +62,6 @@ def span_of_error(error: BaseException) -> Span | None:
 
 def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
     """The innermost line of the user's own code among frames.
-
-    Args:
-        frames: files and lines, outermost first.
 
     Returns:
         The line; None where there is none.
@@ -91,9 +79,6 @@ def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
 def is_of_torch(error: BaseException) -> bool:
     """Whether torch itself raised an error, not the user's code.
 
-    Args:
-        error: what was raised.
-
     Returns:
         Whether the innermost frame is torch's, or there is none.
     """
@@ -103,9 +88,6 @@ def is_of_torch(error: BaseException) -> bool:
 
 def is_of_user(file: str) -> bool:
     """Whether a file is neither of torch nor of this package nor of Python itself.
-
-    Args:
-        file: a path of a frame.
 
     Returns:
         Whether; files of other installed packages are the user's, too.
@@ -123,9 +105,6 @@ def line_of(file: str, line: int) -> Span:
 
     Args:
         file, line: the place, counted from 1.
-
-    Returns:
-        The span.
     """
     # Another program may have the file's name by now, as the cells of a notebook do.
     return _span(file, line, linecache.getline(file, line).rstrip("\n"))
@@ -139,9 +118,6 @@ def _span(file: str, line: int, text: str) -> Span:
 
 def module_of(node: Any) -> tuple[str, str]:
     """The module that a node was called in.
-
-    Args:
-        node: an FX node.
 
     Returns:
         Its path (`encoder.layers.0`) and its class; two empty strings outside any module.
@@ -160,12 +136,6 @@ def _clean(path: str) -> str:
 
 def target_name(target: Any) -> str:
     """What an FX target is called: `aten::add.Tensor`, `_operator::mul`, `higher_order::cond`.
-
-    Args:
-        target: the target of a `call_function` node.
-
-    Returns:
-        The full name.
 
     Example:
         >>> import operator, torch
@@ -186,9 +156,6 @@ def target_name(target: Any) -> str:
 def operator_text(target: Any) -> str:
     """What a report calls an FX target: as torch writes it where that has no address in it.
 
-    Args:
-        target: the target of a `call_function` node.
-
     Returns:
         `aten.add.Tensor`, `_operator::mul`.
 
@@ -206,9 +173,6 @@ def functional_name(name: str) -> str:
 
     Overloads are named apart in places: `pow_.Tensor` does what `pow.Tensor_Tensor` does.  The
     overload with the same arguments is meant where there is none of the same name.
-
-    Args:
-        name: the full name of an operator.
 
     Returns:
         The name; the same where it does not end in an underscore.

@@ -21,7 +21,6 @@ class _Line:
     """One line of a terminal with the names of the steps that run, and the seconds.
 
     Args:
-        stream: the terminal.
         quiet: the seconds before it is shown.
     """
 
@@ -66,9 +65,6 @@ def step(name: str) -> Iterator[None]:
     """Name a step; a terminal on standard error shows it where the work takes long.
 
     A step inside another is shown behind it.  The line is taken away at the end of the first step.
-
-    Args:
-        name: what is done.
 
     Example:
         >>> with step("export"), step("capture"):

@@ -17,12 +17,6 @@ from onnxwright.exporter.capture.control.functions import bound
 def as_module(model: Any) -> torch.nn.Module:
     """A function or method as a module with the same parameters; a module as itself.
 
-    Args:
-        model: what is exported.
-
-    Returns:
-        The module.
-
     Raises:
         ExportValueError: it is nothing that can be exported.
     """
@@ -65,10 +59,6 @@ def initialize_lazy_modules(
     This is the one change of a module that stays after an export: without weights there is nothing
     to export.
 
-    Args:
-        module: the module.
-        args, kwargs: example inputs.
-
     Source:
         torch.nn.modules.lazy.LazyModuleMixin, whose first call initializes the parameters.
     """
@@ -86,8 +76,6 @@ def spelled_out(
     Torch takes the shapes of `*args` as one tuple, and none of `**kwargs`.
 
     Args:
-        module: the module.
-        args, kwargs: example inputs.
         dynamic_shapes: as the user wrote them: with an entry for each argument, or one for all of
             `*args` and one for all of `**kwargs`.
 

@@ -95,17 +95,10 @@ def capture_model(
     """Capture what `export` was given.
 
     Args:
-        model: a module, function, method, `ExportedProgram` or path of a `.pt2` file.
-        args, kwargs: example inputs.
-        dynamic_shapes: as the user wrote them.
         how: the strategy: "auto", a name or a function.
         report: records the strategies tried and the warnings.
         strict: make it an error if the program is right for a part of the sizes only.
-        size_branches: capture both sides of decisions by sizes.
         assume: answers to decisions by values.
-
-    Returns:
-        The captured program.
 
     Raises:
         ExportError: no strategy worked (OW821), or the program decides by sizes (OW834).

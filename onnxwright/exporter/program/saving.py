@@ -24,14 +24,7 @@ _CHOICES = "choose True (one file beside the model), 'per_tensor', False or None
 
 
 def weight_bytes(model: ir.Model) -> int:
-    """The bytes of all initializers of a model.
-
-    Args:
-        model: the model.
-
-    Returns:
-        The bytes.
-    """
+    """The bytes of all initializers of a model."""
     return sum(v.const_value.nbytes for v in _weights(model))
 
 
@@ -58,10 +51,7 @@ def save_into(model: ir.Model, file: Any, data: Any, **options: Any) -> None:
     """Write a model with its weights into a file object.
 
     Args:
-        model: the model.
-        file: an open binary file.
         data: what says that weights go elsewhere.
-        options: as for `save`.
 
     Raises:
         ExportValueError: weights cannot go beside a file object, or do not fit in the model.
@@ -116,14 +106,8 @@ def save(
         model: the model; it is the same afterwards.
         path: where to; `.json`, `.textproto` and `.onnxtxt` are forms in text, which hold their
             weights.
-        external_data: where weights go.
         location: the path of their file below the model's folder; it replaces a file of that name.
         threshold: weights of fewer bytes stay in the model.
-        include_initializers: write the weights at all.
-        keep_initializers_as_inputs: list weights as inputs too.
-
-    Returns:
-        The path.
 
     Raises:
         ExportValueError: the options contradict each other, or the model does not fit in a file.

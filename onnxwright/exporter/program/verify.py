@@ -30,9 +30,6 @@ from onnxwright.exporter.torch_types import has_no_numbers
 def check_model(model: Any) -> str:
     """What onnx.checker says against a model; its weights are not needed.
 
-    Args:
-        model: an onnx_ir model.
-
     Returns:
         The first sentence of what is wrong; empty if nothing is.
     """
@@ -65,17 +62,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Check a program: the model itself, the given inputs, other sizes, and other branches.
-
-    Args:
-        program: an `ONNXProgram`.
-        args, kwargs: inputs of the module.
-        more: further inputs of the user.
-        rtol, atol: tolerances; by dtype if None.
-
-    Returns:
-        What was found.
-    """
+    """Check a program: the model itself, the given inputs, other sizes, and other branches."""
     found = Verification()
     problem = check_model(program.model)
     if problem:
@@ -105,8 +92,6 @@ def _run_sizes(
     """Compare at other sizes: those of one symbol and another, and both sides of decisions.
 
     Args:
-        check: the comparison.
-        args, kwargs: inputs of the module.
         is_shown: whether the user gave inputs of other sizes.
     """
     program, found = check.program, check.found

@@ -173,9 +173,6 @@ class Report:
 def paths_of(path: str | Path) -> tuple[Path, Path]:
     """The two files of a report.
 
-    Args:
-        path: what the user gave, with or without an ending.
-
     Returns:
         The Markdown and the HTML file.
 

@@ -86,11 +86,7 @@ def warnings_recorded(report: Report) -> Iterator[None]:
 
 
 def operators(program: ExportedProgram) -> list[str]:
-    """The operators of a program, those of its inner graphs too.
-
-    Returns:
-        The name of each call.
-    """
+    """The operators of a program, those of its inner graphs too."""
     graphs = [m.graph for m in program.graph_module.modules() if hasattr(m, "graph")]
     return [
         operator_text(n.target) for graph in graphs for n in graph.nodes if n.op == "call_function"
@@ -103,7 +99,6 @@ def record_model(
     """Record what a model has: its operators, inputs, outputs, and what it writes to.
 
     Args:
-        model: the model after optimization.
         outputs: for each result of the program, the name of the model's output or None.
     """
     graph = model.graph
@@ -132,11 +127,7 @@ def _version(package: str) -> str | None:
 
 @contextmanager
 def timed(report: Report, step: str) -> Iterator[None]:
-    """Record the seconds of a step.
-
-    Args:
-        step: its name.
-    """
+    """Record the seconds of a step."""
     begun = time.perf_counter()
     try:
         with progress.step(step):

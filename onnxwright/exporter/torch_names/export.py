@@ -278,11 +278,8 @@ def shapes_of_axes(
     """`dynamic_axes` as `dynamic_shapes`.
 
     Args:
-        model: the module or function.
-        args, kwargs: the example inputs.
         axes: input name -> {axis: name}, or a list of axes; entries of outputs are passed over.
         input_names: names of the flattened inputs that are not None, the first ones at least.
-        output_names: names of outputs.
 
     Returns:
         A dict from parameters to specifications of the same structure as their values.
@@ -426,14 +423,7 @@ def _exportable_module() -> Any:
 
 
 def of_torch(name: str) -> Any:
-    """What torch.onnx has under a name.
-
-    Args:
-        name: a public name of torch.onnx.
-
-    Returns:
-        The object.
-    """
+    """What torch.onnx has under a name."""
     if name == "ExportableModule":
         return _exportable_module()
     if name in ("testing", "verification"):  # modules that `import torch` does not load

@@ -36,7 +36,6 @@ def removed_arguments(arguments: Mapping[str, Any], supported: Iterable[str]) ->
 
     Args:
         arguments: arguments that `export` has no parameter for.
-        supported: its parameters.
 
     Returns:
         Arguments of `export` that say the same.
@@ -102,14 +101,7 @@ class OnnxRegistry:
         self.table.setdefault(f"{namespace}::{op_name}{ending}", []).append(function)
 
     def is_registered_op(self, namespace: str, op_name: str, overload: str | None = None) -> bool:
-        """Whether a function was registered for an operator here.
-
-        Args:
-            namespace, op_name, overload: its name.
-
-        Returns:
-            True or False.
-        """
+        """Whether a function was registered for an operator here."""
         ending = f".{overload}" if overload and overload != "default" else ""
         return f"{namespace}::{op_name}{ending}" in self.table
 
@@ -134,9 +126,6 @@ class ExportOptions:
 
 def of_options(options: Any) -> dict[str, Any]:
     """`ExportOptions` as arguments of `export`.
-
-    Args:
-        options: an `ExportOptions`, or None.
 
     Returns:
         Arguments by name.

@@ -125,13 +125,7 @@ def build(
     """Translate a program.
 
     Args:
-        program: the exported program.
-        settings: how.
-        report: the report to write to.
         tree: the programs of both sides of decisions by sizes; `program` is its first leaf.
-
-    Returns:
-        The model, and how it belongs to the program.
 
     Raises:
         ExportError: something has no ONNX; all missing operators are named at once.
@@ -154,7 +148,6 @@ def build_with(program: ExportedProgram, settings: Settings) -> tuple[Built, Nod
 
     Args:
         program: a program without writes that need functionalization.
-        settings: how.
 
     Returns:
         The translated program, and for each node the names of its outputs, each with whether it

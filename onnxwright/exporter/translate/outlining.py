@@ -30,7 +30,6 @@ class Outliner:
     """Moves nodes of a model into functions.
 
     Args:
-        model: the model; it is changed.
         weights: the names of initializers that stay outside, and are handed in.
     """
 
@@ -42,9 +41,6 @@ class Outliner:
 
     def outline(self, group: Group) -> ir.Node | None:
         """Make one function.
-
-        Args:
-            group: its nodes; all of them in the main graph.
 
         Returns:
             The call that replaces them; None where they cannot be one function, because others
@@ -272,9 +268,6 @@ Stack = tuple[tuple[str, str, str], ...]
 def stack_of(fx_node: Any) -> Stack:
     """The module calls that an FX node is in, outermost first.
 
-    Args:
-        fx_node: the node.
-
     Returns:
         The calls; empty for a node of no module.
     """
@@ -294,7 +287,6 @@ def outline_modules(
     """Make a function of each call of a submodule; the innermost first.
 
     Args:
-        model: the model; it is changed.
         stacks: the module calls each node is in.
         weights: the names of the initializers that functions are given.
         classes: True for every module, else the classes (or their full names), or a dict from them
@@ -339,7 +331,6 @@ def outline_operators(
     """Make a function of the nodes of each ATen operator.
 
     Args:
-        model: the model; it is changed.
         sources: for each node, the FX node it comes from and the full name of its operator.
         weights: the names of the initializers that functions are given.
     """

@@ -20,9 +20,6 @@ _STATIC = ("key", "value", "length")
 def cache_inputs(program: ExportedProgram) -> dict[int, str]:
     """The names of the inputs of a program that are tensors of caches.
 
-    Args:
-        program: a captured program.
-
     Returns:
         Place among the flattened inputs -> `past_key_values.{layer}.{part}`; the name of the
         argument is the first word where there are several caches.
@@ -37,9 +34,6 @@ def cache_inputs(program: ExportedProgram) -> dict[int, str]:
 def cache_outputs(program: ExportedProgram) -> dict[int, str]:
     """The names of the outputs of a program that are tensors of caches.
 
-    Args:
-        program: a captured program.
-
     Returns:
         Place among the flattened outputs -> `present.{layer}.{part}`.
     """
@@ -49,9 +43,6 @@ def cache_outputs(program: ExportedProgram) -> dict[int, str]:
 
 def leaf_names(spec: Any) -> dict[int, str]:
     """The names of the tensors of caches in a structure of inputs.
-
-    Args:
-        spec: what `tree_flatten` gave.
 
     Returns:
         Place among the leaves -> name.

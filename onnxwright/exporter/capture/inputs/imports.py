@@ -16,11 +16,7 @@ from onnxwright.exporter.places import is_of_user
 
 
 def import_what_forward_imports(model: torch.nn.Module) -> None:
-    """Import what the `forward` of the user's modules imports; what is missing is left out.
-
-    Args:
-        model: the model.
-    """
+    """Import what the `forward` of the user's modules imports; what is missing is left out."""
     for kind in {type(module): None for module in model.modules()}:
         forward = getattr(kind, "forward", None)
         if isinstance(forward, FunctionType) and is_of_user(forward.__code__.co_filename):

@@ -18,9 +18,6 @@ from onnxwright.exporter.torch_types import is_sparse
 def check_sparse(program: ExportedProgram) -> None:
     """Warn of weights that are stored dense (OW837), and refuse what has to stay sparse.
 
-    Args:
-        program: the captured program.
-
     Raises:
         ExportError: an input or result is sparse (OW838).
     """
@@ -46,10 +43,6 @@ _COMPUTED = "PyTorch cannot capture what the module computes with it: use `to_de
 
 def raise_not_captured(module: torch.nn.Module, error: Exception) -> None:
     """Raise the user's error if a module that was not captured has sparse weights.
-
-    Args:
-        module: the module.
-        error: why it was not captured.
 
     Raises:
         ExportError: it has some (OW838).

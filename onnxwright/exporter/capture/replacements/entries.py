@@ -403,10 +403,5 @@ for _entry in CALLS:
 
 
 def changed(way: str, model: Any = None) -> AbstractContextManager[Changes]:
-    """What makes the changes for a way to capture, and undoes them.
-
-    Args:
-        way: a key of `CHANGES`.
-        model: what is captured.
-    """
+    """What makes the changes for a way to capture, and undoes them."""
     return applied([entry.make for entry in CHANGES[way] if table.is_needed(entry)], model)

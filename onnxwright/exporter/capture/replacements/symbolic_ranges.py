@@ -38,9 +38,6 @@ class SymbolicRange(metaclass=_Kind):
 def places_of_range(args: tuple[Any, ...]) -> list[Any] | None:
     """The numbers of a range upwards.
 
-    Args:
-        args: those of `range`, numbers and sizes.
-
     Returns:
         The numbers; None where it is not known how many there are.
     """
