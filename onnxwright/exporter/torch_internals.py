@@ -22,7 +22,6 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 PRIVATE: dict[str, str] = {
     "torch._C.DispatchKey": "the keys under which operators have kernels in Python",
-    "torch._C.DisableTorchFunction": "draws after a seed",
     "torch._C._enter_dual_level": "leave a level of forward derivatives that was left open",
     "torch._C._exit_dual_level": "as above",
     "torch._C._functorch.is_functorch_wrapped_tensor": "constants that torch.func left",
@@ -76,7 +75,6 @@ PRIVATE: dict[str, str] = {
     "torch.onnx._internal.torchscript_exporter._globals.GLOBALS": "`is_in_onnx_export` before 2.11",
     "torch.overrides._get_current_function_mode": "code that is not part of the capture around it",
     "torch.overrides._pop_mode_temporarily": "as above",
-    "torch.utils._python_dispatch._disable_current_modes": "draws after a seed",
     "torch.utils._python_dispatch._get_current_dispatch_mode": "as `_is_functional_tensor`",
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": "weights that wrap tensors",
     "torch.utils._python_dispatch.transform_subclass": "as above",

@@ -209,7 +209,7 @@ ELSEWHERE = {
     "test_joined_parts.py": "torch._subclasses.FakeTensor.tolist",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
-    "test_seeded_draws.py": "torch.random.manual_seed",
+    "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
 }
 """File with the tests of entries that need a whole model or a library -> targets."""
@@ -270,15 +270,6 @@ def _drops_by_a_layer() -> Any:
         return y * z
 
     return Calls(run, layer=nn.Dropout())
-
-
-@needs("torch.manual_seed")
-def _draws() -> Any:
-    def run(self: Any, x: Any) -> Any:
-        torch.manual_seed(3)
-        return x + torch.randn(3)
-
-    return Calls(run)
 
 
 @needs("torch._VF._pack_padded_sequence", ({0: "n"},))

@@ -178,15 +178,15 @@ class SidesOfTwoTypes(Diagnostic):
 
 
 class SeededDraw(Diagnostic):
-    """A model sets the seed and draws random numbers of which ONNX draws others."""
+    """A model sets the seed of random numbers: ONNX draws others."""
 
     code = "OW860"
-    title = "these random numbers are the same at every call in PyTorch; the model draws others"
-    label = "drawn after `torch.manual_seed`"
-    help = (
-        "numbers of a fixed size that `torch.rand`, `randn`, `randint` or `randperm` draw are "
-        "constants of the model; draw these once, and keep them in a buffer"
+    title = (
+        "random numbers after this seed are the same at every call in PyTorch; the model draws "
+        "others, new ones in each call"
     )
+    label = "the seed is set here"
+    help = "draw the numbers once and keep them in a buffer, or take them as an input"
     severity = "warning"
 
 
@@ -200,9 +200,8 @@ class DrawsRandomNumbers(Diagnostic):
     )
     label = "drawn here"
     help = (
-        "give the numbers as an input where the model takes them, or call `torch.manual_seed` in "
-        "`forward`, which makes them constants; `verify` compares only types and shapes of what is "
-        "computed from them"
+        "give the numbers as an input where the model takes them; `verify` compares only types "
+        "and shapes of what is computed from them"
     )
     severity = "warning"
     operator: str

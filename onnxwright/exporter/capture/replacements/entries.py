@@ -24,7 +24,6 @@ from onnxwright.exporter.capture.replacements import (
     packed_sequences,
     recurrences,
     remainders,
-    seeded_draws,
     size_nodes,
     sparse_products,
     stack_traces,
@@ -53,7 +52,7 @@ _TIMES = "a Python loop over the times fixes their number; here it is one scan"
 _LOOP = "its kernels are for CUDA; on a CPU transformers loops over `range(seq_len)`"
 _STEPS = "PyTorch goes through the time steps in Python, which fixes their number"
 _STEPS_ISSUE = "https://github.com/pytorch/pytorch/issues/115092"
-_SEED = "random operators of ONNX have no common generator: the draws are constants"
+_SEED = "random operators of ONNX have no common generator: the model draws other numbers"
 _SEED_OF_ONE = "RandomNormal-1 has a `seed` of its own, and other numbers than PyTorch"
 _INTEGER = "an integer argument is asked of the size: the program would keep that of the example"
 _LISTED = "`torch.tensor` alone follows dynamic sizes in a list (`torch._refs.tensor`)"
@@ -78,7 +77,7 @@ CALLS: tuple[Replacement, ...] = (
     *(
         Replacement(
             target=f"torch.{name}",
-            make=seeded_draws.with_constant_draws,
+            make=torch_state.with_a_warning,
             reason=_SEED,
             upstream=_SEED_OF_ONE,
         )
