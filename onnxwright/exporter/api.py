@@ -103,8 +103,8 @@ def export(
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error. A list of inputs (a tuple by position, a dict by
             name): on these as well; so it is done with those of `AdditionalInputs` and `observe`.
-        report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
-            steps, operators and verification, also when the export fails; the error names them.
+        report: write `onnxwright_export.md` (or the file of the path given) about the steps,
+            operators and verification, also when the export fails; the error names it.
         strict: make a result of another type or shape than torch's an error, and a decision by
             sizes that the model takes as it was for the example inputs.
         size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by

@@ -15,7 +15,7 @@ from typing_extensions import ParamSpec
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
+from onnxwright.exporter.report.export_report import DEFAULT_REPORT, path_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -208,16 +208,14 @@ def report(given: Any) -> None:
         )
     if given is False:
         return
-    for path in paths_of(DEFAULT_REPORT if given is True else given):
-        folder = path.parent
-        while not folder.exists() and folder != folder.parent:
-            folder = folder.parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise_bad_argument(
-                "report", f"nothing can be written in `{folder}`", "give another path"
-            )
-        if path.is_dir():
-            raise_bad_argument("report", f"`{path}` is a folder", "give the path of a file in it")
+    path = path_of(DEFAULT_REPORT if given is True else given)
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise_bad_argument("report", f"nothing can be written in `{folder}`", "give another path")
+    if path.is_dir():
+        raise_bad_argument("report", f"`{path}` is a folder", "give the path of a file in it")
 
 
 def captured_already(dynamic_shapes: Any, how: Any) -> None:

@@ -54,18 +54,18 @@ def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
 
 
 def _give(error: OnnxwrightError, report: Report, path: Path | None) -> None:
-    """Give an error its report, and name the files of it."""
+    """Give an error its report, and name the file of it."""
     report.error = str(error)
     error.report = report
     written = _written(report, path) if path is not None else None
     if written is not None:
         first, *more = error.diagnostics
-        note = f"the report is in {written[0]} and {written[1].name}"
+        note = f"the report is in {written}"
         error.diagnostics = error.args = (first.with_notes(note), *more)
 
 
-def _written(report: Report, path: Path) -> tuple[Path, Path] | None:
-    """The files of a report; None with a warning where they cannot be written."""
+def _written(report: Report, path: Path) -> Path | None:
+    """The file of a report; None with a warning where it cannot be written."""
     try:
         return report.save(path)
     except OSError as error:

@@ -86,7 +86,7 @@ def export(
         external_data: True: weights go to one file beside `f`; False: into `f`; None: beside it
             where the model would be larger than 1.5 GB.
         dynamic_shapes, custom_translation_table, optimize, verify: as for `onnxwright.export`.
-        report, profile: write a report (Markdown and HTML) into `artifacts_dir`.
+        report, profile: write a report (Markdown) into `artifacts_dir`.
         dump_exported_program: write the captured program (`.pt2`) into `artifacts_dir`.
         artifacts_dir: a folder; it is made if needed.
         fallback: no effect: there is no second exporter.
