@@ -58,7 +58,6 @@ PRIVATE: dict[str, str] = {
     "torch._refs.tensor": "tensors of lists of sizes",
     "torch._subclasses.FakeTensorMode": "torch.onnx's removed functions",
     "torch._subclasses.fake_impls": "the shape rules of operators",
-    "torch._subclasses.fake_impls.op_implementations_checks": "those of sparse products",
     "torch._subclasses.fake_tensor.FakeTensor": "the class of tensors without values",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "the backend of torch.compile",
     "torch.ao.quantization.fx._decomposed": "registers operators of quantized programs",

@@ -65,10 +65,8 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     """A torch tensor as an onnx_ir tensor that shares its memory.
 
     Args:
-        tensor: a tensor, real or fake; all elements of a sparse one are stored.
+        tensor: a dense tensor, real or fake.
     """
-    if is_sparse(tensor):
-        tensor = tensor.to_dense()
     made: ir.TensorProtocol = TorchWeight(tensor.detach(), name=name)
     return made
 

@@ -423,17 +423,6 @@ def _helper(x: Any) -> Any:
     return x.sin()
 
 
-@needs("torch._subclasses.fake_impls.op_implementations_checks", ({0: "n"},))
-def _sparse() -> Any:
-    return Calls(lambda self, x: torch.sparse.mm(torch.eye(3).to_sparse(), x.T).T)
-
-
-@needs("torch.fx.experimental.proxy_tensor.extract_val")
-def _sparse_constant() -> Any:
-    weight = torch.eye(3).to_sparse_csr()
-    return Calls(lambda self, x: x @ weight.to_dense())
-
-
 @needs("builtins.range", ({0: "n"},))
 def _one_iteration() -> Any:
     def run(self: Any, x: Any) -> Any:

@@ -6,28 +6,8 @@ from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import ExportError
 
 
-class SparseDensified(Diagnostic):
-    """A sparse parameter, buffer or constant is stored with all its elements."""
-
-    code = "OW837"
-    title = (
-        "`{name}` is sparse ({layout}): the model holds all its elements, {dense} in place of "
-        "{sparse}"
-    )
-    label = "exported here"
-    help = (
-        "ONNX's operators take dense tensors; `to_dense()` in the module does the same without "
-        "this warning"
-    )
-    severity = "warning"
-    name: str
-    layout: str
-    dense: str
-    sparse: str
-
-
 class SparseTensor(Diagnostic):
-    """A sparse input or result, or a sparse weight that PyTorch cannot capture the use of."""
+    """A sparse input, result or weight: ONNX has no operators on sparse tensors."""
 
     code = "OW838"
     title = "{what} is sparse ({layout}), and the values of a model are dense"

@@ -114,6 +114,13 @@ _HINTS = (
             "the place of `Dim.DYNAMIC` lets PyTorch decide"
         ),
     ),
+    (
+        ("UnsupportedOperatorException",),
+        (
+            "PyTorch has no rule for this operator on such tensors with dynamic sizes: write it with "
+            "others (sparse tensors dense, with `to_dense()`), or leave the sizes fixed"
+        ),
+    ),
     (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
     (
         ("in output, which is not a known type", "unrecognized type"),

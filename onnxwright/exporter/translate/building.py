@@ -28,7 +28,7 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
-from onnxwright.exporter.torch_types import has_no_numbers, is_sparse
+from onnxwright.exporter.torch_types import has_no_numbers
 from onnxwright.exporter.translate import metadata, mutation
 from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
@@ -314,8 +314,6 @@ class _Builder:
         if key not in shared:
             # Numbers of a plain tensor attribute are part of the program, where it has any.
             fixed = entry.kind is InputKind.CONSTANT_TENSOR and not has_no_numbers(tensor)
-            if is_sparse(tensor):
-                tensor = tensor.detach().to_dense()
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
         if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:

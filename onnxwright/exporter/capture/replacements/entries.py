@@ -25,7 +25,6 @@ from onnxwright.exporter.capture.replacements import (
     recurrences,
     remainders,
     size_nodes,
-    sparse_products,
     stack_traces,
     static_caches,
     substitutes,
@@ -241,18 +240,6 @@ _NON_STRICT: tuple[Change, ...] = (
         make=torch_func.chunks_joined,
         reason="`chunk_size` makes a Python loop, whose number of iterations is fixed",
         upstream="`_chunked_vmap` goes through a list of chunks",
-    ),
-    Change(
-        target="torch._subclasses.fake_impls.op_implementations_checks",
-        make=sparse_products.sparse_products_sized,
-        reason="products of sparse matrices have no rule for dynamic sizes",
-        upstream="https://github.com/pytorch/pytorch/issues/169488",
-    ),
-    Change(
-        target="torch.fx.experimental.proxy_tensor.extract_val",
-        make=sparse_products.sparse_constants,
-        reason="strides are asked of constants in compressed sparse layouts, which have none",
-        upstream="https://github.com/pytorch/pytorch/issues/123345",
     ),
     Change(
         target="torch._export.non_strict_utils._tensor_min_max",
