@@ -117,8 +117,8 @@ _HINTS = (
     (
         ("UnsupportedOperatorException",),
         (
-            "PyTorch has no rule for this operator with dynamic sizes: write it with others (sparse "
-            "tensors dense, with `to_dense()`), or leave the sizes fixed"
+            "PyTorch has no rule for this operator with dynamic sizes: write it with others "
+            "(sparse tensors dense, with `to_dense()`), or leave the sizes fixed"
         ),
     ),
     (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
