@@ -118,8 +118,6 @@ def export(
     """
     instead = removed_arguments(removed, inspect.signature(export).parameters)
     external_data = instead.get("external_data", external_data)
-    dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
-    opset_version = opset_version or instead.get("opset_version")
     if isinstance(opset_version, Mapping):
         custom_opsets = {**opset_version, **(custom_opsets or {})}
         standard = [custom_opsets.pop(domain, None) for domain in ("", "ai.onnx")]
@@ -148,7 +146,6 @@ def export(
         options["report"] = folder / "onnxwright_export"
     version = opset_version or api.DEFAULT_OPSET
     with _mode(model, training, dynamo), symbolic_table(version, custom_opsets) as table:
-        table.update(instead.get("custom_translation_table", {}))
         table.update(custom_translation_table or {})
         exported = api.export(
             model,
@@ -178,7 +175,6 @@ def export(
 def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
     """Warn about arguments that are given and change nothing."""
     plain = operators is None or getattr(operators, "name", operators) == "ONNX"
-    bool(opsets) and not registered()
     for name, is_given, reason in (
         ("operator_export_type", not plain, "a model always holds ONNX operators"),
         (
