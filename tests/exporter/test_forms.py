@@ -106,22 +106,6 @@ def test_a_hollow_model_with_a_plain_tensor(fake: bool) -> None:
     assert torch.equal(program(torch.ones(3, 2)), torch.full((3, 2), 6.0))
 
 
-class Packs(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = torch.nn.GRU(2, 3, batch_first=True)
-
-    def forward(self, x: Any, lengths: Any) -> Any:
-        rnn = torch.nn.utils.rnn
-        packed = rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        return rnn.pad_packed_sequence(self.inner(packed)[0], batch_first=True)[0]
-
-
-def test_a_packed_sequence_is_exported() -> None:
-    program = ow.export(Packs().eval(), (torch.ones(2, 5, 2), torch.tensor([5, 3])))
-    assert "GRU" in str(program.model.graph) or "LSTM" in str(program.model.graph)
-
-
 def test_no_metadata_means_none() -> None:
     def chooses(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))

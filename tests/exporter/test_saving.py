@@ -127,16 +127,6 @@ def test_saving_leaves_the_program_as_it_was(tmp_path: Path) -> None:
     torch.testing.assert_close(program(x), model(x).detach(), rtol=1e-4, atol=1e-5)
 
 
-def test_saving_over_an_older_file(tmp_path: Path) -> None:
-    """The new one is there, no trace of the way."""
-    model, x = large(), randn(1, 100)
-    program = ow.export(model, (x,))
-    for _ in range(2):
-        path = program.save(tmp_path / "m.onnx", external_data=True)
-    assert files(tmp_path) == ["m.onnx", "m.onnx.*.data"]
-    agrees(path, model, x)
-
-
 def test_weights_are_left_out(tmp_path: Path) -> None:
     """They become inputs."""
     program = ow.export(large(), (randn(1, 100),))
@@ -163,15 +153,6 @@ def test_an_unknown_way_is_said(tmp_path: Path) -> None:
     for threshold in (-1, "a", True):
         with pytest.raises(errors.ExportValueError, match="is not a number of bytes"):
             program.save(tmp_path / "m.onnx", threshold=threshold)
-    assert files(tmp_path) == []
-
-
-def test_a_folder_that_is_missing_is_an_error_of_the_system(tmp_path: Path) -> None:
-    """Nothing is left behind."""
-    program = ow.export(large(), (randn(1, 100),))
-    for external in (True, False):
-        with pytest.raises(FileNotFoundError, match="no"):
-            program.save(tmp_path / "no" / "m.onnx", external_data=external)
     assert files(tmp_path) == []
 
 
