@@ -289,14 +289,6 @@ def test_a_pt2_file_exports(tmp_path: Path) -> None:
         same(ow.export(path), module, (randn(4, 3),))
 
 
-def test_a_path_that_is_no_program_is_said(tmp_path: Path) -> None:
-    """Missing files, and other files."""
-    (tmp_path / "x.pt2").write_bytes(b"nothing")
-    for name in ("x.pt2", "y.pt2"):
-        with pytest.raises(errors.ExportValueError, match="is not an exported program"):
-            ow.export(tmp_path / name)
-
-
 def test_optional_none_inputs_are_left_out() -> None:
     """No input of the model stands for None, and a tensor there is refused."""
     program = check(Two(), (randn(2), None))

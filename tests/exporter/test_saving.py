@@ -156,16 +156,6 @@ def test_an_unknown_way_is_said(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_weights_from_a_file(tmp_path: Path) -> None:
-    """A `.pt` file, mapped."""
-    trained = large()
-    torch.save(trained.state_dict(), tmp_path / "w.pt")
-    program = ow.export(large().to("meta"), (randn(1, 100).to("meta"),))
-    program.apply_weights(tmp_path / "w.pt")
-    x = randn(1, 100)
-    torch.testing.assert_close(program(x), trained(x).detach(), rtol=1e-4, atol=1e-5)
-
-
 def test_half_weights_are_written_as_they_are(tmp_path: Path) -> None:
     """bfloat16 takes two bytes."""
     model = large().to(torch.bfloat16)

@@ -71,6 +71,9 @@ def test_a_captured_program_and_products_of_other_sizes_are_refused() -> None:
     module, x = Holder("buffer", LAYOUTS["coo"], USES["mm"]), torch.randn(4, 6)
     with pytest.raises(ow.errors.ExportError, match="OW838.*`w` is sparse"):
         ow.export(torch.export.export(module, (x,)))
+    held = torch.eye(4).to_sparse_csr()
+    with pytest.raises(ow.errors.ExportError, match=r"OW821(.*\n)*.*`to_dense\(\)`"):
+        ow.export(lambda x: held @ x, (x,))
     n = ({1: torch.export.Dim("n")},)
     with pytest.raises(ow.errors.ExportError, match=r"OW821(.*\n)*.*`to_dense\(\)`"):
         ow.export(lambda x: torch.eye(4).to_sparse() @ x, (x,), dynamic_shapes=n)
