@@ -11,6 +11,7 @@ from torch import nn
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
+from onnxwright.exporter.capture.replacements import table
 from tests.exporter.programs import check, operators
 
 ROWS = {"x": {0: "b"}}
@@ -128,3 +129,18 @@ def test_adaptive_steps_of_torchdiffeq_are_refused() -> None:
     pytest.importorskip("torchdiffeq", reason="the solvers of torchdiffeq")
     with pytest.raises(ow.ExportError, match=r"OW843.*\n.*rk_common.py"):
         ow.export(Solved("dopri5", {}), (torch.randn(2, 3), torch.linspace(0, 1, 4)))
+
+
+@pytest.mark.slow  # 4 s
+def test_adaptive_steps_are_replaced_by_fixed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torchdiffeq", reason="the solvers of torchdiffeq")
+    monkeypatch.setattr(table, "_BY_NAME", dict(table._BY_NAME))
+
+    @ow.export_replacement("torchdiffeq.odeint", reason="adaptive steps decide by errors")
+    def fixed(own, func, y0, t, **_):
+        return own(func, y0, t, method="rk4", options={"step_size": 0.05})
+
+    model, times = Solved("dopri5", {}), torch.linspace(0, 1, 4)
+    program = ow.export(model, (torch.randn(2, 3), times))
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(program(x, times), model(x, times), rtol=1e-4, atol=1e-4)

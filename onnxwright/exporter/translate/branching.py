@@ -45,6 +45,9 @@ def joined(
     """The results of a tree of programs.
 
     Args:
+        t: the translator.
+        tree: the programs.
+        inputs: the value of each flattened input of the module.
         run: translates a leaf and gives its results.
 
     Returns:

@@ -84,6 +84,9 @@ class Translator:
     """Builds one ONNX graph from FX graphs.
 
     Args:
+        opset_version: the version of the standard opset.
+        lowerings: the functions to use.
+        dimensions: the names of dynamic sizes.
         strict: make a result of another type or shape than torch's an error.
         watch: called with each FX node and what it became; for metadata and reports.
         report: the report to write failing nodes and ways of translation to.
@@ -124,6 +127,8 @@ class Translator:
         """A graph input for a fake tensor or a symbolic number.
 
         Args:
+            name: its name.
+            fake: what torch knows of it.
             apart: name sizes that torch found to be equal as different ones.
 
         Returns:
@@ -149,6 +154,8 @@ class Translator:
         """An initializer that holds a tensor, not copied.
 
         Args:
+            name: its name.
+            tensor: the tensor.
             fixed: whether its numbers are part of the program: such may be folded and shared.
 
         Returns:
@@ -175,6 +182,10 @@ class Translator:
 
     def run(self, module: GraphModule, arguments: Sequence[Any]) -> list[Any]:
         """Translate a graph whose placeholders have values.
+
+        Args:
+            module: the graph, with its submodules as attributes.
+            arguments: a value for each placeholder.
 
         Returns:
             What its output node holds, as a list.
@@ -264,6 +275,10 @@ class Translator:
     def lacking(self, node: Node, name: str) -> Any:
         """Note an operator without a function.
 
+        Args:
+            node: the node that needs it.
+            name: its full name.
+
         Returns:
             Placeholders for the results of the node, so that all such operators are found.
         """
@@ -322,6 +337,7 @@ class Translator:
         """The results of a graph that represents one node.
 
         Args:
+            node: the node.
             inner: the graph, over the flat tensors and sizes among the node's arguments.
             fakes: args and kwargs of the node as torch knows them.
             given: args and kwargs of the node as values.

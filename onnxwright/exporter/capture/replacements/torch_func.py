@@ -28,7 +28,11 @@ _FILES = ("_functorch/eager_transforms.py", "_functorch/vmap.py", "_functorch/ap
 
 
 def comes_from_it(error: BaseException | None) -> bool:
-    """Whether an error, or what it came from, was raised within a transformation of torch.func."""
+    """Whether an error, or what it came from, was raised within a transformation of torch.func.
+
+    Returns:
+        Whether a frame of torch.func is in its traceback, or it says so.
+    """
     while error is not None:
         if any(sign in str(error) for sign in _SIGNS):
             return True
@@ -42,7 +46,11 @@ def comes_from_it(error: BaseException | None) -> bool:
 
 
 def is_used(program: torch.export.ExportedProgram) -> bool:
-    """Whether a captured program has steps of transformations."""
+    """Whether a captured program has steps of transformations.
+
+    Returns:
+        Whether a level of torch.func begins in it.
+    """
     return any(
         getattr(node.target, "__name__", "").endswith("_increment_nesting")
         for node in program.graph.nodes
@@ -63,7 +71,11 @@ def chunks_joined(changes: Changes, model: Any) -> None:
 
 @contextmanager
 def forward_derivatives_noted() -> Iterator[list[int]]:
-    """In this context, forward derivatives that are computed are noted."""
+    """In this context, forward derivatives that are computed are noted.
+
+    Yields:
+        A list with the level of each.
+    """
     levels: list[int] = []
     before = eager_transforms._jvp_increment_nesting
 
@@ -81,6 +93,9 @@ def forward_derivatives_noted() -> Iterator[list[int]]:
 
 def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
     """A module that computes what another does, by operators below autograd.
+
+    Args:
+        model: the module.
 
     Returns:
         A module with the same parameters and arguments; it can be run within a capture only.
@@ -112,7 +127,11 @@ def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -
     """Run a function within a capture that then sees what it does by operators below autograd.
 
     Args:
+        function: takes the values; transformations of torch.func may be part of it.
         values: fake tensors and numbers of the capture.
+
+    Returns:
+        What the function returns.
     """
     mode = get_proxy_mode()
     tracked = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
