@@ -20,6 +20,7 @@ def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome], proposal:
 
     Args:
         errors: what was raised, in order.
+        outcomes: all strategies that were tried.
         proposal: what lets a capture succeed; empty where nothing is known.
     """
     reasons: dict[str, list[str]] = {}

@@ -121,7 +121,13 @@ def build(
     """Translate a program.
 
     Args:
+        program: the exported program.
+        settings: how.
+        report: the report to write to.
         tree: the programs of both sides of decisions by sizes; `program` is its first leaf.
+
+    Returns:
+        The model, and how it belongs to the program.
 
     Raises:
         ExportError: something has no ONNX; all missing operators are named at once.

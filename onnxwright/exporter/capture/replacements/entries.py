@@ -389,5 +389,10 @@ for _entry in CALLS:
 
 
 def changed(way: str, model: Any = None) -> AbstractContextManager[Changes]:
-    """What makes the changes for a way to capture, and undoes them."""
+    """What makes the changes for a way to capture, and undoes them.
+
+    Args:
+        way: a key of `CHANGES`.
+        model: what is captured.
+    """
     return applied([entry.make for entry in CHANGES[way] if table.is_needed(entry)], model)
