@@ -56,7 +56,6 @@ PRIVATE: dict[str, str] = {
     "torch._prims_common.elementwise_dtypes": "as above",
     "torch._prims_common.infer_size": "as above",
     "torch._refs.tensor": "tensors of lists of sizes",
-    "torch._subclasses.FakeTensorMode": "torch.onnx's removed functions",
     "torch._subclasses.fake_impls": "the shape rules of operators",
     "torch._subclasses.fake_tensor.FakeTensor": "the class of tensors without values",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "the backend of torch.compile",
