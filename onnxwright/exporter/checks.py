@@ -93,11 +93,7 @@ def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) 
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """The error of a keyword that a function does not have.
-
-    Returns:
-        The error, with the keyword that was probably meant, as Python 3.13 words it.
-    """
+    """The error of an unknown keyword, as Python 3.13 words it: with the one that was meant."""
     near = did_you_mean(name, sorted(known))
     words = f"; did you mean {near!r}?" if near else ""
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}{words}")

@@ -25,10 +25,7 @@ _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 12
 
 
 def shown(value: Any) -> str:
-    """A value as a word of a message.
-
-    Returns:
-        Its `repr`, cut where it is long; a tensor by its type and shape.
+    """A value as a word of a message: its `repr`, cut where it is long; a tensor by type and shape.
 
     Example:
         >>> shown([torch.ones(2, 3), "batch"])

@@ -24,11 +24,7 @@ _OF_QUANTIZED = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr"
 
 
 def reads_value(error: BaseException | None) -> BaseException | None:
-    """The error of a chain that says that Python read a value that is not known.
-
-    Returns:
-        The innermost; None if there is none.
-    """
+    """The innermost error of a chain that says that Python read an unknown value, or None."""
     found = None
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -83,11 +83,7 @@ class Programs:
         return Decoder(decoder, *encoder)
 
     def config(self, model: Any) -> tuple[str, dict[str, Any], str]:
-        """The file that says what is in the folder.
-
-        Returns:
-            Its name, its content, and what a reader should know.
-        """
+        """The file that says what is in the folder: name, content, a note for the reader."""
         generation = getattr(model, "generation_config", None)
         if self.source is not None:
             encoder, decoder = self.models

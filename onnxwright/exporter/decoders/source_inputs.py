@@ -119,11 +119,7 @@ def run_model(model: Any, inputs: dict[str, Any], tokens: int = 1) -> Any:
 
 
 def encoder_result(model: Any, inputs: dict[str, Any]) -> Any:
-    """What the encoder of a model returns; some return a mask of their positions, too.
-
-    Returns:
-        The result of the encoder; None where the model does not name its encoder.
-    """
+    """What the encoder of a model returns, some a mask too; None where it has no name."""
     encoder = model.get_encoder() if hasattr(model, "get_encoder") else None
     if not isinstance(encoder, torch.nn.Module):
         return None

@@ -145,11 +145,7 @@ def _write(proto: onnx.ModelProto, tensors: Mapping[str, Any], folder: Path) -> 
 
 
 def hollow(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """A model whose large initializers are only named, and their tensors.
-
-    Returns:
-        The model as a proto, and the tensor of each initializer taken out; none is read.
-    """
+    """A model as a proto that only names large initializers, and their tensors; none is read."""
     taken: dict[str, Any] = {}
     kept: list[tuple[Any, Any]] = []
     for name, value in model.graph.initializers.items():

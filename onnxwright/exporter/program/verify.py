@@ -28,11 +28,7 @@ from onnxwright.exporter.torch_types import has_no_numbers
 
 
 def check_model(model: Any) -> str:
-    """What onnx.checker says against a model; its weights are not needed.
-
-    Returns:
-        The first sentence of what is wrong; empty if nothing is.
-    """
+    """What onnx.checker says against a model, without its weights; empty if nothing."""
     proto, taken = hollow(model)
     if taken:
         # The checker wants external data to exist: the names become inputs instead.

@@ -178,11 +178,7 @@ def _check_name(key: str) -> None:
 
 
 def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
-    """Torch's own decomposition of one operator, traced on fake tensors.
-
-    Returns:
-        A graph module of simpler operators over the flat tensor inputs; None where torch has no
-        decomposition.
+    """Torch's own decomposition of one operator, traced on fake tensors; None where it has none.
 
     Source: torch._decomp, torch.ops.*.decompose.
     """

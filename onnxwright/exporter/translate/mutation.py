@@ -257,11 +257,7 @@ def _has_hidden_views(root: Node, roots: dict[int, list[Node]]) -> bool:
 
 
 def parents_of(graph: Graph) -> dict[Node, Node]:
-    """For each node that is a view, the node it is a view of.
-
-    Returns:
-        View -> viewed.
-    """
+    """View -> viewed, for each node that is a view."""
     parents: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op != "call_function" or not node.args or not isinstance(node.args[0], Node):

@@ -71,11 +71,7 @@ def note_of(node: Node, reason: str = "", names: Names = None) -> NodeNote:
 
 
 def inputs_of(node: Node, names: Names = None) -> tuple[str, ...]:
-    """The arguments of a node, each with its name in the schema.
-
-    Returns:
-        `name: FLOAT[2, 3]` for a tensor, `name=3` for a plain value.
-    """
+    """The arguments of a node: `name: FLOAT[2, 3]` for a tensor, `name=3` for others."""
     schema = getattr(node.target, "_schema", None)
     known = [a.name for a in schema.arguments] if schema is not None else []
     named = [(known[n] if n < len(known) else "", value) for n, value in enumerate(node.args)]

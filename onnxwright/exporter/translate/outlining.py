@@ -40,12 +40,7 @@ class Outliner:
         self._taken: dict[tuple[str, str], int] = {}
 
     def outline(self, group: Group) -> ir.Node | None:
-        """Make one function.
-
-        Returns:
-            The call that replaces them; None where they cannot be one function, because others
-            are between them.
-        """
+        """The call of a new function; None where others are between its nodes."""
         graph = self.model.graph
         order = {node: n for n, node in enumerate(graph)}
         nodes = sorted(group.nodes, key=order.__getitem__)
@@ -266,11 +261,7 @@ Stack = tuple[tuple[str, str, str], ...]
 
 
 def stack_of(fx_node: Any) -> Stack:
-    """The module calls that an FX node is in, outermost first.
-
-    Returns:
-        The calls; empty for a node of no module.
-    """
+    """The module calls that an FX node is in, outermost first; empty for a node of no module."""
     stack = fx_node.meta.get("nn_module_stack") or {}
     found = []
     for key, (path, kind) in stack.items():

@@ -43,11 +43,7 @@ def is_wrapper(tensor: Any) -> bool:
 
 
 def inner_tensors(name: str, tensor: Any) -> list[Part]:
-    """The tensors that a wrapper is made of.
-
-    Returns:
-        Its inner tensors; their names continue its name: `linear.weight.scale`.
-    """
+    """The tensors that a wrapper is made of; names continue its name: `linear.weight.scale`."""
     attrs, _ = tensor.__tensor_flatten__()
     return [Part(attr, f"{name}.{attr}", getattr(tensor, attr)) for attr in attrs]
 

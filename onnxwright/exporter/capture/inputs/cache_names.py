@@ -32,21 +32,13 @@ def cache_inputs(program: ExportedProgram) -> dict[int, str]:
 
 
 def cache_outputs(program: ExportedProgram) -> dict[int, str]:
-    """The names of the outputs of a program that are tensors of caches.
-
-    Returns:
-        Place among the flattened outputs -> `present.{layer}.{part}`.
-    """
+    """The outputs of a program that are tensors of caches: place -> `present.{layer}.{part}`."""
     spec = getattr(program.call_spec, "out_spec", None)
     return {} if spec is None else _names(spec, PRESENT)
 
 
 def leaf_names(spec: Any) -> dict[int, str]:
-    """The names of the tensors of caches in a structure of inputs.
-
-    Returns:
-        Place among the leaves -> name.
-    """
+    """The names of tensors of caches in a structure of inputs: place of the leaf -> name."""
     return _names(spec, PAST)
 
 

@@ -29,11 +29,7 @@ _QUANTIZED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized")
 
 
 def holds_packed(module: torch.nn.Module) -> bool:
-    """Whether a module, or one in it, is quantized or observed by torch's eager mode.
-
-    Returns:
-        Whether it has packed weights, a scheme of its own, or fake quantization.
-    """
+    """Whether a module, or one in it, is quantized or observed by torch's eager mode."""
     return any(
         isinstance(m, FakeQuantizeBase) or _is_quantized(m) or next(_packed_in(m), None)
         for m in module.modules()
