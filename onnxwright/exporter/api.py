@@ -51,8 +51,7 @@ def export(
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
     export_modules_as_functions: bool | Iterable[Any] | Mapping[Any, Any] = False,
-    functions: str | None = None,
-    external_data: bool | str | None = None,
+    external_data: bool | None = None,
     optimize: bool = True,
     verify: bool | Sequence[Any] = False,
     report: bool | str | Path = False,
@@ -96,15 +95,14 @@ def export(
         export_modules_as_functions: True, or classes of modules: each call of such a module
             becomes a model-local function; equal ones are shared. A dict has the domain and name
             of the function for each class: `{torch.nn.Linear: "my.domain::Linear"}`.
-        functions: "aten": each operator becomes a model-local function.
         external_data: where `save` puts weights by default: see `ONNXProgram.save`.
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
             `ONNXProgram.optimize`.
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error. A list of inputs (a tuple by position, a dict by
             name): on these as well; so it is done with those of `AdditionalInputs` and `observe`.
-        report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
-            steps, operators and verification, also when the export fails; the error names them.
+        report: write `onnxwright_export.md` (or the file of the path given) about the steps,
+            operators and verification, also when the export fails; the error names it.
         strict: make a result of another type or shape than torch's an error, and a decision by
             sizes that the model takes as it was for the example inputs.
         size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
@@ -148,9 +146,8 @@ def export(
     for name, value, allowed in (
         ("mutations", mutations, ("outputs", "drop")),
         ("metadata", metadata, ("full", "short", "off")),
-        ("functions", functions, (None, "aten")),
         ("target", target, TARGETS),
-        ("external_data", external_data, (None, True, False, "per_tensor")),
+        ("external_data", external_data, (None, True, False)),
     ):
         checks.one_of(name, value, allowed)
     if not isinstance(assume, (Mapping, type(None))):
@@ -191,7 +188,6 @@ def export(
             metadata,
             strict,
             export_modules_as_functions,
-            functions,
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))

@@ -32,10 +32,6 @@ def warn_lost_sizes(captured: Captured, built: Built) -> None:
 
     A number is a loss, whatever made it.  An expression of other sizes is one if the module itself
     takes inputs of other sizes.
-
-    Args:
-        captured: what was captured, with what was asked for.
-        built: the model that was made of it.
     """
     users = [e for e in built.inputs if e[0].kind is InputKind.USER_INPUT]
     shapes = {v.name: v.shape for v in built.model.graph.inputs}

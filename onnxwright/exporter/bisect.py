@@ -69,8 +69,7 @@ class ExportOptions(TypedDict, total=False):
     metadata: str
     fallback: Any
     export_modules_as_functions: Any
-    functions: str | None
-    external_data: bool | str | None
+    external_data: bool | None
     optimize: bool
     report: bool | str | Path
     strict: bool

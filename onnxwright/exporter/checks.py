@@ -15,7 +15,7 @@ from typing_extensions import ParamSpec
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
+from onnxwright.exporter.report.export_report import DEFAULT_REPORT, path_of
 from onnxwright.exporter.shown import shown
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -33,11 +33,6 @@ OLDEST_WRITTEN = 18
 
 def raise_bad_argument(name: str, reason: str, hint: str) -> NoReturn:
     """Refuse an argument.
-
-    Args:
-        name: the argument.
-        reason: what is wrong with it.
-        hint: what to give instead.
 
     Raises:
         ExportValueError: always (OW825).
@@ -98,16 +93,7 @@ def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) 
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """The error of a keyword that a function does not have.
-
-    Args:
-        function: the function.
-        name: the keyword.
-        known: the keywords that it has.
-
-    Returns:
-        The error, with the keyword that was probably meant, as Python 3.13 words it.
-    """
+    """The error of an unknown keyword, as Python 3.13 words it: with the one that was meant."""
     near = did_you_mean(name, sorted(known))
     words = f"; did you mean {near!r}?" if near else ""
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}{words}")
@@ -133,11 +119,7 @@ def opset(version: Any, oldest: int = OPSETS[0]) -> int:
     """The version of the standard opset that is asked for.
 
     Args:
-        version: the version; None is the default.
         oldest: the oldest that is possible here.
-
-    Returns:
-        The version.
 
     Raises:
         ExportValueError: it is none of `OPSETS` (OW825).
@@ -198,9 +180,6 @@ def function_name(given: Any) -> tuple[str, str] | None:
     Args:
         given: a pair of texts, or one with `::` between them.
 
-    Returns:
-        Domain and name; None where it is neither.
-
     Example:
         >>> function_name("my.domain::Linear"), function_name(("d", "n")), function_name("n")
         (('my.domain', 'Linear'), ('d', 'n'), None)
@@ -225,16 +204,14 @@ def report(given: Any) -> None:
         )
     if given is False:
         return
-    for path in paths_of(DEFAULT_REPORT if given is True else given):
-        folder = path.parent
-        while not folder.exists() and folder != folder.parent:
-            folder = folder.parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise_bad_argument(
-                "report", f"nothing can be written in `{folder}`", "give another path"
-            )
-        if path.is_dir():
-            raise_bad_argument("report", f"`{path}` is a folder", "give the path of a file in it")
+    path = path_of(DEFAULT_REPORT if given is True else given)
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise_bad_argument("report", f"nothing can be written in `{folder}`", "give another path")
+    if path.is_dir():
+        raise_bad_argument("report", f"`{path}` is a folder", "give the path of a file in it")
 
 
 def captured_already(dynamic_shapes: Any, how: Any) -> None:

@@ -18,9 +18,6 @@ def is_dataclass_object(value: Any) -> bool:
 def check_registered(args: Any, kwargs: Any) -> None:
     """Refuse dataclasses that PyTorch cannot take apart.
 
-    Args:
-        args, kwargs: example inputs.
-
     Raises:
         ExportValueError: an object of an unregistered dataclass is among them (OW825).
     """
@@ -39,7 +36,6 @@ def by_field(value: Any, spec: Any) -> Any:
     """The dynamic shapes of an object of a registered dataclass, in the order of its parts.
 
     Args:
-        value: the object.
         spec: by field, as a dict or as another object of the class; other forms stay.
 
     Returns:

@@ -25,9 +25,6 @@ class Dimensions:
     def of(self, size: Any) -> Dim:
         """A size as a dimension.
 
-        Args:
-            size: an int or a torch.SymInt.
-
         Returns:
             A number, a name, or an expression such as `2*batch + 1`; None where torch's
             expression has no form of ours.
@@ -91,7 +88,6 @@ def dimensions_of(program: torch.export.ExportedProgram, given: Any = None) -> D
     """The names of a program's dynamic dimensions.
 
     Args:
-        program: the exported program.
         given: names by torch's symbol that win over what the program says.
 
     Returns:

@@ -23,10 +23,6 @@ class ExportArguments:
 def arguments_of(model: Any, given: ExportArguments) -> ExportArguments:
     """The arguments of an export, with those that the module brings.
 
-    Args:
-        model: what is exported.
-        given: the arguments of the call.
-
     Returns:
         The same where inputs are given, or the model is not an `ExportableModule`.
 

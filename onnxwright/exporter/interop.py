@@ -51,11 +51,7 @@ def calls_onnxscript(function: Any, depth: int = 4) -> bool:
     """Whether a plain Python function uses operators or functions of onnxscript.
 
     Args:
-        function: the function.
         depth: how far functions that it uses are followed.
-
-    Returns:
-        True if a name in it stands for something of onnxscript.
     """
     function = inspect.unwrap(function) if callable(function) else function
     code = getattr(function, "__code__", None)

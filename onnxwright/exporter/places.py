@@ -23,27 +23,13 @@ CAPTURE = str(Path(__file__).parent / "capture" / "attempt.py")
 
 
 def frames_of(node: Any) -> list[tuple[str, int]]:
-    """The files and lines of a node's stack, outermost first.
-
-    Args:
-        node: an FX node.
-
-    Returns:
-        (file, line) pairs; empty where torch kept no stack.
-    """
+    """The files and lines of a node's stack, outermost first; empty where torch kept no stack."""
     trace = node.meta.get("stack_trace") or ""
     return [(m["file"], int(m["line"])) for m in _FRAME.finditer(trace)]
 
 
 def span_of(node: Any) -> Span | None:
-    """The innermost line of the user's own code that made a node.
-
-    Args:
-        node: an FX node.
-
-    Returns:
-        The line; None where torch kept no stack.
-    """
+    """The innermost line of the user's code that made a node; None where torch kept no stack."""
     frames = frames_of(node)
     frames = [f for f in frames if not f[0].startswith("<")]
     frames = [f for f in frames if owner_of(f[0]) is not Owner.ONNXWRIGHT]
@@ -54,9 +40,6 @@ def span_of(node: Any) -> Span | None:
 
 def span_of_error(error: BaseException) -> Span | None:
     """The innermost line of the user's own code that an error of torch is about.
-
-    Args:
-        error: what torch raised, caught in this package.
 
     Returns:
         The line: of the traceback, or named in the message where torch read the code without
@@ -70,14 +53,7 @@ def span_of_error(error: BaseException) -> Span | None:
 
 
 def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
-    """The innermost line of the user's own code among frames.
-
-    Args:
-        frames: files and lines, outermost first.
-
-    Returns:
-        The line; None where there is none.
-    """
+    """The innermost line of the user's own code among frames; None where there is none."""
     own = [
         (file, line)
         for file, line in frames
@@ -89,26 +65,13 @@ def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
 
 
 def is_of_torch(error: BaseException) -> bool:
-    """Whether torch itself raised an error, not the user's code.
-
-    Args:
-        error: what was raised.
-
-    Returns:
-        Whether the innermost frame is torch's, or there is none.
-    """
+    """Whether torch itself raised an error: the innermost frame is torch's, or there is none."""
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     return not frames or frames[-1].startswith("<") or owner_of(frames[-1]) is Owner.TORCH
 
 
 def is_of_user(file: str) -> bool:
-    """Whether a file is neither of torch nor of this package nor of Python itself.
-
-    Args:
-        file: a path of a frame.
-
-    Returns:
-        Whether; files of other installed packages are the user's, too.
+    """Whether a file is of the user or an installed package: not of torch, Python or this package.
 
     Example:
         >>> is_of_user("model.py"), is_of_user(re.__file__), is_of_user("<frozen os>")
@@ -123,9 +86,6 @@ def line_of(file: str, line: int) -> Span:
 
     Args:
         file, line: the place, counted from 1.
-
-    Returns:
-        The span.
     """
     # Another program may have the file's name by now, as the cells of a notebook do.
     return _span(file, line, linecache.getline(file, line).rstrip("\n"))
@@ -138,14 +98,7 @@ def _span(file: str, line: int, text: str) -> Span:
 
 
 def module_of(node: Any) -> tuple[str, str]:
-    """The module that a node was called in.
-
-    Args:
-        node: an FX node.
-
-    Returns:
-        Its path (`encoder.layers.0`) and its class; two empty strings outside any module.
-    """
+    """The path (`encoder.layers.0`) and class of the module that called a node; "" outside any."""
     stack = node.meta.get("nn_module_stack")
     if not stack or _HOOK in stack:
         return "", ""
@@ -160,12 +113,6 @@ def _clean(path: str) -> str:
 
 def target_name(target: Any) -> str:
     """What an FX target is called: `aten::add.Tensor`, `_operator::mul`, `higher_order::cond`.
-
-    Args:
-        target: the target of a `call_function` node.
-
-    Returns:
-        The full name.
 
     Example:
         >>> import operator, torch
@@ -186,9 +133,6 @@ def target_name(target: Any) -> str:
 def operator_text(target: Any) -> str:
     """What a report calls an FX target: as torch writes it where that has no address in it.
 
-    Args:
-        target: the target of a `call_function` node.
-
     Returns:
         `aten.add.Tensor`, `_operator::mul`.
 
@@ -206,9 +150,6 @@ def functional_name(name: str) -> str:
 
     Overloads are named apart in places: `pow_.Tensor` does what `pow.Tensor_Tensor` does.  The
     overload with the same arguments is meant where there is none of the same name.
-
-    Args:
-        name: the full name of an operator.
 
     Returns:
         The name; the same where it does not end in an underscore.

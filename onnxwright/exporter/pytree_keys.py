@@ -33,14 +33,7 @@ def _numbered(flatten: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tupl
 
 
 def parts_of(value: Any) -> list[Any] | None:
-    """The parts of an object of a registered class, one level deep.
-
-    Args:
-        value: the object.
-
-    Returns:
-        The parts; None for a leaf, and for Python's own containers, whose form torch knows.
-    """
+    """The parts of an object of a registered class; None for a leaf and Python's containers."""
     if isinstance(value, (dict, list, tuple, deque)):
         return None
     node = pytree.SUPPORTED_NODES.get(type(value))

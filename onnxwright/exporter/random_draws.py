@@ -26,10 +26,6 @@ def warn_random_draws(program: ExportedProgram, made: ONNXProgram) -> None:
     """Warn once of a model whose libraries draw random numbers outside of training (OW889).
 
     Code of the user's own that draws says so itself.
-
-    Args:
-        program: what was captured.
-        made: the exported program.
     """
     if made.module is not None and made.module.training:
         return

@@ -25,13 +25,7 @@ _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 12
 
 
 def shown(value: Any) -> str:
-    """A value as a word of a message.
-
-    Args:
-        value: any object.
-
-    Returns:
-        Its `repr`, cut where it is long; a tensor by its type and shape.
+    """A value as a word of a message: its `repr`, cut where it is long; a tensor by type and shape.
 
     Example:
         >>> shown([torch.ones(2, 3), "batch"])
@@ -42,9 +36,6 @@ def shown(value: Any) -> str:
 
 def some(words: list[str]) -> str:
     """Words of a list; of a long one, the first and how many more.
-
-    Args:
-        words: the words.
 
     Example:
         >>> some([str(n) for n in range(20)])

@@ -60,14 +60,7 @@ class ProgramOutput:
 
 
 def inputs_of(program: ExportedProgram) -> list[ProgramInput]:
-    """The placeholders of a program, in order.
-
-    Args:
-        program: the program.
-
-    Returns:
-        An entry for each placeholder.
-    """
+    """The placeholders of a program, in order."""
     nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
     found = []
     for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
@@ -83,14 +76,7 @@ def inputs_of(program: ExportedProgram) -> list[ProgramInput]:
 
 
 def outputs_of(program: ExportedProgram) -> list[ProgramOutput]:
-    """The results of a program, in order.
-
-    Args:
-        program: the program.
-
-    Returns:
-        An entry for each.
-    """
+    """The results of a program, in order."""
     found = []
     for spec in program.graph_signature.output_specs:
         constant = isinstance(spec.arg, ConstantArgument)
@@ -103,15 +89,7 @@ def outputs_of(program: ExportedProgram) -> list[ProgramOutput]:
 
 
 def weight_of(program: ExportedProgram, entry: ProgramInput) -> torch.Tensor:
-    """The tensor of a parameter, buffer or constant.
-
-    Args:
-        program: the program.
-        entry: its placeholder.
-
-    Returns:
-        The tensor itself.
-    """
+    """The tensor of a parameter, buffer or constant."""
     if entry.target in program.state_dict:
         found: torch.Tensor = program.state_dict[entry.target]
         return found
@@ -128,7 +106,6 @@ def checked_names(
     """The names to use for inputs or outputs.
 
     Args:
-        kind: "input_names" or "output_names", for the message.
         given: the user's names, for the first ones at least; or those of some, by what they would
             be called.
         own: the names there would be otherwise.

@@ -22,7 +22,6 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 PRIVATE: dict[str, str] = {
     "torch._C.DispatchKey": "the keys under which operators have kernels in Python",
-    "torch._C.DisableTorchFunction": "draws after a seed",
     "torch._C._enter_dual_level": "leave a level of forward derivatives that was left open",
     "torch._C._exit_dual_level": "as above",
     "torch._C._functorch.is_functorch_wrapped_tensor": "constants that torch.func left",
@@ -57,9 +56,7 @@ PRIVATE: dict[str, str] = {
     "torch._prims_common.elementwise_dtypes": "as above",
     "torch._prims_common.infer_size": "as above",
     "torch._refs.tensor": "tensors of lists of sizes",
-    "torch._subclasses.FakeTensorMode": "torch.onnx's removed functions",
     "torch._subclasses.fake_impls": "the shape rules of operators",
-    "torch._subclasses.fake_impls.op_implementations_checks": "those of sparse products",
     "torch._subclasses.fake_tensor.FakeTensor": "the class of tensors without values",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "the backend of torch.compile",
     "torch.ao.quantization.fx._decomposed": "registers operators of quantized programs",
@@ -69,7 +66,6 @@ PRIVATE: dict[str, str] = {
     "torch.export.dynamic_shapes._combine_args": "arguments by the names of parameters",
     "torch.export.dynamic_shapes._tree_map_with_path": "dynamic shapes of nested inputs",
     "torch.fx._pytree": "caches as inputs",
-    "torch.jit._trace.TracedModule": "the class of traced modules",
     "torch.onnx._globals.GLOBALS": "`is_in_onnx_export`, where the others are missing",
     "torch.onnx._internal.exporter._building.OpRecorder": "onnxscript's torchlib",
     "torch.onnx._internal.exporter._flags": "`is_in_onnx_export`",
@@ -77,7 +73,6 @@ PRIVATE: dict[str, str] = {
     "torch.onnx._internal.torchscript_exporter._globals.GLOBALS": "`is_in_onnx_export` before 2.11",
     "torch.overrides._get_current_function_mode": "code that is not part of the capture around it",
     "torch.overrides._pop_mode_temporarily": "as above",
-    "torch.utils._python_dispatch._disable_current_modes": "draws after a seed",
     "torch.utils._python_dispatch._get_current_dispatch_mode": "as `_is_functional_tensor`",
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": "weights that wrap tensors",
     "torch.utils._python_dispatch.transform_subclass": "as above",

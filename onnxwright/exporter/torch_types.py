@@ -65,14 +65,8 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     """A torch tensor as an onnx_ir tensor that shares its memory.
 
     Args:
-        tensor: a tensor, real or fake; all elements of a sparse one are stored.
-        name: the name of the initializer.
-
-    Returns:
-        The tensor.
+        tensor: a dense tensor, real or fake.
     """
-    if is_sparse(tensor):
-        tensor = tensor.to_dense()
     made: ir.TensorProtocol = TorchWeight(tensor.detach(), name=name)
     return made
 
@@ -129,9 +123,6 @@ def to_torch(array: Any) -> torch.Tensor:
     Args:
         array: a numpy array, of ml_dtypes types too.
 
-    Returns:
-        The tensor, of the same shape.
-
     Example:
         >>> import numpy as np
         >>> to_torch(np.array([1, 2]))
@@ -154,9 +145,6 @@ def to_complex(array: Any) -> torch.Tensor:
 
     Args:
         array: a numpy array whose last axis has two elements.
-
-    Returns:
-        The tensor, without that axis.
 
     Example:
         >>> import numpy as np

@@ -10,17 +10,16 @@ from typing import Any
 from onnxwright.errors import ExportError as OnnxExporterError
 from onnxwright.exporter.program.torch_program import TorchONNXProgram as ONNXProgram
 from onnxwright.exporter.torch_names.export import export, of_torch, select_model_mode_for_export
-from onnxwright.exporter.torch_names.removed_arguments import ExportOptions, OnnxRegistry
-from onnxwright.exporter.torch_names.removed_functions import (
-    dynamo_export,
-    enable_fake_mode,
-    export_to_pretty_string,
-)
-from onnxwright.exporter.torch_names.removed_functions import export_with_outputs as _export
+from onnxwright.exporter.torch_names.removed_functions import removed
 from onnxwright.exporter.torch_names.symbolics import (
     register_custom_op_symbolic,
     unregister_custom_op_symbolic,
 )
+
+# What torch.onnx has removed: a call says what replaced it.
+ExportOptions, OnnxRegistry = removed("ExportOptions"), removed("OnnxRegistry")
+dynamo_export, enable_fake_mode = removed("dynamo_export"), removed("enable_fake_mode")
+_export, export_to_pretty_string = removed("_export"), removed("export_to_pretty_string")
 
 # What torch.onnx itself has for modules to call while they are exported, or for call sites to name.
 _OF_TORCH = (

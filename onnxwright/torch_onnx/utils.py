@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from onnxwright.exporter.torch_names.export import export, select_model_mode_for_export
-from onnxwright.exporter.torch_names.removed_functions import export_to_pretty_string
-from onnxwright.exporter.torch_names.removed_functions import export_with_outputs as _export
+from onnxwright.exporter.torch_names.removed_functions import removed
 from onnxwright.exporter.torch_names.symbolics import (
     register_custom_op_symbolic,
     unregister_custom_op_symbolic,
 )
+
+_export, export_to_pretty_string = removed("_export"), removed("export_to_pretty_string")
 
 __all__ = [
     "_export",

@@ -150,7 +150,7 @@ def test_artifacts_are_written(tmp_path: Path) -> None:
         Net().eval(), X, report=True, dump_exported_program=True, artifacts_dir=tmp_path / "new"
     )
     names = sorted(p.name for p in (tmp_path / "new").iterdir())
-    assert names == ["onnxwright_export.html", "onnxwright_export.md", "onnxwright_export.pt2"]
+    assert names == ["onnxwright_export.md", "onnxwright_export.pt2"]
 
 
 @each(

@@ -198,18 +198,6 @@ def test_values_that_are_lacking_are_told() -> None:
         _export({"onnxwright_users::exchange": lambda op, x, y, z: x})
 
 
-def test_an_operator_without_a_function_is_told_by_its_name() -> None:
-    with pytest.raises(
-        ExportError, match="no ONNX lowering for one operator: `onnxwright_users::exchange`"
-    ):
-        _export(None)
-
-
-def test_an_error_in_the_function_is_told() -> None:
-    with pytest.raises(ExportError, match=r"onnxwright_users::exchange\) cannot be translated"):
-        _export({"onnxwright_users::exchange": lambda op, x, y, z: op.Nothing(x)})
-
-
 # -- several functions for one operator ------------------------------------------------------------
 
 

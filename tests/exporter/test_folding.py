@@ -173,8 +173,8 @@ def test_weights_of_another_shape_are_refused_as_the_module_has_them() -> None:
         program.apply_weights({"0.weight": torch.zeros(3, 4)})
 
 
-@pytest.mark.parametrize("external", [False, True, "per_tensor"])
-def test_files_hold_folded_weights(tmp_path: Path, external: bool | str) -> None:
+@pytest.mark.parametrize("external", [False, True])
+def test_files_hold_folded_weights(tmp_path: Path, external: bool) -> None:
     model = _trained(nn.Sequential(nn.Conv2d(8, 16, 3), nn.BatchNorm2d(16)))
     program = ow.export(model, (torch.randn(1, 8, 5, 5),))
     path = program.save(tmp_path / "m.onnx", external_data=external)

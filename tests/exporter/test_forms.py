@@ -106,36 +106,6 @@ def test_a_hollow_model_with_a_plain_tensor(fake: bool) -> None:
     assert torch.equal(program(torch.ones(3, 2)), torch.full((3, 2), 6.0))
 
 
-class Packs(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = torch.nn.GRU(2, 3, batch_first=True)
-
-    def forward(self, x: Any, lengths: Any) -> Any:
-        rnn = torch.nn.utils.rnn
-        packed = rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        return rnn.pad_packed_sequence(self.inner(packed)[0], batch_first=True)[0]
-
-
-def test_a_packed_sequence_is_exported() -> None:
-    program = ow.export(Packs().eval(), (torch.ones(2, 5, 2), torch.tensor([5, 3])))
-    assert "GRU" in str(program.model.graph) or "LSTM" in str(program.model.graph)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_scripted_submodule_is_exported() -> None:
-    class Scripted(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = torch.jit.script(torch.nn.Linear(2, 3))
-
-        def forward(self, x: Any) -> Any:
-            return self.inner(x)
-
-    program = ow.export(Scripted(), (torch.ones(3, 2),))
-    assert [node.op_type for node in program.model.graph] == ["Gemm"]
-
-
 def test_no_metadata_means_none() -> None:
     def chooses(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 import torch
@@ -17,7 +16,7 @@ from torch.export import Dim
 import onnxwright as ow
 from onnxwright import errors
 from onnxwright.diagnostics.origins import span_of_origin
-from tests.exporter.programs import check, operators, same, shapes, valid
+from tests.exporter.programs import check, operators
 
 
 class Net(nn.Module):
@@ -87,19 +86,6 @@ def test_names_that_cannot_be_are_said(options: dict[str, Any], match: str) -> N
     """Twice, too many, taken."""
     with pytest.raises(errors.ExportValueError, match=match):
         ow.export(Net(), _inputs(), **options)
-
-
-def test_names_survive_an_exported_program() -> None:
-    """Of inputs, and of dimensions."""
-    batch = Dim("batch")
-    captured = torch.export.export(
-        Net(), _inputs(), dynamic_shapes={"x": {0: batch}, "y": {0: batch}}
-    )
-    program = ow.export(captured, input_names=["a"], output_names=["c", "d"])
-    valid(program)
-    assert names_of(program) == (["a", "y"], ["c", "d"])
-    assert shapes(program)["a"] == ["batch", 3]
-    assert shapes(program)["c"] == ["batch", 2]
 
 
 def test_nested_inputs_have_names_of_their_places() -> None:
@@ -206,18 +192,6 @@ def test_metadata_changes_no_node() -> None:
     assert counts[0] == counts[1] == counts[2]
 
 
-def test_a_lowering_of_ones_own_replaces_an_operator() -> None:
-    """By overload, by packet, by name."""
-
-    def leaky(op: Any, self: Any) -> Any:
-        return op.LeakyRelu(self, alpha=0.5)
-
-    for key in (torch.ops.aten.relu.default, torch.ops.aten.relu, "aten::relu"):
-        program = ow.export(Net(), _inputs(), custom_translation_table={key: leaky})
-        valid(program)
-        assert "LeakyRelu" in operators(program)
-
-
 def test_a_lowering_into_an_unknown_domain_works_without_a_schema() -> None:
     """The node and its domain are in the model; torch says type and shape."""
     domain = ow.Opset("my.domain", 3)
@@ -233,71 +207,6 @@ def test_a_lowering_into_an_unknown_domain_works_without_a_schema() -> None:
     assert program.model.opset_imports["my.domain"] == 3
     assert node.attributes["slope"].as_float() == 2.0
     onnx.checker.check_model(program.model_proto)
-
-
-def test_a_custom_operator_of_torch_exports_with_a_table() -> None:
-    """What is not in the library is named in the error."""
-
-    @torch.library.custom_op("onnxwright_tests::double", mutates_args=())
-    def double(x: torch.Tensor) -> torch.Tensor:
-        return x * 2
-
-    @double.register_fake
-    def _(x: torch.Tensor) -> torch.Tensor:
-        return torch.empty_like(x)
-
-    with pytest.raises(errors.ExportError, match="onnxwright_tests::double"):
-        ow.export(lambda x: double(x) + 1, (randn(2),))
-    table = {torch.ops.onnxwright_tests.double.default: lambda op, x: op.Add(x, x)}
-    program = ow.export(lambda x: double(x) + 1, (randn(2),), custom_translation_table=table)
-    np.testing.assert_allclose(program(torch.ones(2)).numpy(), [3, 3])
-
-
-def test_all_missing_operators_are_named_at_once() -> None:
-    """With the modules they are in."""
-
-    def f(x: Any) -> Any:
-        return torch.ops.onnxwright_tests.one(x) + torch.ops.onnxwright_tests.two(x)
-
-    for name in ("one", "two"):
-        torch.library.define(f"onnxwright_tests::{name}", "(Tensor x) -> Tensor")
-        torch.library.impl(f"onnxwright_tests::{name}", "default", lambda x: x + 1)
-        torch.library.register_fake(f"onnxwright_tests::{name}", torch.empty_like)
-    with pytest.raises(errors.ExportError, match="2 operators") as caught:
-        ow.export(f, (randn(2),))
-    assert "onnxwright_tests::one" in str(caught.value)
-    assert "onnxwright_tests::two" in str(caught.value)
-
-
-def test_fake_and_meta_models_export_and_get_weights_later() -> None:
-    """The graph needs no numbers."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    torch.manual_seed(0)
-    real = Net()
-    with FakeTensorMode():
-        fake, inputs = Net(), _inputs()
-    for model, given in (
-        (fake, inputs),
-        (Net().to("meta"), tuple(x.to("meta") for x in _inputs())),
-    ):
-        program = ow.export(model, given)
-        with pytest.raises(errors.ExportTypeError, match="weights have no data yet"):
-            program(*_inputs())
-        program.apply_weights(real.state_dict())
-        same(program, real, _inputs())
-
-
-def test_a_wrong_weight_is_said() -> None:
-    """Unknown, of another shape, of another type."""
-    program = ow.export(Net(), _inputs())
-    for weights, match in (
-        ({"head.bia": torch.ones(2)}, "did you mean `head.bias`"),
-        ({"head.bias": torch.ones(3)}, "has shape"),
-        ({"head.bias": torch.ones(2).double()}, "is DOUBLE"),
-    ):
-        with pytest.raises(errors.ExportValueError, match=match):
-            program.apply_weights(weights)
 
 
 def test_functions_of_modules_have_the_domain_and_name_that_are_given() -> None:

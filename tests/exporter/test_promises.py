@@ -207,42 +207,6 @@ def test_the_opset_asked_for_is_the_opset_given(version: int) -> None:
         assert onnx.defs.get_schema(node.op_type, version, "").since_version <= version
 
 
-class Layers(nn.Module):
-    """Layers whose operators changed often, or came late."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(2, 8)
-        self.linear, self.last = nn.Linear(8, 4), nn.LayerNorm(4)
-
-    def forward(self, x):
-        x = nn.functional.gelu(self.norm(self.conv(x)))
-        x = nn.functional.interpolate(x, scale_factor=2, mode="nearest").mean((2, 3))
-        x = self.last(self.linear(x))
-        a, b = torch.chunk(x, 2, dim=1)
-        return torch.softmax(a, 1), b.clamp(0, 1), torch.triu(x), x.topk(2, 1, largest=False)[0]
-
-
-@pytest.mark.parametrize("version", [17, 15, 13, 11])
-def test_an_older_opset_is_reached_by_converting(version: int) -> None:
-    x = randn(2, 3, 8, 8)
-    made = ow.export(
-        Layers().eval(), (x,), dynamic_shapes=({0: "N"},), opset_version=version, verify=True
-    )
-    assert {i.domain: i.version for i in made.model_proto.opset_import}[""] == version
-    for node in made.model.graph:
-        assert onnx.defs.get_schema(node.op_type, version, "").since_version <= version
-
-
-def test_what_an_older_opset_cannot_say_is_an_error() -> None:
-    class Sampled(nn.Module):
-        def forward(self, x, grid):
-            return nn.functional.grid_sample(x, grid)
-
-    with pytest.raises(errors.ConversionError, match="OW870.*GridSample"):
-        ow.export(Sampled(), (randn(1, 1, 4, 4), randn(1, 2, 2, 2)), opset_version=13)
-
-
 # -- types inside ----------------------------------------------------------------------------------
 
 
@@ -262,17 +226,6 @@ def test_no_pair_of_casts_inside() -> None:
     assert made(randn(3, 4).half()).dtype == torch.float16
 
 
-def test_a_result_of_another_type_is_an_error_while_translating() -> None:
-    """Type always; sizes where the function is the user's, or with `strict`."""
-    for function, words in (
-        (lambda op, x: op.Cast(x, to=onnx.TensorProto.DOUBLE), r"gives DOUBLE\[2, 3\]"),
-        (lambda op, x: op.Concat(x, x, axis=0), r"gives FLOAT\[4, 3\]"),
-        (lambda op, x: op.ReduceSum(x), r"gives FLOAT\[1, 1\]"),
-    ):
-        with pytest.raises(errors.ExportError, match=words):
-            ow.export(F.relu, (randn(2, 3),), custom_translation_table={"aten::relu": function})
-
-
 # -- weights and constants -------------------------------------------------------------------------
 
 
@@ -287,13 +240,6 @@ def test_a_large_constant_is_folded_only_where_it_does_not_duplicate_bytes() -> 
     held = sum(v.const_value.nbytes for v in made.model.graph.initializers.values())
     assert held < 4 * table.numel() * table.element_size()
     assert len(made.model_proto.SerializeToString()) < 8 * table.numel() * 4
-
-
-def test_no_empty_file_beside_a_small_model(tmp_path: Any) -> None:
-    for n, way in enumerate((True, "per_tensor", None, False)):
-        made = ow.export(nn.ReLU(), (randn(2),), external_data=way)
-        made.save(tmp_path / f"m{n}.onnx")
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"m{n}.onnx" for n in range(4)]
 
 
 # -- what verification does ------------------------------------------------------------------------

@@ -115,3 +115,14 @@ def test_a_library_draws(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", OnnxwrightWarning)
         ow.export(Returned(lambda x: model.eval()(x, x)[0]), (torch.ones(2),))
+
+
+def test_a_seed_in_a_model_has_no_effect() -> None:
+    def seeded(x: Any) -> Any:
+        torch.manual_seed(3)
+        return x + torch.randn(2)
+
+    with pytest.warns(OnnxwrightWarning, match="OW860(.*\n)*.*manual_seed") as found:
+        program = ow.export(Returned(seeded).eval(), (torch.ones(2),), verify=True)
+    assert len(found) == 1
+    assert program.report.verification.random == ["output 0"]

@@ -201,7 +201,6 @@ ELSEWHERE = {
     "test_decoders.py": "transformers.masking_utils.*pad*",
     "test_recurrences.py": "transformers.models.*",
     "test_vision_language.py": "transformers.vision_utils",
-    "test_ode_solvers.py": "torchdiffeq.*",
     "test_flex_attention.py": "torch.nn.attention.flex_attention",
     "test_rnn.py": "torch.*.forward",
     "test_torch_func.py": "torch.*forward_ad",
@@ -210,7 +209,7 @@ ELSEWHERE = {
     "test_joined_parts.py": "torch._subclasses.FakeTensor.tolist",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
-    "test_seeded_draws.py": "torch.random.manual_seed",
+    "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
 }
 """File with the tests of entries that need a whole model or a library -> targets."""
@@ -271,15 +270,6 @@ def _drops_by_a_layer() -> Any:
         return y * z
 
     return Calls(run, layer=nn.Dropout())
-
-
-@needs("torch.manual_seed")
-def _draws() -> Any:
-    def run(self: Any, x: Any) -> Any:
-        torch.manual_seed(3)
-        return x + torch.randn(3)
-
-    return Calls(run)
 
 
 @needs("torch._VF._pack_padded_sequence", ({0: "n"},))
@@ -431,17 +421,6 @@ def _lines() -> Any:
 
 def _helper(x: Any) -> Any:
     return x.sin()
-
-
-@needs("torch._subclasses.fake_impls.op_implementations_checks", ({0: "n"},))
-def _sparse() -> Any:
-    return Calls(lambda self, x: torch.sparse.mm(torch.eye(3).to_sparse(), x.T).T)
-
-
-@needs("torch.fx.experimental.proxy_tensor.extract_val")
-def _sparse_constant() -> Any:
-    weight = torch.eye(3).to_sparse_csr()
-    return Calls(lambda self, x: x @ weight.to_dense())
 
 
 @needs("builtins.range", ({0: "n"},))

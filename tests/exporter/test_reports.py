@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,7 @@ def test_a_failing_export_writes_its_report_and_names_it(tmp_path: Path) -> None
     """Each failing node has its types, its module and its line; the error has all of it."""
     with pytest.raises(errors.ExportError, match="OW822") as caught:
         ow.export(Outer(), (X,), dynamic_shapes=DYNAMIC, report=tmp_path / "why")
-    assert f"the report is in {tmp_path / 'why.md'} and why.html" in str(caught.value)
+    assert f"the report is in {tmp_path / 'why.md'}" in str(caught.value)
     found = caught.value.report.failures
     assert [n.target for n in found] == ["reports::turn"] * 2 + ["reports::twist"] * 2
     first = found[0]
@@ -94,9 +93,6 @@ def test_a_failing_export_writes_its_report_and_names_it(tmp_path: Path) -> None
     (row,) = [line for line in text.splitlines() if line.startswith("| turn |")]
     for part in ("reports::turn", "x: FLOAT[batch, 8]<br>by=3", "parts.0", "turn(x, 3)"):
         assert part in row
-    page = (tmp_path / "why.html").read_text()
-    assert "<h2>Nodes that failed</h2>" in page
-    assert "<td>x: FLOAT[batch, 8]\nby=3</td>" in page
 
 
 def test_what_comes_after_a_missing_operator_is_looked_at_too() -> None:
@@ -116,8 +112,7 @@ def test_an_error_has_its_report_without_files(
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(errors.ExportError, match="the report is in onnxwright_export.md"):
         ow.export(Inner(), (X,), report=True)
-    names = sorted(p.name for p in tmp_path.iterdir())
-    assert names == ["onnxwright_export.html", "onnxwright_export.md"]
+    assert [p.name for p in tmp_path.iterdir()] == ["onnxwright_export.md"]
 
 
 def test_a_function_that_fails_is_in_the_report() -> None:
@@ -163,7 +158,6 @@ def test_a_report_says_who_translated_what(tmp_path: Path) -> None:
         "| torch |",
     ):
         assert words in text, words
-    assert (tmp_path / "v1.2.html").exists()
 
 
 def test_dropped_values_are_reported() -> None:
@@ -256,5 +250,3 @@ def test_pages_keep_what_they_are_given() -> None:
     lines = page.markdown().splitlines()
     assert "| a\\|b<br>&lt;script&gt; |" in lines
     assert lines.count("````") == 2
-    assert "<script>" not in page.html()
-    assert re.search(r"<td>a\|b\n&lt;script&gt;</td>", page.html())

@@ -115,14 +115,6 @@ def test_the_ending_of_the_path_says_the_form(external: Any, tmp_path: Path) -> 
     torch.testing.assert_close(torch.from_numpy(got), model(x).detach(), rtol=1e-4, atol=1e-5)
 
 
-def test_one_file_a_weight(tmp_path: Path) -> None:
-    """In a folder."""
-    model, x = large(), randn(1, 100)
-    path = ow.export(model, (x,)).save(tmp_path / "m.onnx", external_data="per_tensor", threshold=0)
-    assert len(files(tmp_path)) == 5
-    agrees(path, model, x)
-
-
 def test_saving_leaves_the_program_as_it_was(tmp_path: Path) -> None:
     """It runs, and is saved again."""
     model, x = large(), randn(1, 100)
@@ -133,16 +125,6 @@ def test_saving_leaves_the_program_as_it_was(tmp_path: Path) -> None:
     program.save(tmp_path / "c.onnx", keep_initializers_as_inputs=True)
     assert program.model_proto.SerializeToString(deterministic=True) == before
     torch.testing.assert_close(program(x), model(x).detach(), rtol=1e-4, atol=1e-5)
-
-
-def test_saving_over_an_older_file(tmp_path: Path) -> None:
-    """The new one is there, no trace of the way."""
-    model, x = large(), randn(1, 100)
-    program = ow.export(model, (x,))
-    for _ in range(2):
-        path = program.save(tmp_path / "m.onnx", external_data=True)
-    assert files(tmp_path) == ["m.onnx", "m.onnx.*.data"]
-    agrees(path, model, x)
 
 
 def test_weights_are_left_out(tmp_path: Path) -> None:
@@ -172,25 +154,6 @@ def test_an_unknown_way_is_said(tmp_path: Path) -> None:
         with pytest.raises(errors.ExportValueError, match="is not a number of bytes"):
             program.save(tmp_path / "m.onnx", threshold=threshold)
     assert files(tmp_path) == []
-
-
-def test_a_folder_that_is_missing_is_an_error_of_the_system(tmp_path: Path) -> None:
-    """Nothing is left behind."""
-    program = ow.export(large(), (randn(1, 100),))
-    for external in (True, False):
-        with pytest.raises(FileNotFoundError, match="no"):
-            program.save(tmp_path / "no" / "m.onnx", external_data=external)
-    assert files(tmp_path) == []
-
-
-def test_weights_from_a_file(tmp_path: Path) -> None:
-    """A `.pt` file, mapped."""
-    trained = large()
-    torch.save(trained.state_dict(), tmp_path / "w.pt")
-    program = ow.export(large().to("meta"), (randn(1, 100).to("meta"),))
-    program.apply_weights(tmp_path / "w.pt")
-    x = randn(1, 100)
-    torch.testing.assert_close(program(x), trained(x).detach(), rtol=1e-4, atol=1e-5)
 
 
 def test_half_weights_are_written_as_they_are(tmp_path: Path) -> None:

@@ -104,9 +104,22 @@ def test_a_model_that_is_none_is_told(model: Any, words: str) -> None:
         ow.export(model, (X,))
 
 
-def test_torchscript_is_exported() -> None:
-    traced = torch.jit.trace(torch.nn.ReLU(), X)
-    assert [node.op_type for node in ow.export(traced, (X,)).model.graph] == ["Relu"]
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@each(
+    ("make", "words"),
+    [
+        (lambda: torch.jit.script(torch.nn.ReLU()), "the module is code of TorchScript"),
+        (lambda: torch.jit.trace(torch.nn.ReLU(), X), "the module is code of TorchScript"),
+        (lambda: torch.jit.trace(torch.sin, X), "the function is code of TorchScript"),
+        (
+            lambda: torch.nn.Sequential(torch.nn.Sequential(torch.jit.script(torch.nn.ReLU()))),
+            "`0.0` is code of TorchScript",
+        ),
+    ],
+)
+def test_torchscript_is_refused(make: Any, words: str) -> None:
+    with pytest.raises(ExportValueError, match=f"OW825.*{words}"):
+        ow.export(make(), (X,))
 
 
 def test_missing_inputs_are_told(module: Any) -> None:
@@ -340,7 +353,7 @@ def _run(path: Path) -> Any:
 def test_saves_over_each_other_do_not_mix(program: Any, tmp_path: Path) -> None:
     """Every way to save over every other: the model read is the one saved last."""
     path = tmp_path / "m.onnx"
-    ways = (True, "per_tensor", False, True, True, "per_tensor", None, "per_tensor")
+    ways = (True, False, True, True, None)
     for n, way in enumerate(ways):
         torch.manual_seed(n)
         other = Scaled().eval()
@@ -362,8 +375,6 @@ def _files(folder: Path) -> dict[str, bytes]:
     [
         (True, "weights"),
         (True, "model"),
-        ("per_tensor", "weights"),
-        ("per_tensor", "model"),
         (False, "model"),
     ],
 )
@@ -378,7 +389,6 @@ def test_an_interrupted_save_leaves_what_was_there(
         raise KeyboardInterrupt
 
     if where == "weights":
-        monkeypatch.setattr(saving, "write_tensor", stop)
         monkeypatch.setattr(ir_saving, "write_tensor", stop)
     else:
         monkeypatch.setattr(saving, "to_proto", stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -342,19 +341,6 @@ def mixed(x: Any) -> Any:
     return y.float() + again.sum()
 
 
-class Named(nn.Module):
-    def forward(self, x: torch.Tensor):
-        y = {"twice": x * 2}
-        y["sum"] = x.sum()
-        return y
-
-
-def scripted() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return torch.jit.script(Named())
-
-
 class Straight(torch.autograd.Function):
     """Rounded forwards, the identity backwards."""
 
@@ -494,9 +480,6 @@ REPORTS = {
                         lambda n: (torch.randn(4 + 2 * n, 2, 3),), ({0: "time"},), is_module=True),
     "autocast": Report("pytorch/pytorch (autocast and checkpoint)", mixed,
                        lambda n: (torch.randn(4, 3),)),
-    "script_dict": Report("pytorch/pytorch#155091", scripted,
-                          lambda n: (rows(n, 3),), (W,), is_module=True,
-                          options={"verify": True}),
     "autograd_function": Report("pytorch/pytorch (autograd.Function)", Straight.apply,
                                 lambda n: (rows(n, 3),), (W,)),
     "encoder": Report("pytorch/pytorch#110557", Encoder, padded,

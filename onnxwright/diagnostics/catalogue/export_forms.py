@@ -6,28 +6,8 @@ from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import ExportError
 
 
-class SparseDensified(Diagnostic):
-    """A sparse parameter, buffer or constant is stored with all its elements."""
-
-    code = "OW837"
-    title = (
-        "`{name}` is sparse ({layout}): the model holds all its elements, {dense} in place of "
-        "{sparse}"
-    )
-    label = "exported here"
-    help = (
-        "ONNX's operators take dense tensors; `to_dense()` in the module does the same without "
-        "this warning"
-    )
-    severity = "warning"
-    name: str
-    layout: str
-    dense: str
-    sparse: str
-
-
 class SparseTensor(Diagnostic):
-    """A sparse input or result, or a sparse weight that PyTorch cannot capture the use of."""
+    """A sparse input, result or weight: ONNX has no operators on sparse tensors."""
 
     code = "OW838"
     title = "{what} is sparse ({layout}), and the values of a model are dense"
@@ -178,15 +158,15 @@ class SidesOfTwoTypes(Diagnostic):
 
 
 class SeededDraw(Diagnostic):
-    """A model sets the seed and draws random numbers of which ONNX draws others."""
+    """A model sets the seed of random numbers: ONNX draws others."""
 
     code = "OW860"
-    title = "these random numbers are the same at every call in PyTorch; the model draws others"
-    label = "drawn after `torch.manual_seed`"
-    help = (
-        "numbers of a fixed size that `torch.rand`, `randn`, `randint` or `randperm` draw are "
-        "constants of the model; draw these once, and keep them in a buffer"
+    title = (
+        "random numbers after this seed are the same at every call in PyTorch; the model draws "
+        "others, new ones in each call"
     )
+    label = "the seed is set here"
+    help = "draw the numbers once and keep them in a buffer, or take them as an input"
     severity = "warning"
 
 
@@ -200,9 +180,8 @@ class DrawsRandomNumbers(Diagnostic):
     )
     label = "drawn here"
     help = (
-        "give the numbers as an input where the model takes them, or call `torch.manual_seed` in "
-        "`forward`, which makes them constants; `verify` compares only types and shapes of what is "
-        "computed from them"
+        "give the numbers as an input where the model takes them; `verify` compares only types "
+        "and shapes of what is computed from them"
     )
     severity = "warning"
     operator: str

@@ -21,13 +21,13 @@ class NoEffectHere(Diagnostic):
 
 
 class RemovedFromTorchOnnx(Diagnostic):
-    """A function is called that `torch.onnx` had in older versions; it does what it did there."""
+    """A function or class is called that `torch.onnx` had in older versions."""
 
     code = "OW891"
     title = "`torch.onnx` has removed `{name}`"
     label = "called here"
     help = "write {instead}"
-    severity = "warning"
+    error = ExportError
     name: str
     instead: str
 

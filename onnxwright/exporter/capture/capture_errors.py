@@ -115,6 +115,17 @@ _HINTS = (
             "the place of `Dim.DYNAMIC` lets PyTorch decide"
         ),
     ),
+    (
+        ("UnsupportedOperatorException",),
+        (
+            "PyTorch has no rule for this operator with dynamic sizes: write it with others "
+            "(sparse tensors dense, with `to_dense()`), or leave the sizes fixed"
+        ),
+    ),
+    (
+        ("Sparse CSR tensors", "Sparse CSC tensors", "Sparse BSR tensors", "Sparse BSC tensors"),
+        "store `to_dense()` of a sparse tensor where the module is made",
+    ),
     (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
     (
         ("in output, which is not a known type", "unrecognized type"),

@@ -23,12 +23,7 @@ from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 
 def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Run a module, and undo what that does to the module, to its inputs and to random numbers.
-
-    Args:
-        module: the module.
-        args, kwargs: what it is called with.
-    """
+    """Run a module, and undo what that does to the module, to its inputs and to random numbers."""
     buffers = [(b, b.detach().clone()) for b in module.buffers()]
     given, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given]
@@ -42,11 +37,7 @@ def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
 
 
 def warn_changes(changes: Sequence[Change]) -> None:
-    """Warn of what a module changed while it was captured (OW839).
-
-    Args:
-        changes: the changes.
-    """
+    """Warn of what a module changed while it was captured (OW839)."""
     for one in changes:
         span = line_of(*one.line) if one.line[0] else user_span()
         warn(messages.StateInPython(name=one.name, before=one.before, after=one.after, span=span))
@@ -58,9 +49,6 @@ def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:
     A module that reaches a buffer by another way, as one that holds a cache and registers its
     tensors, is captured with the same tensor twice: what is written to one is not seen in the
     other.
-
-    Args:
-        program: an exported program.
 
     Returns:
         A new program; the one that was given if no constant is a buffer.

@@ -5,31 +5,27 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
 
 
 def as_module(model: Any) -> torch.nn.Module:
     """A function or method as a module with the same parameters; a module as itself.
 
-    Args:
-        model: what is exported.
-
-    Returns:
-        The module.
-
     Raises:
         ExportValueError: it is nothing that can be exported.
     """
-    if is_scripted(model):
-        return Scripted(model)
+    if isinstance(model, torch.jit.ScriptFunction):
+        _raise_scripted("the function")
     if isinstance(model, torch.nn.Module):
+        for name, part in model.named_modules():
+            if isinstance(part, torch.jit.ScriptModule):
+                _raise_scripted(f"`{name}`" if name else "the module")
         return model
     if isinstance(model, type) and issubclass(model, torch.nn.Module):
         checks.raise_bad_argument(
@@ -46,6 +42,15 @@ def as_module(model: Any) -> torch.nn.Module:
     return _FunctionModule(model)
 
 
+def _raise_scripted(what: str) -> NoReturn:
+    checks.raise_bad_argument(
+        "model",
+        f"{what} is code of TorchScript, which torch.export does not capture",
+        "export the Python that `torch.jit.script` or `torch.jit.trace` was given; of a file that "
+        "`torch.jit.load` reads, load the state dict into a module that is written in Python",
+    )
+
+
 def initialize_lazy_modules(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
@@ -53,10 +58,6 @@ def initialize_lazy_modules(
 
     This is the one change of a module that stays after an export: without weights there is nothing
     to export.
-
-    Args:
-        module: the module.
-        args, kwargs: example inputs.
 
     Source:
         torch.nn.modules.lazy.LazyModuleMixin, whose first call initializes the parameters.
@@ -75,8 +76,6 @@ def spelled_out(
     Torch takes the shapes of `*args` as one tuple, and none of `**kwargs`.
 
     Args:
-        module: the module.
-        args, kwargs: example inputs.
         dynamic_shapes: as the user wrote them: with an entry for each argument, or one for all of
             `*args` and one for all of `**kwargs`.
 

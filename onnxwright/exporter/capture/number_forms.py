@@ -18,9 +18,6 @@ NUMBERS = (bool, int, float, *SYMBOLS)
 def dtype_of(number: Any) -> torch.dtype:
     """The element type of a number as a tensor.
 
-    Args:
-        number: a tensor, a number of Python or a symbolic one.
-
     Example:
         >>> [dtype_of(n) for n in (True, 2, 0.5, torch.ones(1, dtype=torch.int8))]
         [torch.bool, torch.int64, torch.float32, torch.int8]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from onnxwright.exporter.capture.assumptions.branches import (
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
 from onnxwright.exporter.capture.assumptions.squeezes import squeezed_sizes
-from onnxwright.exporter.capture.attempts import Capture, capture
+from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import captured_sizes, shapes
@@ -45,7 +44,6 @@ from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.torch_output import capture_torch_output
-from onnxwright.exporter.capture.torchscript.script_originals import in_python
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
 from onnxwright.exporter.capture.values.texts import warn_texts
 from onnxwright.exporter.report import recording
@@ -97,17 +95,10 @@ def capture_model(
     """Capture what `export` was given.
 
     Args:
-        model: a module, function, method, `ExportedProgram` or path of a `.pt2` file.
-        args, kwargs: example inputs.
-        dynamic_shapes: as the user wrote them.
         how: the strategy: "auto", a name or a function.
         report: records the strategies tried and the warnings.
         strict: make it an error if the program is right for a part of the sizes only.
-        size_branches: capture both sides of decisions by sizes.
         assume: answers to decisions by values.
-
-    Returns:
-        The captured program.
 
     Raises:
         ExportError: no strategy worked (OW821), or the program decides by sizes (OW834).
@@ -135,7 +126,7 @@ def capture_model(
         wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
         try:
-            found = _captured(module, wanted, how, report, assume)
+            found = capture(module, wanted, how, report.captures, assume)
         except ExportError as error:
             raise_not_captured(module, error)
             raise
@@ -252,46 +243,6 @@ def _report_decisions(leaf: Leaf, tree: Tree | None, strict: bool) -> None:
     for guard in found:
         notes = leaf.sizes.notes(guard)
         warn(messages.SizeAssumed(guard=guard.text, notes=notes, span=guard.span or user_span()))
-
-
-def _captured(
-    module: torch.nn.Module,
-    wanted: shapes.Wanted,
-    how: str | Strategy,
-    report: Report,
-    assume: Mapping[str, bool] | None,
-) -> Capture:
-    """The program of a module; of the Python of a scripted one, if its graph loses sizes."""
-    refused: ExportError | None = None
-    found: Capture | None = None
-    try:
-        found = capture(module, wanted, how, report.captures, assume)
-    except ExportError as error:
-        refused = error
-    lost = None if found is None else _lost_sizes(found, wanted)
-    if lost == 0 or how not in ("auto", "source"):
-        python = None
-    else:
-        python = in_python(module, wanted.args, wanted.kwargs)
-    if python is not None:
-        with contextlib.suppress(ExportError):
-            other = capture(python, wanted, how, report.captures, assume)
-            if found is None or lost is None or _lost_sizes(other, wanted) < lost:
-                found = other
-    if found is not None:
-        return found
-    assert refused is not None
-    raise refused
-
-
-def _lost_sizes(found: Capture, wanted: shapes.Wanted) -> int:
-    """How many sizes that were asked to be dynamic are numbers."""
-    if not any(wanted.axes):
-        return 0
-    program = found.attempt.program
-    return len(captured_sizes.fixed_axes(program, wanted)) + len(
-        specialization.fixed_values(program)
-    )
 
 
 def _report_draft(program: ExportedProgram, report: Report) -> None:

@@ -16,12 +16,6 @@ from onnxwright.exporter.torch_lock import TORCH_LOCK
 def load_program(path: str | Path) -> ExportedProgram:
     """An exported program from a `.pt2` file.
 
-    Args:
-        path: the file.
-
-    Returns:
-        The program.
-
     Raises:
         ExportValueError: the file is missing or is none.
     """

@@ -29,7 +29,6 @@ from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import capture_torch_output
-from onnxwright.exporter.capture.torchscript.graphs import has_scripts, scripts_readable
 from onnxwright.exporter.capture.values.results import results_checked
 from onnxwright.exporter.torch_internals import pytree
 
@@ -38,10 +37,9 @@ Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram
 
 def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch traces the Python of the model, with what it cannot trace by itself written out."""
-    scripts = scripts_readable(model) if has_scripts(model) else nullcontext()
     module = model if isinstance(model, torch.nn.Module) else None
     sizes = SizeTensors(module, FUNCTIONS["non-strict"])
-    with scripts, changed("non-strict", model), sizes:
+    with changed("non-strict", model), sizes:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 

@@ -24,14 +24,7 @@ _OF_QUANTIZED = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr"
 
 
 def reads_value(error: BaseException | None) -> BaseException | None:
-    """The error of a chain that says that Python read a value that is not known.
-
-    Args:
-        error: what a capture raised.
-
-    Returns:
-        The innermost; None if there is none.
-    """
+    """The innermost error of a chain that says that Python read an unknown value, or None."""
     found = None
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -52,32 +45,17 @@ def _is_about_values(error: BaseException) -> bool:
 
 
 def is_about_fixed_size(error: BaseException | None) -> bool:
-    """Whether a capture failed as Python made a number of a size that is to be dynamic.
-
-    Args:
-        error: what it raised.
-    """
+    """Whether a capture failed as Python made a number of a size that is to be dynamic."""
     return error is not None and "specialized it to be a constant" in str(error)
 
 
 def is_about_quantized(error: BaseException | None) -> bool:
-    """Whether a quantized tensor is what PyTorch cannot capture.
-
-    Args:
-        error: what it raised.
-    """
+    """Whether a quantized tensor is what PyTorch cannot capture."""
     return any(sign in str(error) for sign in _OF_QUANTIZED)
 
 
 def lines_passed(error: BaseException | None) -> list[tuple[FrameType, int]]:
-    """The frames of the model's Python that an error passed, with their lines.
-
-    Args:
-        error: from `reads_value`.
-
-    Returns:
-        Them, innermost first.
-    """
+    """The frames of the model's Python that an error passed, with their lines."""
     if error is None:
         return []
     frames = list(traceback.walk_tb(error.__traceback__))[::-1]

@@ -21,9 +21,6 @@ _nn = torch.nn
 def warn_training_mode(module: torch.nn.Module) -> None:
     """Warn of a model in training mode, where that makes a difference (OW832).
 
-    Args:
-        module: what is exported.
-
     Source:
         torch.onnx.export warns of every model in training mode.
     """
@@ -36,11 +33,7 @@ def warn_training_mode(module: torch.nn.Module) -> None:
 
 
 def warn_training_program(program: ExportedProgram) -> None:
-    """Warn of a captured program that was captured in training mode, as of a module (OW832).
-
-    Args:
-        program: what `torch.export.export` made.
-    """
+    """Warn of a captured program that was captured in training mode, as of a module (OW832)."""
     graphs = [m.graph for m in program.graph_module.modules() if isinstance(m, GraphModule)]
     node = next((n for graph in graphs for n in graph.nodes if _trains(n)), None)
     if node is None:

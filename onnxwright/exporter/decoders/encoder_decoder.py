@@ -32,8 +32,6 @@ class EncoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
     """The states of the encoder, and the keys and values that the decoder reads of them.
 
     Args:
-        model: the model.
-        source: what the encoder reads.
         cache: the name of the cache in results of the model.
         gives_mask: whether the encoder returns a mask of its positions.
     """
@@ -66,7 +64,6 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
     """Logits and the longer cache, from tokens, the cache and what the encoder gave.
 
     Args:
-        model: the model.
         cache: the name of the cache in arguments and results of the model.
         width: the size of a state of the encoder.
         result: the class of what the encoder returns; it may have a mask of its positions.
@@ -104,13 +101,6 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
 def encoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     """The encoder: `present.0.encoder.key` ... beside its states.
 
-    Args:
-        model: the model.
-        source: what the encoder reads.
-
-    Returns:
-        The program.
-
     Raises:
         ExportError: it cannot be exported.
         ExportValueError: the model does not return a cache for both (OW825).
@@ -140,13 +130,6 @@ def encoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
 
 def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     """The decoder: `logits` and `present.0.decoder.key` ... .
-
-    Args:
-        model: the model.
-        source: what the encoder reads.
-
-    Returns:
-        The program.
 
     Raises:
         ExportError: it cannot be exported.

@@ -40,9 +40,6 @@ def decoder_example(model: Any) -> DecoderExample:
 
     Where the cache has states, there is one token: models read several only without a state.
 
-    Args:
-        model: a causal language model of transformers.
-
     Returns:
         The inputs and their dynamic shapes, by the names `batch`, `length` and `past`.
 
@@ -86,9 +83,6 @@ def positions(mask: Any) -> Any:
 
     Args:
         mask: 1 for tokens and 0 for padding, `[batch, length]`.
-
-    Returns:
-        A tensor of the same shape and type.
     """
     return (mask.cumsum(-1) - 1).clamp(min=0)
 
@@ -97,7 +91,6 @@ def cache_shapes(cache: Any, other: Any, names: Mapping[tuple[int, int], str]) -
     """The dynamic axes of a cache: those that follow the batch and the number of tokens.
 
     Args:
-        cache: the cache.
         other: one of the same model with other sizes.
         names: the sizes of an axis in both, with its name.
 

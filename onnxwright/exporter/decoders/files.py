@@ -68,15 +68,7 @@ class Programs:
             program.save(folder / f"{name}.onnx", external_data=True, location=f"{name}.onnx.data")
 
     def smaller(self, weights: str, target: str) -> Programs:
-        """The programs with other weights.
-
-        Args:
-            weights: "float16", "int8" or "int4".
-            target: "any" or "onnxruntime".
-
-        Returns:
-            New programs.
-        """
+        """The programs with other weights."""
 
         def changed(program: ONNXProgram) -> Any:
             if weights in _BITS:
@@ -91,14 +83,7 @@ class Programs:
         return Decoder(decoder, *encoder)
 
     def config(self, model: Any) -> tuple[str, dict[str, Any], str]:
-        """The file that says what is in the folder.
-
-        Args:
-            model: the model of transformers.
-
-        Returns:
-            Its name, its content, and what a reader should know.
-        """
+        """The file that says what is in the folder: name, content, a note for the reader."""
         generation = getattr(model, "generation_config", None)
         if self.source is not None:
             encoder, decoder = self.models
@@ -116,15 +101,7 @@ class Programs:
 
 
 def exported(model: Any, inputs: Any = None) -> Programs:
-    """The programs of a model, with the names that runtimes expect.
-
-    Args:
-        model: a model of transformers that generates text.
-        inputs: an example of the main input of its encoder, or None.
-
-    Returns:
-        The programs.
-    """
+    """The programs of a model, with the names that runtimes expect."""
     register_caches()
     if getattr(model.config, "is_encoder_decoder", False):
         source = source_inputs(model, inputs)

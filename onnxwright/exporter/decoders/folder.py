@@ -30,9 +30,6 @@ _COPIED = (
 def written_whole(folder: Path) -> Iterator[Path]:
     """A folder for new files, which replace those of the same names at the end.
 
-    Args:
-        folder: where the files go; it is made if it is not there.
-
     Yields:
         An empty folder beside it. Where the block raises, it is removed and `folder` stays as it
         was; where a file cannot be moved, those that were moved are put back.
@@ -71,10 +68,6 @@ def _move(files: Path, folder: Path, old: Path) -> None:
 
 def copy_files(source: Path, folder: Path) -> None:
     """Copy the files of a tokenizer and a generation configuration.
-
-    Args:
-        source: a folder of transformers.
-        folder: where to.
 
     Raises:
         OSError: a file cannot be read or written.

@@ -38,9 +38,6 @@ _CONTEXT = 2048
 def why_not(model: ir.Model) -> str:
     """Why onnxruntime-genai cannot hold the cache of a model; empty if it can.
 
-    Args:
-        model: the model.
-
     Returns:
         The reason: states that are not keys and values, or tensors of different sizes.
     """
@@ -66,25 +63,12 @@ def why_not(model: ir.Model) -> str:
 
 
 def knows_encoder(config: Any) -> bool:
-    """Whether onnxruntime-genai has a type for a model with an encoder and a decoder.
-
-    Args:
-        config: the configuration of the model.
-    """
+    """Whether onnxruntime-genai has a type for a model with an encoder and a decoder."""
     return str(getattr(config, "model_type", "")) in _ENCODER_TYPES
 
 
 def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -> dict[str, Any]:
     """The content of `genai_config.json`.
-
-    Args:
-        config: the configuration of a model of transformers.
-        generation: its generation configuration, or None.
-        model: the exported model.
-        filename: the name of its file.
-
-    Returns:
-        What is written as JSON.
 
     Source:
         onnxruntime-genai, "Config reference".
@@ -107,12 +91,6 @@ def genai_config(config: Any, generation: Any, model: ir.Model, filename: str) -
 
 def other_config(config: Any, generation: Any, model: ir.Model, filename: str) -> dict[str, Any]:
     """What a program reads about a model that onnxruntime-genai cannot run.
-
-    Args:
-        config: the configuration of a model of transformers.
-        generation: its generation configuration, or None.
-        model: the exported model.
-        filename: the name of its file.
 
     Returns:
         What is written as JSON: as `genai_config`, with the type of transformers, and `cache`, for
@@ -139,9 +117,6 @@ def encoder_decoder_config(
     """The same for an encoder and a decoder, in `encoder.onnx` and `decoder.onnx`.
 
     Args:
-        config: the configuration of a model of transformers.
-        generation: its generation configuration, or None.
-        encoder, decoder: the exported models.
         start: the token that the decoder begins with.
 
     Returns:

@@ -32,11 +32,7 @@ _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(in
 
 
 class Session:
-    """A model in a file, in ONNX Runtime on the CPU.
-
-    Args:
-        path: the file.
-    """
+    """A model in a file, in ONNX Runtime on the CPU."""
 
     def __init__(self, path: Path) -> None:
         self._session = new_session(str(path), model_options(), None)
@@ -54,12 +50,7 @@ class Session:
 
 
 class Decoder:
-    """A decoder in a file, and the encoder that it reads of, if there is one.
-
-    Args:
-        path: the file of the decoder.
-        encoder: that of the encoder.
-    """
+    """A decoder in a file, and the encoder that it reads of, if there is one."""
 
     def __init__(self, path: Path, encoder: Path | None = None) -> None:
         self._decoder = Session(path)
@@ -69,10 +60,6 @@ class Decoder:
 
     def tokens(self, prompt: Prompt, steps: int) -> tuple[Array, Array]:
         """The greedy tokens after a prompt.
-
-        Args:
-            prompt: the first tokens, and what the encoder reads.
-            steps: how many tokens.
 
         Returns:
             INT64, `[batch, steps]`, and the logits that they are chosen by, `[batch, steps, n]`.
@@ -146,12 +133,7 @@ class Prompt:
 
 
 class Expected:
-    """Prompts with the tokens that transformers generates.
-
-    Args:
-        model: a model that generates text.
-        source: what its encoder reads, where it has one.
-    """
+    """Prompts with the tokens that transformers generates."""
 
     def __init__(self, model: Any, source: SourceInputs | None = None) -> None:
         self.prompts: list[tuple[Prompt, Array, Array]] = []
@@ -160,14 +142,7 @@ class Expected:
             self.prompts.append((prompt, *_generated(model, prompt)))
 
     def compare(self, decoder: Decoder) -> tuple[TokenCheck, ...]:
-        """Compare a decoder with transformers.
-
-        Args:
-            decoder: the decoder.
-
-        Returns:
-            A check for each prompt.
-        """
+        """Compare a decoder with transformers."""
         return tuple(self._compared(decoder, *prompt) for prompt in self.prompts)
 
     @staticmethod
@@ -192,10 +167,6 @@ class Expected:
 def raise_differs(what: str, notes: tuple[str, ...] = ()) -> None:
     """Refuse a model that is not what PyTorch computes.
 
-    Args:
-        what: what is different.
-        notes: more about it.
-
     Raises:
         ExportError: always (OW828).
     """
@@ -219,9 +190,6 @@ def _prompt(model: Any, lengths: tuple[int, ...], source: SourceInputs | None) -
 
 def start_token(model: Any) -> int:
     """The token that the decoder of an encoder-decoder begins with.
-
-    Args:
-        model: the model.
 
     Returns:
         Its id: the configuration has it, or that of the beginning of a text; else 0.

@@ -73,13 +73,6 @@ def cache_of(model: Any, batch: int = 2, past: int = 5, *, source: int = 7) -> A
 def named_cache(model: Any, inputs: dict[str, Any]) -> tuple[str, Any]:
     """The cache in the result of a model, and the name of its field, which is that of the argument.
 
-    Args:
-        model: the model.
-        inputs: what it is called with.
-
-    Returns:
-        The name and the cache.
-
     Raises:
         ExportValueError: the model refuses the inputs, or does not return a cache (OW825).
     """

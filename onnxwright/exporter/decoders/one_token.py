@@ -18,8 +18,6 @@ class OneToken(torch.nn.Module):  # type: ignore[misc] # torch has no type for i
     """A model that keeps the states of a row where the token is padding.
 
     Args:
-        model: the model.
-        cache: the name of the cache in its arguments and results.
         states: for each tensor of the cache, whether it is a state.
     """
 
@@ -52,7 +50,6 @@ def states_of(cache: Any, other: Any, batches: tuple[int, int]) -> list[bool]:
     """Which tensors of a cache are states.
 
     Args:
-        cache: the cache.
         other: that of the same model after another number of tokens.
         batches: the number of rows of both.
 

@@ -24,9 +24,6 @@ def tokens_with_equal_angles(model: Any) -> int:
     the length of the whole text; then a cache of a shorter text does not fit.  The model runs with
     three tokens, the last of which is at a far position.
 
-    Args:
-        model: a causal language model of transformers.
-
     Returns:
         The number of tokens; 0 where the keys do not depend on the length.
     """

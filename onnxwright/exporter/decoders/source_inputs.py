@@ -40,7 +40,6 @@ class SourceInputs:
         """Example inputs.
 
         Args:
-            batch: the number of rows, which are different.
             longer: whether the length of `axis` is twice that of the example.
 
         Returns:
@@ -60,9 +59,6 @@ class SourceInputs:
 
         Args:
             lengths: the number of rows, and the length of each where the input is tokens.
-
-        Returns:
-            The main input, and `attention_mask` where it is one.
         """
         if not self.vocabulary:
             made = self.inputs(len(lengths))
@@ -82,12 +78,8 @@ def source_inputs(model: Any, given: Any = None) -> SourceInputs:
     """Find by running a model what its encoder reads.
 
     Args:
-        model: a model with an encoder and a decoder.
         given: an example of the main input, or None: tokens, or what the shapes that transformers
             uses for sound and pictures and the sizes in the configuration say.
-
-    Returns:
-        The inputs.
 
     Raises:
         ExportValueError: no example runs (OW825).
@@ -119,16 +111,7 @@ def source_inputs(model: Any, given: Any = None) -> SourceInputs:
 
 
 def run_model(model: Any, inputs: dict[str, Any], tokens: int = 1) -> Any:
-    """What a model with an encoder and a decoder returns.
-
-    Args:
-        model: the model.
-        inputs: what the encoder reads.
-        tokens: the number of tokens that the decoder reads.
-
-    Returns:
-        The result, with the cache.
-    """
+    """What a model with an encoder and a decoder returns."""
     first = next(iter(inputs.values()))
     ids = torch.ones(first.shape[0], tokens, dtype=torch.long, device=first.device)
     with torch.no_grad():
@@ -136,15 +119,7 @@ def run_model(model: Any, inputs: dict[str, Any], tokens: int = 1) -> Any:
 
 
 def encoder_result(model: Any, inputs: dict[str, Any]) -> Any:
-    """What the encoder of a model returns; some return a mask of their positions, too.
-
-    Args:
-        model: the model.
-        inputs: what the encoder reads.
-
-    Returns:
-        The result of the encoder; None where the model does not name its encoder.
-    """
+    """What the encoder of a model returns, some a mask too; None where it has no name."""
     encoder = model.get_encoder() if hasattr(model, "get_encoder") else None
     if not isinstance(encoder, torch.nn.Module):
         return None

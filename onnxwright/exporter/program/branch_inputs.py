@@ -69,7 +69,6 @@ def changed_values(values: Sequence[Any], rolls: int = 0) -> Iterator[list[Any]]
     """Inputs with other values.
 
     Args:
-        values: tensors, and what else a module takes.
         rolls: by how many places the elements are rolled at most.
 
     Yields:
@@ -111,12 +110,7 @@ _ITERATIONS, _TIMES = 1000, 10
 
 
 class BranchSearch:
-    """The search for inputs that take all sides of a program's decisions.
-
-    Args:
-        decisions: what the program decides by values.
-        module: what it was captured from.
-    """
+    """The search for inputs that take all sides of a program's decisions."""
 
     def __init__(self, decisions: ValueDecisions, module: Any) -> None:
         self.decisions, self.module = decisions, module
@@ -172,14 +166,7 @@ class BranchSearch:
         return all(len(ran) == choice.sides for choice, ran in self.answers.items())
 
     def find(self, starts: Iterable[Inputs]) -> Iterator[Inputs]:
-        """Inputs that take sides that no inputs took before.
-
-        Args:
-            starts: inputs that are changed.
-
-        Yields:
-            Inputs of the module.
-        """
+        """Inputs that take sides that no inputs took before."""
         runs = 0
         chosen = [c.sides for c in self.decisions.at_run_time if c.kind == "Item"]
         for start in starts:

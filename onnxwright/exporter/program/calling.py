@@ -43,16 +43,12 @@ def flat_inputs(
     """Arguments of the module, flattened.
 
     Args:
-        program: the program.
         args, kwargs: as the module takes them; what was exported by position may come by keyword,
             and the other way round.
         names: the name of each flattened input, for messages.
         absent: for each flattened input, whether it was None at the export: an argument of such
             inputs only may be left out.
         others: parameters of the module that were not given at the export: None may be given.
-
-    Returns:
-        A value for each flattened input.
 
     Raises:
         ExportTypeError: arguments are missing or too many, or nested in another way; a cache has
@@ -85,14 +81,7 @@ def _in_order(value: Any, wanted: pytree.TreeSpec) -> Any:
 
 
 def parameters_of(program: ExportedProgram) -> list[str]:
-    """The names of the module's arguments that were given at the export, in order.
-
-    Args:
-        program: the program.
-
-    Returns:
-        The names.
-    """
+    """The names of the module's arguments that were given at the export, in order."""
     calls = program.module_call_graph
     signature = calls[0].signature if calls else None
     return list(getattr(signature, "forward_arg_names", None) or [])
@@ -198,7 +187,6 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
     """What the runtime is given for one input.
 
     Args:
-        name: the name of the input.
         value: a tensor, an array or a Python number.
         wanted: the input of the model.
         is_complex: whether the input is a complex tensor as a real pair.
@@ -255,10 +243,6 @@ def check_sizes(
 ) -> None:
     """Check that sizes of one name are one.
 
-    Args:
-        arrays: what the runtime is given.
-        inputs: the inputs of the model by their names.
-
     Raises:
         ExportTypeError: a name of the model has two sizes, or a size is not what an expression of
             names says (OW826).
@@ -300,7 +284,6 @@ def check_guards(
     """Check that the program was captured for the sizes of a call.
 
     Args:
-        sizes: what the program assumes.
         inputs: the inputs of the module, each with its name in the model.
         arrays: what the runtime is given.
 
@@ -346,11 +329,6 @@ def _unfit(name: str, got: str, wanted: ir.Value) -> NoReturn:
 
 def check_constant(name: str, known: Any, value: Any) -> None:
     """Check that a value that is part of the model is given as it was at the export.
-
-    Args:
-        name: the name of the input.
-        known: what it was.
-        value: what it is.
 
     Raises:
         ExportTypeError: it is another one (OW826).

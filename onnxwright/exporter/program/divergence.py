@@ -81,9 +81,6 @@ def first_divergence(
     """Run a program in PyTorch and in ONNX Runtime, and compare node by node.
 
     Args:
-        program: the `ONNXProgram`.
-        settings: how it was translated.
-        args, kwargs: inputs of the module.
         rtol, atol: tolerances; by dtype if None.
 
     Returns:

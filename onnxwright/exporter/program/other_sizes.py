@@ -32,8 +32,6 @@ def other_sizes(
     """The inputs with other dynamic sizes, for which the program was captured.
 
     Args:
-        program: an `ONNXProgram`.
-        args, kwargs: inputs of the module.
         others: from the size of the given inputs to another one.
 
     Yields:

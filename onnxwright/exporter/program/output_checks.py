@@ -43,12 +43,8 @@ def compare(
     """Compare one output.
 
     Args:
-        name, run: for the report.
         ours, theirs: tensors or plain values.
         rtol, atol: tolerances; by dtype if None.
-
-    Returns:
-        The differences.
     """
     if not isinstance(theirs, torch.Tensor) or not isinstance(ours, torch.Tensor):
         same = ours == theirs or (isinstance(theirs, float) and math.isclose(ours, theirs))

@@ -20,11 +20,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 class Draws:
-    """What draws random numbers in a model: nodes, and functions that have such nodes.
-
-    Args:
-        model: the model.
-    """
+    """What draws random numbers in a model: nodes, and functions that have such nodes."""
 
     def __init__(self, model: ir.Model) -> None:
         self.model = model
@@ -64,9 +60,6 @@ class Draws:
 def random_outputs(program: Any) -> dict[str, list[bool]]:
     """The outputs of a program that random numbers are in.
 
-    Args:
-        program: an `ONNXProgram`.
-
     Returns:
         For `output 0` and so on, and `new value of NAME`, whether the size of each axis follows
         from the sizes of the inputs: random numbers may decide about the others.
@@ -92,12 +85,7 @@ def compared_without_values(
     """Compare the type and the shape of an output that random numbers are in.
 
     Args:
-        name, run: for the report.
-        ours, theirs: tensors or plain values.
         is_sized: whether the size of each axis is the same at each run.
-
-    Returns:
-        The comparison.
     """
     got, wanted = (_kind(value, is_sized) for value in (ours, theirs))
     if got == wanted:

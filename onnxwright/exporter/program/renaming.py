@@ -18,11 +18,7 @@ def checked(model: ir.Model, mapping: Mapping[Any, str]) -> dict[str, str]:
     """A renaming with names only.
 
     Args:
-        model: the model.
         mapping: names of dimensions, or dimensions -> new names.
-
-    Returns:
-        Old name -> new name.
 
     Raises:
         ExportValueError: the model has no such dimension, or a name cannot be one (OW825).
@@ -47,12 +43,7 @@ def checked(model: ir.Model, mapping: Mapping[Any, str]) -> dict[str, str]:
 
 
 def rename(model: ir.Model, mapping: Mapping[str, str]) -> None:
-    """Rename dimensions everywhere in a model.
-
-    Args:
-        model: the model, which is changed.
-        mapping: old name -> new name.
-    """
+    """Rename dimensions everywhere in a model."""
     for value in _values(model):
         if value.shape is None or not _symbols(value):
             continue

@@ -22,7 +22,6 @@ def with_shapes(
     """Flattened inputs with other shapes.
 
     Args:
-        flat: the inputs.
         shapes: the new shapes of tensors, by place among the inputs.
         numbers: new values of inputs that are Python integers, by place.
 
@@ -51,10 +50,6 @@ def with_shapes(
 
 def invented(given: Sequence[Any], made: Sequence[Any]) -> list[int]:
     """The tensors whose new values may have lost what a module asks of them.
-
-    Args:
-        given: flattened inputs of the user.
-        made: the inputs that were made from them.
 
     Returns:
         The places of tensors of integers that were changed, and of sorted ones that are not sorted

@@ -68,11 +68,7 @@ class RunnableProgram:
         return self.nested(self._arrays(args, kwargs))
 
     def is_flat(self, args: Sequence[Any]) -> bool:
-        """Whether positional arguments are the flattened inputs themselves.
-
-        Args:
-            args: arguments of a call.
-        """
+        """Whether positional arguments are the flattened inputs themselves."""
         leaf = all(pytree.tree_structure(a).is_leaf() for a in args)
         return leaf and len(args) == len(self.user_inputs())
 
@@ -86,11 +82,7 @@ class RunnableProgram:
         return tuple(given)
 
     def flat_results(self, arrays: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """The outputs of the module as a flat tuple, complex ones as pairs of real numbers.
-
-        Args:
-            arrays: the outputs in the model's order.
-        """
+        """The outputs of the module as a flat tuple, complex ones as pairs of real numbers."""
         by_name = {v.name: a for v, a in zip(self.model.graph.outputs, arrays, strict=True)}
         found = []
         for entry, name in self._built.outputs:

@@ -110,14 +110,7 @@ class Session:
         return self.compiled.session
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """Run the model.
-
-        Args:
-            feeds: an array for each input.
-
-        Returns:
-            The outputs in the model's order.
-        """
+        """Run the model."""
         return self.compiled.run(self.compiled._bind((), feeds))
 
 
@@ -152,14 +145,7 @@ def _write(proto: onnx.ModelProto, tensors: Mapping[str, Any], folder: Path) -> 
 
 
 def hollow(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """A model whose large initializers are only named, and their tensors.
-
-    Args:
-        model: the model; it is the same afterwards.
-
-    Returns:
-        The model as a proto, and the tensor of each initializer taken out; none is read.
-    """
+    """A model as a proto that only names large initializers, and their tensors; none is read."""
     taken: dict[str, Any] = {}
     kept: list[tuple[Any, Any]] = []
     for name, value in model.graph.initializers.items():

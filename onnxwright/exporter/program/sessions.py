@@ -20,14 +20,6 @@ _LACKS = re.compile(r"Could not find an implementation for (?P<op>\w+)\(\d+\).*'
 def session_of(model: ir.Model, target: str, **options: Any) -> Session:
     """A session for a model.
 
-    Args:
-        model: the model; it is the same afterwards.
-        target: what it was exported for.
-        options: `providers` and `session_options`.
-
-    Returns:
-        The session.
-
     Raises:
         ExportError: the model was exported for any runtime, and this one has no kernel for a node
             (OW831).

@@ -28,11 +28,7 @@ class TorchONNXProgram(ONNXProgram):
 
     @classmethod
     def of(cls, program: ONNXProgram) -> Self:
-        """The same program with torch.onnx's calls.
-
-        Args:
-            program: what `export` gave.
-        """
+        """The same program with torch.onnx's calls."""
         made = cls(program._built, program._captured, program.report, program._settings)
         made.external_data = program.external_data
         return made

@@ -16,15 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def reference_outputs(model: ir.Model, feeds: Mapping[str, Array]) -> list[Array]:
-    """The outputs of a model in onnx's reference implementation.
-
-    Args:
-        model: the model, with its weights.
-        feeds: an array for each input.
-
-    Returns:
-        The outputs in the model's order.
-    """
+    """The outputs of a model in onnx's reference implementation."""
     return list(ReferenceEvaluator(ir.to_proto(model)).run(None, dict(feeds)))
 
 
@@ -36,16 +28,6 @@ def computed(
     providers: Sequence[Any] | None = None,
 ) -> list[Array]:
     """Values of the main graph, inputs and weights included.
-
-    Args:
-        model: the model; it is the same afterwards.
-        names: the names of the values.
-        feeds: an array for each input.
-        target: what the model was exported for.
-        providers: execution providers of ONNX Runtime; the CPU if not given.
-
-    Returns:
-        An array for each name, in their order.
 
     Raises:
         ExportValueError: the main graph has no such value (OW825).

@@ -15,7 +15,6 @@ import torch
 from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.control.keeping import held_state_kept
-from onnxwright.exporter.capture.torchscript.graphs import Scripted
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
 from onnxwright.exporter.program.causes import cause_of
 from onnxwright.exporter.program.other_sizes import other_sizes
@@ -29,14 +28,7 @@ from onnxwright.exporter.torch_types import has_no_numbers
 
 
 def check_model(model: Any) -> str:
-    """What onnx.checker says against a model; its weights are not needed.
-
-    Args:
-        model: an onnx_ir model.
-
-    Returns:
-        The first sentence of what is wrong; empty if nothing is.
-    """
+    """What onnx.checker says against a model, without its weights; empty if nothing."""
     proto, taken = hollow(model)
     if taken:
         # The checker wants external data to exist: the names become inputs instead.
@@ -66,17 +58,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Check a program: the model itself, the given inputs, other sizes, and other branches.
-
-    Args:
-        program: an `ONNXProgram`.
-        args, kwargs: inputs of the module.
-        more: further inputs of the user.
-        rtol, atol: tolerances; by dtype if None.
-
-    Returns:
-        What was found.
-    """
+    """Check a program: the model itself, the given inputs, other sizes, and other branches."""
     found = Verification()
     problem = check_model(program.model)
     if problem:
@@ -106,8 +88,6 @@ def _run_sizes(
     """Compare at other sizes: those of one symbol and another, and both sides of decisions.
 
     Args:
-        check: the comparison.
-        args, kwargs: inputs of the module.
         is_shown: whether the user gave inputs of other sizes.
     """
     program, found = check.program, check.found
@@ -375,8 +355,6 @@ def _reference(program: Any) -> Any:
     What was captured, where there is no module, or none with numbers.
     """
     module = program.module
-    if isinstance(module, Scripted):  # what the exporter runs of TorchScript is not what users run
-        module = _OfScript(module.script[0])
     if module is None or any(has_no_numbers(t) for t in _state(module)):
         return _captured(program)
     shared = {id(p): p for p in module.parameters()}
@@ -386,23 +364,6 @@ def _reference(program: Any) -> Any:
         return copy.deepcopy(module, shared)
     except Exception:  # noqa: BLE001 - some hold what cannot be copied, such as a lock
         return module
-
-
-class _OfScript(torch.nn.Module):  # type: ignore[misc] # torch has no type for it here
-    """A TorchScript module or function as it was given, with the names of its state."""
-
-    def __init__(self, script: Any) -> None:
-        super().__init__()
-        self.script = script
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the script returns."""
-        return self.script(*args, **kwargs)
-
-    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, torch.Tensor]]:
-        """The buffers by the names that they have in the script."""
-        if isinstance(self.script, torch.nn.Module):
-            yield from self.script.named_buffers(*args, **kwargs)
 
 
 def _state(module: torch.nn.Module) -> list[torch.Tensor]:

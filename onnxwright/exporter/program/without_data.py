@@ -26,9 +26,6 @@ _SHOWN = 4
 def with_weights_of_module(program: Any) -> ir.Model:
     """The model of a program, with each weight as the module has it.
 
-    Args:
-        program: an `ONNXProgram`; it stays as it is.
-
     Returns:
         Its model, where that has them so; else the program translated again.
 

@@ -69,31 +69,26 @@ class Report:
         """What a notebook shows."""
         return self.markdown()
 
-    def html(self) -> str:
-        """The report as a page without anything to load."""
-        return self._page().html()
-
-    def save(self, path: str | Path) -> tuple[Path, Path]:
-        """Write the report as Markdown and as HTML.
+    def save(self, path: str | Path) -> Path:
+        """Write the report as Markdown.
 
         Args:
-            path: where to; an ending `.md` or `.html` is left out; its folder is made.
+            path: where to, with or without the ending `.md`; its folder is made.
 
         Returns:
-            The paths of the two files.
+            The path of the file.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: it cannot be written.
 
         Example:
-            >>> [path.name for path in Report(23).save("folder/report.md")]
-            ['report.md', 'report.html']
+            >>> Report(23).save("folder/report").name
+            'report.md'
         """
-        paths = paths_of(path)
-        paths[0].parent.mkdir(parents=True, exist_ok=True)
-        for target, text in zip(paths, (self.markdown(), self.html()), strict=True):
-            write_file(target, text)
-        return paths
+        target = path_of(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_file(target, self.markdown())
+        return target
 
     # -- the page ----------------------------------------------------------------------------------
 
@@ -122,7 +117,7 @@ class Report:
             Section("Versions", Table(("package", "version"), list(self.versions.items()))),
         ]
         title = f"ONNX export: {'failed' if self.error else 'done'}"
-        return Page(title, [s for s in sections if not s.body.empty], failed=bool(self.error))
+        return Page(title, sections)
 
     def _summary(self) -> Section:
         if self.error:
@@ -170,23 +165,15 @@ class Report:
         return [(name, output or "(dropped)") for name, output in self.mutations.items()]
 
 
-def paths_of(path: str | Path) -> tuple[Path, Path]:
-    """The two files of a report.
-
-    Args:
-        path: what the user gave, with or without an ending.
-
-    Returns:
-        The Markdown and the HTML file.
+def path_of(path: str | Path) -> Path:
+    """The file of a report.
 
     Example:
-        >>> [p.name for p in paths_of("reports/v1.2")], paths_of("a.html")[0].name
-        (['v1.2.md', 'v1.2.html'], 'a.md')
+        >>> path_of("reports/v1.2").name, path_of("a.md").name
+        ('v1.2.md', 'a.md')
     """
-    stem = Path(path)
-    if stem.suffix in (".md", ".html"):
-        stem = stem.with_suffix("")
-    return stem.with_name(f"{stem.name}.md"), stem.with_name(f"{stem.name}.html")
+    target = Path(path)
+    return target if target.suffix == ".md" else target.with_name(f"{target.name}.md")
 
 
 def _nodes(notes: list[Any], reason: str = "") -> Block:

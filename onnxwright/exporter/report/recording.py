@@ -54,18 +54,18 @@ def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
 
 
 def _give(error: OnnxwrightError, report: Report, path: Path | None) -> None:
-    """Give an error its report, and name the files of it."""
+    """Give an error its report, and name the file of it."""
     report.error = str(error)
     error.report = report
     written = _written(report, path) if path is not None else None
     if written is not None:
         first, *more = error.diagnostics
-        note = f"the report is in {written[0]} and {written[1].name}"
+        note = f"the report is in {written}"
         error.diagnostics = error.args = (first.with_notes(note), *more)
 
 
-def _written(report: Report, path: Path) -> tuple[Path, Path] | None:
-    """The files of a report; None with a warning where they cannot be written."""
+def _written(report: Report, path: Path) -> Path | None:
+    """The file of a report; None with a warning where it cannot be written."""
     try:
         return report.save(path)
     except OSError as error:
@@ -86,11 +86,7 @@ def warnings_recorded(report: Report) -> Iterator[None]:
 
 
 def operators(program: ExportedProgram) -> list[str]:
-    """The operators of a program, those of its inner graphs too.
-
-    Returns:
-        The name of each call.
-    """
+    """The operators of a program, those of its inner graphs too."""
     graphs = [m.graph for m in program.graph_module.modules() if hasattr(m, "graph")]
     return [
         operator_text(n.target) for graph in graphs for n in graph.nodes if n.op == "call_function"
@@ -103,7 +99,6 @@ def record_model(
     """Record what a model has: its operators, inputs, outputs, and what it writes to.
 
     Args:
-        model: the model after optimization.
         outputs: for each result of the program, the name of the model's output or None.
     """
     graph = model.graph
@@ -132,11 +127,7 @@ def _version(package: str) -> str | None:
 
 @contextmanager
 def timed(report: Report, step: str) -> Iterator[None]:
-    """Record the seconds of a step.
-
-    Args:
-        step: its name.
-    """
+    """Record the seconds of a step."""
     begun = time.perf_counter()
     try:
         with progress.step(step):

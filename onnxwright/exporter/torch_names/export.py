@@ -86,7 +86,7 @@ def export(
         external_data: True: weights go to one file beside `f`; False: into `f`; None: beside it
             where the model would be larger than 1.5 GB.
         dynamic_shapes, custom_translation_table, optimize, verify: as for `onnxwright.export`.
-        report, profile: write a report (Markdown and HTML) into `artifacts_dir`.
+        report, profile: write a report (Markdown) into `artifacts_dir`.
         dump_exported_program: write the captured program (`.pt2`) into `artifacts_dir`.
         artifacts_dir: a folder; it is made if needed.
         fallback: no effect: there is no second exporter.
@@ -118,8 +118,6 @@ def export(
     """
     instead = removed_arguments(removed, inspect.signature(export).parameters)
     external_data = instead.get("external_data", external_data)
-    dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
-    opset_version = opset_version or instead.get("opset_version")
     if isinstance(opset_version, Mapping):
         custom_opsets = {**opset_version, **(custom_opsets or {})}
         standard = [custom_opsets.pop(domain, None) for domain in ("", "ai.onnx")]
@@ -148,7 +146,6 @@ def export(
         options["report"] = folder / "onnxwright_export"
     version = opset_version or api.DEFAULT_OPSET
     with _mode(model, training, dynamo), symbolic_table(version, custom_opsets) as table:
-        table.update(instead.get("custom_translation_table", {}))
         table.update(custom_translation_table or {})
         exported = api.export(
             model,
@@ -178,7 +175,6 @@ def export(
 def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
     """Warn about arguments that are given and change nothing."""
     plain = operators is None or getattr(operators, "name", operators) == "ONNX"
-    bool(opsets) and not registered()
     for name, is_given, reason in (
         ("operator_export_type", not plain, "a model always holds ONNX operators"),
         (
@@ -278,11 +274,8 @@ def shapes_of_axes(
     """`dynamic_axes` as `dynamic_shapes`.
 
     Args:
-        model: the module or function.
-        args, kwargs: the example inputs.
         axes: input name -> {axis: name}, or a list of axes; entries of outputs are passed over.
         input_names: names of the flattened inputs that are not None, the first ones at least.
-        output_names: names of outputs.
 
     Returns:
         A dict from parameters to specifications of the same structure as their values.
@@ -426,14 +419,7 @@ def _exportable_module() -> Any:
 
 
 def of_torch(name: str) -> Any:
-    """What torch.onnx has under a name.
-
-    Args:
-        name: a public name of torch.onnx.
-
-    Returns:
-        The object.
-    """
+    """What torch.onnx has under a name."""
     if name == "ExportableModule":
         return _exportable_module()
     if name in ("testing", "verification"):  # modules that `import torch` does not load

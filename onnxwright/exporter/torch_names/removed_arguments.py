@@ -1,9 +1,8 @@
-"""Arguments and options that torch.onnx.export had once, and what they are here."""
+"""Arguments that torch.onnx.export had once, and what they are here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onnxwright.diagnostics.caller import user_span
@@ -36,7 +35,6 @@ def removed_arguments(arguments: Mapping[str, Any], supported: Iterable[str]) ->
 
     Args:
         arguments: arguments that `export` has no parameter for.
-        supported: its parameters.
 
     Returns:
         Arguments of `export` that say the same.
@@ -47,105 +45,19 @@ def removed_arguments(arguments: Mapping[str, Any], supported: Iterable[str]) ->
     instead: dict[str, Any] = {}
     for name, value in arguments.items():
         if name == "use_external_data_format":
-            _changed(name, "is read as `external_data=`", "torch.onnx renamed it")
+            warn(
+                messages.NoEffectHere(
+                    argument=name,
+                    effect="is read as `external_data=`",
+                    reason="torch.onnx renamed it",
+                    hint="write the new argument",
+                    span=user_span(),
+                )
+            )
             # False was its default: files above 2 GB need their weights outside all the same.
             instead["external_data"] = True if value else None
-        elif name == "export_options":
-            hint = "is read as `dynamic_shapes=` and `custom_translation_table=`"
-            _changed(name, hint, "torch.onnx removed it")
-            instead.update(of_options(value))
         elif name in ARGUMENTS:
             warn(messages.NoEffectHere(argument=name, reason=ARGUMENTS[name], span=user_span()))
         else:
             raise unknown_keyword("export", name, supported)
     return instead
-
-
-def _changed(name: str, effect: str, reason: str) -> None:
-    hint = "write the new argument"
-    warning = messages.NoEffectHere(
-        argument=name, effect=effect, reason=reason, hint=hint, span=user_span()
-    )
-    warn(warning)
-
-
-@dataclass
-class OnnxRegistry:
-    """Functions for operators of PyTorch, as torch.onnx had it beside `dynamo_export`.
-
-    Fields:
-        opset_version: the version of the standard opset.
-        table: full name of an operator -> functions.
-    """
-
-    opset_version: int = 18
-    table: dict[str, list[Callable[..., Any]]] = field(default_factory=dict)
-
-    def register_op(
-        self,
-        function: Callable[..., Any],
-        namespace: str,
-        op_name: str,
-        overload: str | None = None,
-        is_complex: bool = False,
-    ) -> None:
-        """Register a function for an operator.
-
-        Args:
-            function: as a value of `custom_translation_table`.
-            namespace, op_name, overload: its name, such as "aten", "add", "Tensor".
-            is_complex: whether it is for complex tensors; those are not registered.
-        """
-        if is_complex:
-            return
-        ending = f".{overload}" if overload and overload != "default" else ""
-        self.table.setdefault(f"{namespace}::{op_name}{ending}", []).append(function)
-
-    def is_registered_op(self, namespace: str, op_name: str, overload: str | None = None) -> bool:
-        """Whether a function was registered for an operator here.
-
-        Args:
-            namespace, op_name, overload: its name.
-
-        Returns:
-            True or False.
-        """
-        ending = f".{overload}" if overload and overload != "default" else ""
-        return f"{namespace}::{op_name}{ending}" in self.table
-
-
-@dataclass
-class ExportOptions:
-    """Options of `dynamo_export`, as torch.onnx had them.
-
-    Fields:
-        dynamic_shapes: whether every axis may have another size at run time.
-        op_level_debug, diagnostic_options: no effect.
-        fake_context: no effect: modules with fake weights are exported as they are.
-        onnx_registry: functions for operators.
-    """
-
-    dynamic_shapes: bool | None = None
-    op_level_debug: bool | None = None
-    fake_context: Any = None
-    onnx_registry: OnnxRegistry | None = None
-    diagnostic_options: Any = None
-
-
-def of_options(options: Any) -> dict[str, Any]:
-    """`ExportOptions` as arguments of `export`.
-
-    Args:
-        options: an `ExportOptions`, or None.
-
-    Returns:
-        Arguments by name.
-    """
-    arguments: dict[str, Any] = {}
-    if getattr(options, "dynamic_shapes", None):
-        arguments["dynamic_shapes"] = "auto"
-    registry = getattr(options, "onnx_registry", None)
-    if registry is not None:
-        arguments["custom_translation_table"] = dict(registry.table)
-        arguments["opset_version"] = registry.opset_version
-    return arguments

@@ -105,7 +105,6 @@ def symbolic_table(version: int, domains: Mapping[str, int] | None) -> Iterator[
     """The registered functions as a `custom_translation_table`, during one export.
 
     Args:
-        version: the opset version of the export.
         domains: the version of each custom domain that is not 1.
 
     Yields:
@@ -166,11 +165,7 @@ class SymbolicValue:
         return self
 
     def setType(self, kind: Any) -> SymbolicValue:  # noqa: N802 - torch's name
-        """The type is that of the captured program, whatever is said here.
-
-        Args:
-            kind: not used.
-        """
+        """The type is that of the captured program, whatever is said here."""
         return self
 
     def sizes(self) -> list[int | None] | None:
@@ -214,7 +209,6 @@ class SymbolicGraph:
     """`g` of a symbolic function: `g.op(name, *inputs, **attributes)` calls an operator.
 
     Args:
-        op: the operators of the graph that is built.
         version: the version of the standard opset that the function is written for.
         domains: the version of each custom domain that is not 1.
     """

@@ -27,12 +27,6 @@ def auto_functionalized(
 ) -> list[Any]:
     """`auto_functionalized(op, **arguments)`: results of the operator, then its written arguments.
 
-    Args:
-        t: the translator.
-        node: the FX node.
-        args: the operator.
-        kwargs: its arguments by name.
-
     Returns:
         The results (one None for an operator without), and each written argument anew.
     """
@@ -51,9 +45,6 @@ def auto_functionalized_v2(
     """`auto_functionalized_v2(op, **arguments, _all_bases=...)`: results, then all bases anew.
 
     Args:
-        t: the translator.
-        node: the FX node.
-        args: the operator.
         kwargs: its arguments by name; for those it writes to, which base they are a view of and
             how.
 

@@ -23,9 +23,6 @@ _REPLACING = (torch.ops.aten.copy_.default, torch.ops.aten.resize_.default)
 def check_replaced_buffers(program: ExportedProgram) -> None:
     """Refuse a program that replaces a buffer by a tensor which does not fit into it.
 
-    Args:
-        program: what torch captured.
-
     Raises:
         ExportError: it does (OW856).
     """

@@ -20,9 +20,6 @@ def only_checked(graph: torch.fx.Graph) -> set[Node]:
 
     PyTorch's bounds may be beyond the 64 bits of a size.
 
-    Args:
-        graph: of a captured program.
-
     Example:
         >>> graph = torch.fx.Graph()
         >>> size = graph.call_function(torch.ops.aten.sym_size.int, (graph.placeholder("x"), 0))

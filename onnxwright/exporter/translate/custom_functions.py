@@ -30,7 +30,6 @@ def lowering_of(overloads: Sequence[Any], name: str = "") -> Lowering:
     Which one fits is decided by the parameters, and by the annotations of the tensors among them.
 
     Args:
-        name: the operator, for messages.
         overloads: functions over `op`, plain functions over an opset of this package or of
             onnxscript, scripts of either.
 

@@ -34,10 +34,7 @@ def raise_missing(
     """Report all operators without a function, at once.
 
     Args:
-        missing: the nodes of each such operator, by its full name.
         unresolved: what torch's decomposition of such an operator itself needs and lacks.
-        lowerings: the functions there are.
-        report: the report; the nodes are added to it.
 
     Raises:
         ExportError: there is one at least (OW822).
@@ -105,11 +102,7 @@ def raise_lowering_failed(
     """Report that the function for a node failed.
 
     Args:
-        node: the node.
-        name: its operator.
-        error: what the function raised.
         found: the function; None for torch's decomposition.
-        report: the report; the node is added to it.
 
     Raises:
         ExportError: always (OW823).
@@ -152,10 +145,6 @@ def raise_lowering_failed(
 def wrong_kind(node: Node, result: Any) -> str:
     """What is wrong with the kind of a result; empty if nothing is.
 
-    Args:
-        node: the node.
-        result: what its function gave.
-
     Returns:
         A clause, such as "the function gives a str, a value that `op` made is wanted".
     """
@@ -186,13 +175,6 @@ def _is_tensor(value: Any) -> bool:
 def raise_wrong_kind(node: Node, name: str, reason: str, found: Found, report: Report) -> NoReturn:
     """Report that a user's function returned something that cannot be the result of a node.
 
-    Args:
-        node: the node.
-        name: its operator.
-        reason: what is wrong.
-        found: the function; None for torch's decomposition.
-        report: the report; the node is added to it.
-
     Raises:
         ExportError: always (OW823).
     """
@@ -215,13 +197,6 @@ def raise_wrong_result(
     node: Node, name: str, got: str, wanted: str, found: Found | None, report: Report
 ) -> NoReturn:
     """Report that a result has another element type or shape than torch says.
-
-    Args:
-        node: the node.
-        name: its operator.
-        got, wanted: both types.
-        found: the function; None for torch's decomposition.
-        report: the report; the node is added to it.
 
     Raises:
         ExportError: always (OW824).

@@ -65,14 +65,7 @@ class Lowerings:
         self._table = functions()
 
     def find(self, name: str) -> Found | None:
-        """The function for a full name; None where there is none.
-
-        Args:
-            name: `aten::add.Tensor`.
-
-        Returns:
-            A function of (op, *args, **kwargs), and where it is from.
-        """
+        """The function for a full name; None where there is none."""
         if name in self.custom:
             return Found(self.custom[name], TABLE)
         if name in self._table:
@@ -185,15 +178,7 @@ def _check_name(key: str) -> None:
 
 
 def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
-    """Torch's own decomposition of one operator, traced on fake tensors.
-
-    Args:
-        target: the operator.
-        args, kwargs: fake tensors and plain values, as the node's.
-
-    Returns:
-        A graph module of simpler operators over the flat tensor inputs; None where torch has no
-        decomposition.
+    """Torch's own decomposition of one operator, traced on fake tensors; None where it has none.
 
     Source: torch._decomp, torch.ops.*.decompose.
     """
@@ -215,10 +200,6 @@ def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | Non
 
 def traced(rule: Callable[..., Any], args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
     """What a function of tensors does, as a graph of simple operators.
-
-    Args:
-        rule: the function.
-        args, kwargs: fake tensors and plain values.
 
     Returns:
         A graph module over the flat tensors and sizes; None where the function does not take

@@ -28,11 +28,7 @@ _Modules = tuple[str, list[str], list[str]]
 
 
 def remove_origins(model: ir.Model) -> None:
-    """Remove the lines of Python that nodes come from.
-
-    Args:
-        model: the model.
-    """
+    """Remove the lines of Python that nodes come from."""
     everything: list[Any] = [model.graph, *model.functions.values()]
     for graph in everything:
         for node in ir.traversal.RecursiveGraphIterator(graph):

@@ -74,9 +74,6 @@ _COVERED = _RESHAPES | _SAME | _LISTS | _OTHERS
 def functional(program: ExportedProgram) -> ExportedProgram:
     """The program, without writes that `Writes` does not cover.
 
-    Args:
-        program: an exported program.
-
     Returns:
         The same program if all its writes are covered; else what torch's functionalization makes
         of it, with the new values of buffers and inputs as further results.
@@ -216,7 +213,6 @@ def _covered(graph: Graph, *, local: bool = False) -> bool:
     """Whether all writes of a graph are into first arguments, through views with an inverse.
 
     Args:
-        graph: the graph.
         local: whether they have to be into tensors made within the graph.
     """
     parents = parents_of(graph)
@@ -261,14 +257,7 @@ def _has_hidden_views(root: Node, roots: dict[int, list[Node]]) -> bool:
 
 
 def parents_of(graph: Graph) -> dict[Node, Node]:
-    """For each node that is a view, the node it is a view of.
-
-    Args:
-        graph: an FX graph with fake tensors in `meta["val"]`.
-
-    Returns:
-        View -> viewed.
-    """
+    """View -> viewed, for each node that is a view."""
     parents: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op != "call_function" or not node.args or not isinstance(node.args[0], Node):
@@ -306,8 +295,6 @@ class Writes:
     """The values of the nodes of one graph, where some write into others.
 
     Args:
-        op: the operators.
-        graph: the graph.
         call: makes the value of a node from the values of its arguments.
     """
 

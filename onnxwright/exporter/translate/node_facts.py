@@ -46,14 +46,6 @@ class NodeNote:
 def note_of(node: Node, reason: str = "", names: Names = None) -> NodeNote:
     """What a report says of a node.
 
-    Args:
-        node: an FX node.
-        reason: why it is listed.
-        names: the names of dynamic sizes.
-
-    Returns:
-        The note.
-
     Example:
         >>> import torch
         >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(1, 3),))
@@ -79,15 +71,7 @@ def note_of(node: Node, reason: str = "", names: Names = None) -> NodeNote:
 
 
 def inputs_of(node: Node, names: Names = None) -> tuple[str, ...]:
-    """The arguments of a node, each with its name in the schema.
-
-    Args:
-        node: an FX node.
-        names: the names of dynamic sizes.
-
-    Returns:
-        `name: FLOAT[2, 3]` for a tensor, `name=3` for a plain value.
-    """
+    """The arguments of a node: `name: FLOAT[2, 3]` for a tensor, `name=3` for others."""
     schema = getattr(node.target, "_schema", None)
     known = [a.name for a in schema.arguments] if schema is not None else []
     named = [(known[n] if n < len(known) else "", value) for n, value in enumerate(node.args)]
@@ -107,13 +91,6 @@ def _argument(name: str, value: Any, names: Names) -> str:
 
 def type_of(value: Any, names: Names = None) -> str:
     """What torch knows of a value: `FLOAT[batch, 3]`, `an integer`.
-
-    Args:
-        value: a fake tensor, a symbolic number, a list of them, or a plain value.
-        names: the names of dynamic sizes.
-
-    Returns:
-        The words.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Nodes of one module or ATen operator as a model-local function; equal ones are shared."""
+"""Nodes of one module as a model-local function; equal ones are shared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class Outliner:
     """Moves nodes of a model into functions.
 
     Args:
-        model: the model; it is changed.
         weights: the names of initializers that stay outside, and are handed in.
     """
 
@@ -41,15 +40,7 @@ class Outliner:
         self._taken: dict[tuple[str, str], int] = {}
 
     def outline(self, group: Group) -> ir.Node | None:
-        """Make one function.
-
-        Args:
-            group: its nodes; all of them in the main graph.
-
-        Returns:
-            The call that replaces them; None where they cannot be one function, because others
-            are between them.
-        """
+        """The call of a new function; None where others are between its nodes."""
         graph = self.model.graph
         order = {node: n for n, node in enumerate(graph)}
         nodes = sorted(group.nodes, key=order.__getitem__)
@@ -270,14 +261,7 @@ Stack = tuple[tuple[str, str, str], ...]
 
 
 def stack_of(fx_node: Any) -> Stack:
-    """The module calls that an FX node is in, outermost first.
-
-    Args:
-        fx_node: the node.
-
-    Returns:
-        The calls; empty for a node of no module.
-    """
+    """The module calls that an FX node is in, outermost first; empty for a node of no module."""
     stack = fx_node.meta.get("nn_module_stack") or {}
     found = []
     for key, (path, kind) in stack.items():
@@ -294,7 +278,6 @@ def outline_modules(
     """Make a function of each call of a submodule; the innermost first.
 
     Args:
-        model: the model; it is changed.
         stacks: the module calls each node is in.
         weights: the names of the initializers that functions are given.
         classes: True for every module, else the classes (or their full names), or a dict from them
@@ -331,24 +314,3 @@ def outline_modules(
 
 def _class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def outline_operators(
-    model: ir.Model, sources: Mapping[ir.Node, tuple[str, str]], weights: Iterable[str]
-) -> None:
-    """Make a function of the nodes of each ATen operator.
-
-    Args:
-        model: the model; it is changed.
-        sources: for each node, the FX node it comes from and the full name of its operator.
-        weights: the names of the initializers that functions are given.
-    """
-    outliner = Outliner(model, weights)
-    groups: dict[tuple[str, str], list[ir.Node]] = {}
-    for node, source in sources.items():
-        if node.graph is model.graph:
-            groups.setdefault(source, []).append(node)
-    for (_, operator), nodes in groups.items():
-        namespace, _, name = operator.partition("::")
-        outliner.outline(Group(f"pkg.torch.{namespace}", name.replace(".", "_"), tuple(nodes)))
-    model.graph.sort()

@@ -18,16 +18,7 @@ from onnxwright.atenlib.op import unsupported
 
 
 def strided(t: Any, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """`aten::as_strided` and its kin.
-
-    Args:
-        t: the translator.
-        node: the FX node.
-        args, kwargs: its arguments as values.
-
-    Returns:
-        The view, or for the scattering one the tensor with the view replaced.
-    """
+    """`aten::as_strided` and its kin."""
     name = str(node.target._schema.name)
     function, permute = functions()[name], functions()["aten::permute"]
     given = dict(zip((a.name for a in node.target._schema.arguments), args, strict=False))

@@ -25,13 +25,8 @@ def symbolic(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`torch.onnx.ops.symbolic`: one node of any operator, with one or several outputs.
 
     Args:
-        t: the translator.
-        node: the FX node.
         args: the inputs, the operator's name, the element types of the outputs.
         kwargs: the attributes, domain and version.
-
-    Returns:
-        The output, or a list of them.
     """
     inputs, name = args[0], args[1]
     domain, version = kwargs.get("domain") or "", kwargs.get("version")
@@ -58,7 +53,6 @@ def onnx_operator(name: str, since: int) -> Any:
     """A handler for an operator of ONNX that torch has under its own name.
 
     Args:
-        name: the operator.
         since: the opset that has it first; for older ones torch's own definition is translated.
 
     Source:

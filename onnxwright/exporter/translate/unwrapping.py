@@ -19,24 +19,12 @@ from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrap
 
 
 def takes_wrapped(args: Any, kwargs: Any) -> bool:
-    """Whether a value that is made of others is among arguments.
-
-    Args:
-        args, kwargs: the arguments of a node as values.
-
-    Returns:
-        Whether one is.
-    """
+    """Whether a value that is made of others is among arguments."""
     return any(isinstance(x, Wrapped) for x in pytree.tree_leaves((args, kwargs), is_leaf=_whole))
 
 
 def unwrapped(t: Any, node: Any, args: Any, kwargs: Any) -> Any:
     """The results of a node on wrappers, by the operators that their class runs.
-
-    Args:
-        t: the translator.
-        node: the FX node.
-        args, kwargs: its arguments as values.
 
     Returns:
         The results; those that are wrappers again are `Wrapped`.

@@ -35,11 +35,7 @@ _SAFETENSORS_DTYPES = {
 
 
 def missing_weights(model: ir.Model) -> list[str]:
-    """The names of the weights that have no numbers yet.
-
-    Returns:
-        The names, as the module has them, in order.
-    """
+    """The names of the weights that have no numbers yet."""
     return [name for name, tensor in weight_sources.sources(model).items() if is_missing(tensor)]
 
 
@@ -47,7 +43,6 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
     """Put numbers into the initializers of a model, and into those that are made of them.
 
     Args:
-        model: the model; it is changed.
         names: the name of a weight in the state dict -> the name of its initializer.
         weights: a state dict, the path of a `.safetensors` or `.pt` file, or a list of paths;
             files are mapped into memory, never read whole.

@@ -32,12 +32,6 @@ class Part(NamedTuple):
 def is_wrapper(tensor: Any) -> bool:
     """Whether a tensor is of a class that wraps others, with `__tensor_flatten__`.
 
-    Args:
-        tensor: any tensor.
-
-    Returns:
-        Whether it is.
-
     Source: torch.utils._python_dispatch.is_traceable_wrapper_subclass.
 
     Example:
@@ -49,29 +43,13 @@ def is_wrapper(tensor: Any) -> bool:
 
 
 def inner_tensors(name: str, tensor: Any) -> list[Part]:
-    """The tensors that a wrapper is made of.
-
-    Args:
-        name: the name of the wrapper.
-        tensor: the wrapper.
-
-    Returns:
-        Its inner tensors; their names continue its name: `linear.weight.scale`.
-    """
+    """The tensors that a wrapper is made of; names continue its name: `linear.weight.scale`."""
     attrs, _ = tensor.__tensor_flatten__()
     return [Part(attr, f"{name}.{attr}", getattr(tensor, attr)) for attr in attrs]
 
 
 def all_inner_tensors(name: str, tensor: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Names and plain tensors that a weight is made of, through wrappers of wrappers.
-
-    Args:
-        name: the name of the weight.
-        tensor: the weight; a plain one is made of itself.
-
-    Yields:
-        A name and a tensor.
-    """
+    """Names and plain tensors that a weight is made of, through wrappers of wrappers."""
     if not is_wrapper(tensor):
         yield name, tensor
         return

@@ -62,9 +62,6 @@ def has_runtime(code: CodeType) -> bool:
 def converted(function: FunctionType) -> FunctionType | None:
     """A copy of a function whose calls and writes go through the run time.
 
-    Args:
-        function: of Python.
-
     Returns:
         The copy, with the globals, the free variables and the defaults of the function; None where
         its source cannot be read, or is not that of its code.
@@ -93,13 +90,7 @@ def converted(function: FunctionType) -> FunctionType | None:
 def with_code(
     function: FunctionType, code: CodeType, closure: tuple[CellType, ...] | None
 ) -> FunctionType:
-    """A copy of a function with other code.
-
-    Args:
-        function: of Python.
-        code: that of the copy.
-        closure: its free variables.
-    """
+    """A copy of a function with other code."""
     made = FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, closure
     )
@@ -128,7 +119,6 @@ def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
     """The definition of a function, with the lines of its file and the private names of its code.
 
     Args:
-        code: of the function.
         names: its globals; for sources that only its loader can read.
 
     Returns:

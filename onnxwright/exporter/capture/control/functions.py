@@ -49,9 +49,6 @@ _METHOD_TYPES = (type(list.append), type(object.__setattr__))
 def bound(f: Any) -> Any:
     """What converted code calls in the place of a function.
 
-    Args:
-        f: any object that is called.
-
     Returns:
         What to call with the same arguments; outside a capture, the object.
     """

@@ -24,7 +24,6 @@ class HeldTensors:
     would have happened once before the program runs for the first time.
 
     Args:
-        module: the module.
         others: tensors whose numbers are not kept.
     """
 

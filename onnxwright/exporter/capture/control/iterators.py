@@ -17,10 +17,6 @@ from onnxwright.exporter.places import is_of_user
 def own_iterator(store: Store, items: Any) -> Any:
     """The iterator whose items are taken.
 
-    Args:
-        store: of the capture.
-        items: an iterator.
-
     Returns:
         It, if the capture made it; a copy of one of before, the same for each use.
 

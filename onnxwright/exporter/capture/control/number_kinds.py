@@ -29,9 +29,6 @@ def is_kind(value: Any, kinds: Any) -> bool:
         kinds: a class, a union or a tuple of them; programs that are written for a capture ask
             for `torch.SymInt`, which is true, too.
 
-    Returns:
-        Whether.
-
     Example:
         >>> is_kind(3, int), is_kind(3.0, (int, str))
         (True, False)

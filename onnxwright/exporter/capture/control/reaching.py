@@ -94,9 +94,6 @@ def _held(value: Any, names: set[str]) -> Iterable[Any]:
 def named_now(wanted: Iterable[Any]) -> set[int]:
     """Which of some objects the functions that run in a capture have a name for.
 
-    Args:
-        wanted: the objects.
-
     Returns:
         The identities of those that their variables, and the globals that they read, lead to.
     """

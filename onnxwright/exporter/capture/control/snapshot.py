@@ -48,7 +48,6 @@ class Snapshot(Reached):
     """What a module reaches, as it is now; functions are added as they run.
 
     Args:
-        module: what is captured.
         writes_buffers: leave what is written into buffers.
     """
 

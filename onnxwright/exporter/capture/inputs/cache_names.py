@@ -20,9 +20,6 @@ _STATIC = ("key", "value", "length")
 def cache_inputs(program: ExportedProgram) -> dict[int, str]:
     """The names of the inputs of a program that are tensors of caches.
 
-    Args:
-        program: a captured program.
-
     Returns:
         Place among the flattened inputs -> `past_key_values.{layer}.{part}`; the name of the
         argument is the first word where there are several caches.
@@ -35,27 +32,13 @@ def cache_inputs(program: ExportedProgram) -> dict[int, str]:
 
 
 def cache_outputs(program: ExportedProgram) -> dict[int, str]:
-    """The names of the outputs of a program that are tensors of caches.
-
-    Args:
-        program: a captured program.
-
-    Returns:
-        Place among the flattened outputs -> `present.{layer}.{part}`.
-    """
+    """The outputs of a program that are tensors of caches: place -> `present.{layer}.{part}`."""
     spec = getattr(program.call_spec, "out_spec", None)
     return {} if spec is None else _names(spec, PRESENT)
 
 
 def leaf_names(spec: Any) -> dict[int, str]:
-    """The names of the tensors of caches in a structure of inputs.
-
-    Args:
-        spec: what `tree_flatten` gave.
-
-    Returns:
-        Place among the leaves -> name.
-    """
+    """The names of tensors of caches in a structure of inputs: place of the leaf -> name."""
     return _names(spec, PAST)
 
 

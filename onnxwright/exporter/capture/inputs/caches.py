@@ -197,9 +197,6 @@ def know_kind(kind: type) -> None:
 
     Tensors in lists of its own belong to the layers of their places, under the name of the list.
 
-    Args:
-        kind: the class of a cache.
-
     Example:
         >>> know_kind(dict)  # not a cache: nothing happens
     """

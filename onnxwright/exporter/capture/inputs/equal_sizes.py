@@ -21,11 +21,11 @@ def equal_sizes_checked(module: Any, wanted: Wanted) -> Iterator[None]:
     With `Dim.AUTO`, torch gives each axis a symbol of its own.
 
     Args:
-        module: a module; nothing is done for a scripted one, which has hooks of its own.
+        module: a module.
         wanted: the example inputs, and the names of their axes.
     """
     groups = _groups(wanted)
-    if not groups or isinstance(module, torch.jit.ScriptModule):
+    if not groups:
         yield
         return
 

@@ -1,7 +1,6 @@
 """Modules that `forward` imports, imported before a capture.
 
-A module that is imported while PyTorch traces makes its constants of tensors without numbers, and
-libraries that are written out while capturing (`torchdiffeq`) have to be there when it begins.
+A module that is imported while PyTorch traces makes its constants of tensors without numbers.
 """
 
 from __future__ import annotations
@@ -17,11 +16,7 @@ from onnxwright.exporter.places import is_of_user
 
 
 def import_what_forward_imports(model: torch.nn.Module) -> None:
-    """Import what the `forward` of the user's modules imports; what is missing is left out.
-
-    Args:
-        model: the model.
-    """
+    """Import what the `forward` of the user's modules imports; what is missing is left out."""
     for kind in {type(module): None for module in model.modules()}:
         forward = getattr(kind, "forward", None)
         if isinstance(forward, FunctionType) and is_of_user(forward.__code__.co_filename):

@@ -18,10 +18,6 @@ def spread(value: Any, spec: Any) -> Any:
     None for a container becomes None for each input in it; axes with their dimensions, such as
     `{0: "batch"}`, become those of each tensor in it.
 
-    Args:
-        value: an argument.
-        spec: what was written for it.
-
     Returns:
         The spec; where it does not have the form of the argument, as it was.
     """

@@ -23,12 +23,7 @@ _UNKNOWN = "_onnxwright_count_unknown"
 
 
 def warn_sliding(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Warn of sliding-window caches without positions among the inputs (OW836).
-
-    Args:
-        module: what is exported.
-        args, kwargs: example inputs.
-    """
+    """Warn of sliding-window caches without positions among the inputs (OW836)."""
     try:
         given = inspect.signature(module.forward).bind_partial(*args, **kwargs).arguments
     except (TypeError, ValueError):
@@ -42,9 +37,6 @@ def warn_sliding(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 def check_sliding(given: Mapping[str, Any]) -> None:
     """Check that the tokens of sliding-window caches can be counted by the program.
-
-    Args:
-        given: the arguments of a call by their names.
 
     Raises:
         ExportTypeError: a layer has seen more tokens than it keeps, and no positions are given
@@ -67,11 +59,7 @@ def check_sliding(given: Mapping[str, Any]) -> None:
 
 
 def mark_sliding(results: Any) -> None:
-    """Mark caches among results that may have dropped tokens, for `check_sliding`.
-
-    Args:
-        results: what a program returns.
-    """
+    """Mark caches among results that may have dropped tokens, for `check_sliding`."""
     for layer in _layers(results):
         if layer.keys.shape[-2] >= int(layer.sliding_window) - 1:
             setattr(layer, _UNKNOWN, True)

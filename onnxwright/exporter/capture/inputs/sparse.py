@@ -1,4 +1,4 @@
-"""Sparse weights are stored dense, with a warning; sparse inputs and results are refused."""
+"""Sparse weights, inputs and results are refused: the values of a model are dense."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_forms as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of, weight_of
 from onnxwright.exporter.torch_types import is_sparse
 
 
 def check_sparse(program: ExportedProgram) -> None:
-    """Warn of weights that are stored dense (OW837), and refuse what has to stay sparse.
-
-    Args:
-        program: the captured program.
+    """Refuse what is sparse among the weights, inputs and results of a captured program.
 
     Raises:
-        ExportError: an input or result is sparse (OW838).
+        ExportError: one is (OW838).
     """
     for entry in inputs_of(program):
         value = entry.node.meta.get("val")
@@ -31,7 +28,7 @@ def check_sparse(program: ExportedProgram) -> None:
         if entry.kind in WEIGHT_KINDS and entry.node.users:
             tensor = weight_of(program, entry)
             if is_sparse(tensor):
-                _warn_dense(entry.target, tensor)
+                _raise_sparse(f"`{entry.target}`", tensor, _WEIGHT)
     results = {s.arg.name for s in program.graph_signature.output_specs
                if s.kind is OutputKind.USER_OUTPUT and hasattr(s.arg, "name")}  # fmt: skip
     for node in program.graph.nodes:
@@ -41,15 +38,13 @@ def check_sparse(program: ExportedProgram) -> None:
 
 _INPUT = "take a dense tensor, and make it sparse in the module with `to_sparse()`"
 _RESULT = "return `to_dense()` of it"
-_COMPUTED = "PyTorch cannot capture what the module computes with it: use `to_dense()` of it there"
+_WEIGHT = (
+    "store `to_dense()` of it where the module is made, and use `x @ w` in place of `sparse.mm`"
+)
 
 
 def raise_not_captured(module: torch.nn.Module, error: Exception) -> None:
     """Raise the user's error if a module that was not captured has sparse weights.
-
-    Args:
-        module: the module.
-        error: why it was not captured.
 
     Raises:
         ExportError: it has some (OW838).
@@ -57,7 +52,7 @@ def raise_not_captured(module: torch.nn.Module, error: Exception) -> None:
     for name, tensor in _weights(module):
         if is_sparse(tensor):
             try:
-                _raise_sparse(f"`{name}`", tensor, _COMPUTED)
+                _raise_sparse(f"`{name}`", tensor, _WEIGHT)
             except Exception as found:
                 raise found from error
 
@@ -72,32 +67,5 @@ def _weights(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _raise_sparse(what: str, tensor: torch.Tensor, hint: str) -> None:
-    fail(messages.SparseTensor(what=what, layout=_layout(tensor), hint=hint, span=user_span()))
-
-
-def _warn_dense(name: str, tensor: torch.Tensor) -> None:
-    parts: tuple[torch.Tensor, ...]
-    if tensor.layout is torch.sparse_coo:
-        parts = (tensor._indices(), tensor._values())
-    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
-    else:
-        parts = (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
-    warn(
-        messages.SparseDensified(
-            name=name,
-            layout=_layout(tensor),
-            dense=_size(tensor.numel() * tensor.element_size()),
-            sparse=_size(sum(p.numel() * p.element_size() for p in parts)),
-            span=user_span(),
-        )
-    )
-
-
-def _layout(tensor: torch.Tensor) -> str:
-    return str(tensor.layout).removeprefix("torch.")
-
-
-def _size(count: int) -> str:
-    """A count of bytes as text."""
-    return f"{count:,} bytes" if count < 10_000_000 else f"{count / 1e6:,.0f} MB"
+    layout = str(tensor.layout).removeprefix("torch.")
+    fail(messages.SparseTensor(what=what, layout=layout, hint=hint, span=user_span()))

@@ -29,11 +29,7 @@ _QUANTIZED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized")
 
 
 def holds_packed(module: torch.nn.Module) -> bool:
-    """Whether a module, or one in it, is quantized or observed by torch's eager mode.
-
-    Returns:
-        Whether it has packed weights, a scheme of its own, or fake quantization.
-    """
+    """Whether a module, or one in it, is quantized or observed by torch's eager mode."""
     return any(
         isinstance(m, FakeQuantizeBase) or _is_quantized(m) or next(_packed_in(m), None)
         for m in module.modules()
@@ -63,11 +59,7 @@ def _packed(module: torch.nn.Module, name: str, value: Any, kind: str) -> Any:
 
 @contextmanager
 def readable(module: torch.nn.Module) -> Iterator[None]:
-    """In this context, packed weights are buffers, and quantized tensors are floats on a grid.
-
-    Args:
-        module: the module; it is the same afterwards.
-    """
+    """In this context, packed weights are buffers, and quantized tensors are floats on a grid."""
     undo: list[Callable[[], None]] = []
     try:
         frozen = [_freeze(one, undo) for one in module.modules()]
@@ -138,9 +130,6 @@ def _freeze_fake(module: Any) -> str:
 def raise_quantized(what: str) -> NoReturn:
     """Refuse a quantized tensor among inputs or results.
 
-    Args:
-        what: "an input" or "a result".
-
     Raises:
         ExportError: always (OW847).
     """
@@ -155,14 +144,7 @@ class QuantizedValuesError(RuntimeError):
 
 
 def quantized_values(program: Any) -> bool:
-    """Whether a captured program has values of a quantized type.
-
-    Args:
-        program: the `ExportedProgram`.
-
-    Returns:
-        Whether it has.
-    """
+    """Whether a captured program has values of a quantized type."""
     values = (x for n in program.graph.nodes for x in (n.meta.get("val"), *n.args))
     return any(
         (x.dtype if isinstance(x, torch.Tensor) else x) in QUANTIZED_TYPES

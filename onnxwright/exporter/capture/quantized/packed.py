@@ -17,9 +17,7 @@ class Stored:
     """A quantized tensor whose integers, scales and zero points are buffers of a module.
 
     Args:
-        owner: the module.
         name: how its buffers are called: `weight` gives `weight_int`, `weight_scale` ...
-        tensor: the quantized tensor, or a float one.
     """
 
     def __init__(self, owner: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
@@ -67,8 +65,6 @@ class Packed:
     """Stands for the packed weights of a linear or convolutional module.
 
     Args:
-        owner: the module that holds them.
-        packed: the object of C++.
         name: how its buffers are called.
         half: whether weights are floats of 16 bits.
     """
@@ -122,12 +118,7 @@ class Packed:
 
 
 class PackedRows:
-    """Stands for the packed table of an embedding.
-
-    Args:
-        owner: the module that holds it.
-        packed: the object of C++.
-    """
+    """Stands for the packed table of an embedding."""
 
     def __init__(self, owner: torch.nn.Module, packed: Any) -> None:
         table = torch.ops.quantized.embedding_bag_unpack(packed)
@@ -162,12 +153,7 @@ def _whole(table: torch.Tensor) -> torch.Tensor:
 
 
 class CellWeights:
-    """Stands for the packed weights of one layer and direction of an LSTM or GRU.
-
-    Args:
-        owner: the module that holds them.
-        packed: the object of C++.
-    """
+    """Stands for the packed weights of one layer and direction of an LSTM or GRU."""
 
     def __init__(self, owner: torch.nn.Module, packed: Any) -> None:
         kind, _, _, _, parts = packed.__getstate__()[0]

@@ -14,11 +14,7 @@ _LEVELS, _LEVELS_REDUCED = 255, 127
 
 
 def recurrent(kind: str) -> Callable[..., Any]:
-    """A rule for a dynamic quantized LSTM or GRU: the float one, with dequantized weights.
-
-    Args:
-        kind: "lstm" or "gru".
-    """
+    """A rule for a dynamic quantized LSTM or GRU: the float one, with dequantized weights."""
 
     def rule(x: Any, *rest: Any, dtype: Any = None, use_dynamic: bool = False) -> Any:
         del dtype, use_dynamic
@@ -40,11 +36,7 @@ def round_dynamically(x: Any, *, reduce_range: bool) -> Any:
     """Numbers rounded by a scale of their own, found at run time, as dynamic modules do.
 
     Args:
-        x: the numbers.
         reduce_range: whether seven bits are used, as torch does for its kernels of x86.
-
-    Returns:
-        The numbers on their grid.
     """
     ops = torch.ops.quantized_decomposed
     most = _LEVELS_REDUCED if reduce_range else _LEVELS
@@ -66,11 +58,7 @@ def lstm_cell(x: Any, hx: Any, w_ih: Packed, w_hh: Packed, *biases: Any) -> Any:
     Args:
         x: the input, `[B, input]`.
         hx: hidden and cell state, `[B, hidden]` each.
-        w_ih, w_hh: the weights, with their biases.
         biases: the biases again, which torch does not read either.
-
-    Returns:
-        The next hidden and cell state.
 
     Source:
         aten/src/ATen/native/RNN.cpp, `LSTMCell`.
@@ -89,11 +77,7 @@ def gru_cell(x: Any, hidden: Any, w_ih: Packed, w_hh: Packed, *biases: Any) -> A
     Args:
         x: the input, `[B, input]`.
         hidden: the state, `[B, hidden]`.
-        w_ih, w_hh: the weights, with their biases.
         biases: the biases again, which torch does not read either.
-
-    Returns:
-        The next state.
 
     Source:
         aten/src/ATen/native/RNN.cpp, `GRUCell`.
@@ -107,11 +91,7 @@ def gru_cell(x: Any, hidden: Any, w_ih: Packed, w_hh: Packed, *biases: Any) -> A
 
 
 def rnn_cell(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A rule for one step of a plain recurrent network.
-
-    Args:
-        function: its activation.
-    """
+    """A rule for one step of a plain recurrent network."""
 
     def rule(x: Any, hidden: Any, w_ih: Packed, w_hh: Packed, *biases: Any) -> Any:
         del biases

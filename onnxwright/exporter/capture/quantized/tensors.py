@@ -91,15 +91,7 @@ class Quantized:
 
 
 def quantize(x: torch.Tensor, scheme: Scheme) -> Quantized:
-    """Numbers rounded to the grid of a scheme.
-
-    Args:
-        x: the numbers.
-        scheme: how to quantize them.
-
-    Returns:
-        What stands for the quantized tensor.
-    """
+    """Numbers rounded to the grid of a scheme."""
     plain, low, high = _PLAIN[scheme.dtype]
     ops = torch.ops.quantized_decomposed
     overload = "tensor" if isinstance(scheme.scale, torch.Tensor) else "default"

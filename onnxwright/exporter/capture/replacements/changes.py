@@ -62,7 +62,6 @@ class Changes:
         """Give operators other kernels in Python.
 
         Args:
-            key: torch's key of the dispatch.
             kernels: operator -> the kernel; None for that of torch in C++.
         """
         before = {op: op.py_kernels.get(key) for op in kernels}
@@ -91,12 +90,7 @@ def active() -> Changes | None:
 def applied(
     entries: Iterable[Callable[[Changes, Any], None]], model: Any = None
 ) -> Iterator[Changes]:
-    """Make changes, and undo them at the end.
-
-    Args:
-        entries: functions that make them.
-        model: what is captured.
-    """
+    """Make changes, and undo them at the end."""
     changes = Changes()
     _ACTIVE.append(changes)
     try:

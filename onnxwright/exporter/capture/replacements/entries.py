@@ -21,13 +21,10 @@ from onnxwright.exporter.capture.replacements import (
     identity,
     integer_arguments,
     module_casts,
-    ode_solvers,
     packed_sequences,
     recurrences,
     remainders,
-    seeded_draws,
     size_nodes,
-    sparse_products,
     stack_traces,
     static_caches,
     substitutes,
@@ -54,7 +51,7 @@ _TIMES = "a Python loop over the times fixes their number; here it is one scan"
 _LOOP = "its kernels are for CUDA; on a CPU transformers loops over `range(seq_len)`"
 _STEPS = "PyTorch goes through the time steps in Python, which fixes their number"
 _STEPS_ISSUE = "https://github.com/pytorch/pytorch/issues/115092"
-_SEED = "random operators of ONNX have no common generator: the draws are constants"
+_SEED = "random operators of ONNX have no common generator: the model draws other numbers"
 _SEED_OF_ONE = "RandomNormal-1 has a `seed` of its own, and other numbers than PyTorch"
 _INTEGER = "an integer argument is asked of the size: the program would keep that of the example"
 _LISTED = "`torch.tensor` alone follows dynamic sizes in a list (`torch._refs.tensor`)"
@@ -79,7 +76,7 @@ CALLS: tuple[Replacement, ...] = (
     *(
         Replacement(
             target=f"torch.{name}",
-            make=seeded_draws.with_constant_draws,
+            make=torch_state.with_a_warning,
             reason=_SEED,
             upstream=_SEED_OF_ONE,
         )
@@ -239,29 +236,10 @@ _NON_STRICT: tuple[Change, ...] = (
         upstream="outside of TorchDynamo it calls `torch.compile` of itself",
     ),
     Change(
-        target="torchdiffeq.odeint",
-        make=ode_solvers.solvers_written_out,
-        needs="torchdiffeq",
-        reason="its solvers decide by times and errors in Python",
-        upstream="`_check_inputs` and `_adaptive_step` compare tensors in `if`",
-    ),
-    Change(
         target="torch._functorch.apis.vmap_impl",
         make=torch_func.chunks_joined,
         reason="`chunk_size` makes a Python loop, whose number of iterations is fixed",
         upstream="`_chunked_vmap` goes through a list of chunks",
-    ),
-    Change(
-        target="torch._subclasses.fake_impls.op_implementations_checks",
-        make=sparse_products.sparse_products_sized,
-        reason="products of sparse matrices have no rule for dynamic sizes",
-        upstream="https://github.com/pytorch/pytorch/issues/169488",
-    ),
-    Change(
-        target="torch.fx.experimental.proxy_tensor.extract_val",
-        make=sparse_products.sparse_constants,
-        reason="strides are asked of constants in compressed sparse layouts, which have none",
-        upstream="https://github.com/pytorch/pytorch/issues/123345",
     ),
     Change(
         target="torch._export.non_strict_utils._tensor_min_max",

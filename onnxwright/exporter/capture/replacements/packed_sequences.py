@@ -28,7 +28,6 @@ def _register(name: str, function: Callable[..., Any], *, several: bool = False)
     """An operator for a network over a padded batch `[T, B, input]` whose rows have lengths.
 
     Args:
-        name: the kind of network.
         function: torch's own, which takes packed sequences.
         several: whether the state is a list of tensors, as that of an LSTM (hidden and cell).
     """

@@ -49,9 +49,6 @@ def _computing(name: str) -> Callable[..., Any]:
 def without_remainders(expression: Any) -> Any:
     """An expression with remainders as quotients, if it is shorter so; itself if not.
 
-    Args:
-        expression: a sympy expression of torch's symbols.
-
     Example:
         >>> from torch.utils._sympy.functions import Mod
         >>> n = sympy.Symbol("n", integer=True, positive=True)

@@ -31,9 +31,6 @@ def user_frames(changes: Changes, model: Any) -> None:
 def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
     """The frames that say where in the model something is.
 
-    Args:
-        frames: a stack, outermost first.
-
     Returns:
         Those after the call of `torch.export`: the user's, and the `forward` of torch's layers.
 

@@ -20,9 +20,6 @@ from onnxwright.exporter.capture.replacements.changes import Changes
 def count_of(layer: Any) -> torch.Tensor:
     """The number of tokens that an initialized layer has seen, as a tensor.
 
-    Args:
-        layer: a `StaticLayer` or one of its sliding-window kind.
-
     Returns:
         Its own tensor where that one counts all of them.
     """
@@ -34,12 +31,7 @@ def count_of(layer: Any) -> torch.Tensor:
 
 
 def set_count(layer: Any, count: Any) -> None:
-    """Let a layer have seen a number of tokens.
-
-    Args:
-        layer: a `StaticLayer` or one of its sliding-window kind.
-        count: the number as a tensor.
-    """
+    """Let a layer have seen a number of tokens."""
     layer.cumulative_length = count
     if hasattr(layer, "cumulative_length_int") and _is_real(count):
         layer.cumulative_length_int = int(count)
@@ -104,10 +96,6 @@ def padding(argument: str, value: int) -> Callable[[Any], Callable[..., Any]]:
     """A function of masks, but padded for all keys where the position of the first is a tensor.
 
     The given positions reach at least to that of the first key.
-
-    Args:
-        argument: what is padded.
-        value: what it is padded with.
     """
 
     def make(original: Any) -> Callable[..., Any]:

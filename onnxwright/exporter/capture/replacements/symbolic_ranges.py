@@ -36,14 +36,7 @@ class SymbolicRange(metaclass=_Kind):
 
 
 def places_of_range(args: tuple[Any, ...]) -> list[Any] | None:
-    """The numbers of a range upwards.
-
-    Args:
-        args: those of `range`, numbers and sizes.
-
-    Returns:
-        The numbers; None where it is not known how many there are.
-    """
+    """The numbers of a range upwards; None where it is not known how many there are."""
     start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
     if not statically_known_true(step > 0):
         return None

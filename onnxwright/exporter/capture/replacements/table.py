@@ -46,9 +46,6 @@ class Entry:
     def is_for(self, version: str) -> bool:
         """Whether a version of the library needs it.
 
-        Args:
-            version: as the library says it.
-
         Example:
             >>> entry = Entry(target="torch.sort", reason="", first="2.10", last="2.13")
             >>> [entry.is_for(v) for v in ("2.9.1", "2.10.0", "2.13.4+cpu", "2.14.0")]
@@ -105,11 +102,7 @@ class Substitute(Entry):
 
 
 def in_force(entries: Iterable[Substitute]) -> dict[Any, Callable[..., Any]]:
-    """The functions that are replaced in the versions that are installed -> what is called.
-
-    Args:
-        entries: a part of the table.
-    """
+    """The functions that are replaced in the versions that are installed -> what is called."""
     needed = [entry for entry in entries if entry.is_for(version_of(entry.library))]
     return {found_at(entry.target): entry.function for entry in needed}
 
@@ -127,9 +120,6 @@ class Own:
 
 def found_at(target: str) -> Any:
     """The object of a full name; None where its module is not imported, or has no such name.
-
-    Args:
-        target: module and name, as `torch.nn.Module.to`.
 
     Example:
         >>> import math
@@ -157,19 +147,12 @@ def register(entry: Replacement) -> None:
 
 
 def remove(entry: Replacement) -> None:
-    """Look an entry up no more.
-
-    Args:
-        entry: one that was registered.
-    """
+    """Look an entry up no more."""
     _BY_NAME[entry.target.rpartition(".")[2]].remove(entry)
 
 
 def replaced(f: Any) -> tuple[Replacement, Callable[..., Any]] | None:
     """What is called in the place of a function while a program is captured.
-
-    Args:
-        f: a function, not a bound method.
 
     Returns:
         The entry and the function; None where the function itself is called.
@@ -183,11 +166,7 @@ def replaced(f: Any) -> tuple[Replacement, Callable[..., Any]] | None:
 
 
 def replace_attributes(*, of_users: bool = False) -> None:
-    """Let code whose calls are not converted find the replacements, until the capture ends.
-
-    Args:
-        of_users: those of users alone.
-    """
+    """Let code whose calls are not converted find the replacements, until the capture ends."""
     changes = active()
     if changes is None or replace_attributes in changes.state:
         return
@@ -217,11 +196,7 @@ def _places(entry: Replacement) -> Iterator[tuple[Any, str, Any]]:
 
 
 def is_needed(entry: Change) -> bool:
-    """Whether what a change is about is imported, in a version that needs it.
-
-    Args:
-        entry: the change.
-    """
+    """Whether what a change is about is imported, in a version that needs it."""
     return entry.needs in sys.modules and entry.is_for(version_of(entry.needs.partition(".")[0]))
 
 
@@ -232,11 +207,7 @@ def _made(entry: Replacement, f: Any) -> Callable[..., Any]:
 
 @functools.cache
 def version_of(library: str) -> str:
-    """The version of a library that is imported; "" if it has none.
-
-    Args:
-        library: the name of its package.
-    """
+    """The version of a library that is imported; "" if it has none."""
     version = getattr(sys.modules.get(library), "__version__", None)
     if isinstance(version, str):
         return version

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from onnxwright.diagnostics.catalogue import export_forms as messages
+from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_rewound
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.source.machinery import model_line
+from onnxwright.exporter.capture.source.regions import tracer
+from onnxwright.exporter.places import line_of
 
 
 def in_onnx_export(changes: Changes, model: Any = None) -> None:
@@ -18,6 +24,18 @@ def in_onnx_export(changes: Changes, model: Any = None) -> None:
 def levels_left(changes: Changes, model: Any) -> None:
     """No level of torch.func is left behind, where one fails in the middle of a capture."""
     changes.later(forward_ad_rewound())
+
+
+def with_a_warning(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.manual_seed`, which says that the model draws other numbers (OW860)."""
+
+    def manual_seed(seed: Any) -> Any:
+        line = model_line() if tracer() is not None else None
+        if line is not None:
+            warn(messages.SeededDraw(span=line_of(*line)))
+        return own(seed)
+
+    return manual_seed
 
 
 def _export_flag() -> tuple[Any, str]:

@@ -57,7 +57,6 @@ class BuildingRows(Rows):
     """What an iteration appended to a list so far; all else reads the list, which is refused.
 
     Args:
-        loop_list: the list in the loop.
         added: what was appended, in order.
         first: whether items are inserted as the first ones; None before there is one.
     """

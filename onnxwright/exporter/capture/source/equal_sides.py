@@ -39,9 +39,6 @@ def are_equal(parts: Sequence[Part], pairs: Iterable[tuple[Any, Any]], holds: Ho
         parts: the graphs of the sides.
         pairs: the values that they leave.
         holds: whether a condition is proven of all sizes at which they are to be equal.
-
-    Returns:
-        Whether it is proven.
     """
     tensors: list[tuple[Any, Any]] = []
     if any(part.written for part in parts):

@@ -12,12 +12,6 @@ _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 def is_static(node: ast.AST) -> bool:
     """Whether a test is known where it is written: a variable may be None at run time only.
 
-    Args:
-        node: an expression.
-
-    Returns:
-        Whether that is certain.
-
     Example:
         >>> is_static(ast.parse("not False", mode="eval").body)
         True

@@ -78,7 +78,6 @@ class Expressions(ast.NodeTransformer):
 
     Args:
         first: the first parameter of the method, for `super()`; None outside one.
-        function: rewrites a nested function.
         local: names that are bound in the function: builtins of these names are not meant.
     """
 

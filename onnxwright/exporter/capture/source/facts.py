@@ -16,11 +16,7 @@ _LEAST_SIZE = 2
 
 
 class Facts:
-    """What is known of the sizes that are known at run time only.
-
-    Args:
-        env: torch's environment of sizes.
-    """
+    """What is known of the sizes that are known at run time only."""
 
     def __init__(self, env: Any) -> None:
         self.env = env

@@ -88,9 +88,6 @@ def writes(module: fx.GraphModule) -> bool:
 def functional(module: fx.GraphModule) -> fx.GraphModule | None:
     """A module that computes the same without writing.
 
-    Args:
-        module: one with operators of `aten`, flat but for higher-order operators.
-
     Returns:
         It, or the module itself if it does not write; None where that is not possible.
     """

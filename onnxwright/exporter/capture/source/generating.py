@@ -47,14 +47,7 @@ class Generator:
     inside: int = 0
 
     def block(self, block: hir.Block) -> list[ast.stmt]:
-        """Statements of Python.
-
-        Args:
-            block: after the passes for exits and liveness.
-
-        Returns:
-            The same in Python.
-        """
+        """Statements of Python."""
         return [made for s in block for made in self.statement(s)]
 
     def statement(self, s: hir.Statement) -> list[ast.stmt]:

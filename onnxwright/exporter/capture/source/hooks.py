@@ -20,11 +20,7 @@ from onnxwright.exporter.places import line_of
 
 @contextmanager
 def hooks_decided(model: Any) -> Iterator[None]:
-    """In this context, hooks run with their decisions, and give one kind of value.
-
-    Args:
-        model: a module, or anything else.
-    """
+    """In this context, hooks run with their decisions, and give one kind of value."""
     changed: list[tuple[dict[int, Any], int, Any]] = []
     for module in model.modules() if isinstance(model, torch.nn.Module) else ():
         for hooks in (module._forward_pre_hooks, module._forward_hooks):

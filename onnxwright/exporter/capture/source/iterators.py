@@ -48,9 +48,6 @@ class LazyIterator:
     def take(self, *, whole: bool = True) -> Any:
         """The items: none, if they were taken before.
 
-        Args:
-            whole: whether all are used; if not, this is the last use.
-
         Raises:
             UsedAgainError: nobody knows how many are left.
         """
@@ -71,12 +68,7 @@ class LazyIterator:
 
 
 def taken(items: Any, *, whole: bool = True) -> Any:
-    """What is iterated: the items of an iterator, which are used up then.
-
-    Args:
-        items: anything that is iterated.
-        whole: whether all items are used.
-    """
+    """What is iterated: the items of an iterator, which are used up then."""
     note_taken(items)
     return items.take(whole=whole) if isinstance(items, LazyIterator) else items
 

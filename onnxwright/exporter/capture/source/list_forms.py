@@ -60,11 +60,7 @@ def is_ragged(items: Rows) -> bool:
 
 
 def rows_kept(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
-    """What variables are after a side or an iteration; new lists as rows, if there were rows.
-
-    Args:
-        before, after: the values of the variables.
-    """
+    """What variables are after a side or an iteration; new lists as rows, if there were rows."""
     return [
         old.restarted(new) if isinstance(old, Rows) and kind_of(new) is list else new
         for old, new in zip(before, after)

@@ -20,11 +20,7 @@ _GENERATED = ("<string>", "<frozen", "<eval_with_key>")
 
 
 def is_machinery(file: str) -> bool:
-    """Whether a file is of torch's machinery or of this package, not of the model's Python.
-
-    Args:
-        file: the `co_filename` of a code object.
-    """
+    """Whether a file is of torch's machinery or of this package, not of the model's Python."""
     if file.startswith("<"):
         return file.startswith(_GENERATED)
     inner = path_in_torch(file)
@@ -38,9 +34,6 @@ def is_frame_of_machinery(frame: FrameType) -> bool:
 
     Code that torch and sympy make of a text is called `<string>`, as that of `python -c` and of
     `exec` is: the module that it belongs to tells them apart.
-
-    Args:
-        frame: a frame.
     """
     if frame.f_code.co_filename == "<string>":
         module = str(frame.f_globals.get("__name__", ""))
@@ -50,9 +43,6 @@ def is_frame_of_machinery(frame: FrameType) -> bool:
 
 def model_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the model's Python.
-
-    Args:
-        frame: a frame.
 
     Returns:
         It, or the first one around it that is not of torch's machinery or of this package.

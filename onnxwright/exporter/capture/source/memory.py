@@ -139,12 +139,7 @@ class Aliases:
         return next((a for a in self.every if memory and a.memory == memory), None)
 
     def label(self, number: int, view: View) -> Any:
-        """The tag of what is the same as a view, which may be an alias; None if nobody knows.
-
-        Args:
-            number: the number of the view.
-            view: it.
-        """
+        """The tag of what is the same as a view, which may be an alias; None if nobody knows."""
         alias = None if view.views else self.of(view.node)
         return number if alias is None else alias.origin.tag
 

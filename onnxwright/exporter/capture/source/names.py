@@ -29,12 +29,6 @@ class Names:
 def names_of(*nodes: ast.AST | None) -> Names:
     r"""The names of pieces that run one after the other.
 
-    Args:
-        nodes: expressions and statements.
-
-    Returns:
-        The names.
-
     Example:
         >>> found = names_of(*ast.parse("y = x + 1\nz = lambda: y + w").body)
         >>> list(found.read), list(found.bound), list(found.captured)

@@ -45,9 +45,6 @@ def refuse_caught(side: Callable[[], Any], state: State | None = None) -> None:
 def refuse_handled(error: Exception) -> None:
     """Refuse an error that Python raises for some values only, if the model catches it.
 
-    Args:
-        error: one like it.
-
     Raises:
         CaughtError: an `except` of the model takes the error.
     """

@@ -36,7 +36,6 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
     Args:
-        code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
 
     Returns:

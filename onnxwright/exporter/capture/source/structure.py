@@ -40,14 +40,7 @@ class Structure:
     outer: dict[str, str] = field(default_factory=dict)
 
     def block(self, body: list[ast.stmt]) -> hir.Block:
-        """Statements.
-
-        Args:
-            body: of Python.
-
-        Returns:
-            The same for the converter's passes.
-        """
+        """Statements."""
         out: list[hir.Statement] = []
         for statement in body:
             out += self.statement(statement)
@@ -218,9 +211,6 @@ def _has_exits(nodes: list[Any]) -> bool:
 
 def has_exits(node: ast.AST) -> bool:
     """Whether an exit stands in a statement that is kept as it is.
-
-    Args:
-        node: the statement.
 
     Returns:
         Whether; those of functions defined in it are not counted.

@@ -16,11 +16,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def decides_outside_body(s: ast.Try) -> bool:
-    """Whether an `except` or the `else` of a `try` decides or is left.
-
-    Args:
-        s: the statement.
-    """
+    """Whether an `except` or the `else` of a `try` decides or is left."""
     bodies = [x for handler in s.handlers for x in handler.body]
     return _decides([*bodies, *s.orelse])
 
@@ -29,7 +25,6 @@ def without_decisions(s: ast.Try, name: str) -> list[ast.stmt]:
     r"""The same with `except` and `else` after it.
 
     Args:
-        s: the statement.
         name: of a new variable, which holds the error that was caught.
 
     Returns:

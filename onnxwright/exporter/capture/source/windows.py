@@ -22,12 +22,7 @@ _aten = torch.ops.aten
 
 @contextmanager
 def counting(count: Any, items: Counted) -> Iterator[None]:
-    """In this context, a tensor is known as the counter of a loop.
-
-    Args:
-        count: the tensor.
-        items: what the loop goes over.
-    """
+    """In this context, a tensor is known as the counter of a loop."""
     session, node = current(), node_of(tracer(), count)
     unknown = any(isinstance(end, torch.Tensor) for end in (items.start, items.stop))
     if session is None or node is None or items.step != 1 or unknown:

@@ -1,4 +1,4 @@
-# warns: OW891
+# raises: `torch.onnx` has removed `ExportOptions`
 import torch
 options = torch.onnx.ExportOptions(dynamic_shapes=True)
 program = torch.onnx.dynamo_export(

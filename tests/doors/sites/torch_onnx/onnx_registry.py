@@ -1,4 +1,4 @@
-# warns: OW891
+# raises: `torch.onnx` has removed `OnnxRegistry`
 import onnxscript, torch
 from onnxscript import opset18
 registry = torch.onnx.OnnxRegistry()

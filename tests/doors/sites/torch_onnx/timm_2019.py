@@ -1,4 +1,4 @@
-# warns: OW890 OW891
+# raises: `torch.onnx` has removed `_export`
 import onnx, torch
 torch_out = torch.onnx._export(
     model, image, "t.onnx", export_params=True, verbose=False, input_names=["input0"],

@@ -1,3 +1,4 @@
+# raises: code of TorchScript
 # warns: OW890
 import torch
 traced = torch.jit.trace(model.eval(), image)

@@ -1,1 +1,0 @@
-"""TorchScript modules and functions: from their Python, or from their graphs."""
