@@ -138,7 +138,7 @@ class Attempt:
         names = written_names(self.wanted, places_of(self.program))
         ranges = declared_ranges(self.program, self.wanted)
         found = sizes_of(self.program, names, ranges, names, self.decisions).decisions()
-        return [g for g in found if g.span is not None and not g.small and not g.by_operator]
+        return [g for g in found if g.span is not None and not g.by_operator]
 
     def lost_sizes(self) -> int:
         """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""

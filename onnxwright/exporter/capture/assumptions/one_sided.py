@@ -9,7 +9,11 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.demands import refuses_others
-from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger
+from onnxwright.exporter.capture.assumptions.excluded import (
+    Range,
+    excludes_larger,
+    excludes_small,
+)
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard
 from onnxwright.exporter.places import line_of
 
@@ -47,7 +51,7 @@ def has_one_side(decision: Decision, known: Mapping[Any, Any]) -> bool:
     (symbol,) = symbols
     ranges = {str(symbol): _range(known.get(symbol))}
     guard = SizeGuard(expression, "", None)
-    if not excludes_larger(guard, ranges, ()):
+    if not excludes_larger(guard, ranges, ()) and not excludes_small(guard, ranges, ()):
         return False
     places = [(decision.file, decision.line), *([decision.asked] if decision.asked else [])]
     return not any(refuses_others(line_of(*place)) for place in places)

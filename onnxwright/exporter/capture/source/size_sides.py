@@ -26,6 +26,7 @@ from onnxwright.exporter.capture.assumptions.specialization import is_fixed_valu
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments, amounts_generalized
 from onnxwright.exporter.places import is_of_user
+from onnxwright.exporter.torch_internals import ValueRanges
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 # Decisions that stand in sides of others: each is traced for both sides of these.
@@ -107,9 +108,9 @@ class SizeDecisions:
         for symbol, value in env.backed_var_to_val.items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
-                known = env.var_to_range[symbol]
+                known = _own_range(env.var_to_range[symbol])
                 high = int(known.upper) if known.upper.is_Integer else None
-                ranges[str(symbol)] = max(int(known.lower), 2), high
+                ranges[str(symbol)] = int(known.lower), high
         involved = condition.free_symbols
         # Guards by operators, about the layout of memory, do not limit the sizes.
         others = [
@@ -139,8 +140,9 @@ class SizeDecisions:
         """
         state = _Known(env)
         self.path.append(condition)
-        self._give(env, sizes)
         try:
+            self._give(env, sizes)
+            self._set_ones(env)
             with amounts_generalized(self):
                 yield
             self._check(state.guards())
@@ -174,6 +176,16 @@ class SizeDecisions:
         for symbol in env.backed_var_to_val:
             if str(symbol) in sizes:
                 env.backed_var_to_val[symbol] = sympy.Integer(sizes[str(symbol)])
+        _forget(env)
+
+    def _set_ones(self, env: Any) -> None:
+        """Make the sizes that are 1 on this side constants: torch takes sizes for 2 or more."""
+        for symbol, value in env.backed_var_to_val.items():
+            if value != 1 or env.var_to_range[symbol].lower < 2:
+                continue
+            if not self.prover.holds_where(sympy.Eq(symbol, 1), self.where()):
+                raise NoSizesError(f"{symbol} is 1 or more")
+            env.var_to_range[symbol] = ValueRanges(1, 1)
         _forget(env)
 
     def hint(self, node: Any) -> Any:
@@ -314,9 +326,16 @@ def is_open(test: Any) -> bool:
         return False
     if condition in (sympy.true, sympy.false):
         return False
-    if test.node.shape_env._maybe_evaluate_static(condition) is not None:
+    env = test.node.shape_env
+    ranges = tuple((s, _own_range(known)) for s, known in env.var_to_range.items())
+    if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
         return False
     return session.sizes.known(condition) is None
+
+
+def _own_range(known: Any) -> Any:
+    """The range of a size; torch's lower bound of 2 says nothing."""
+    return ValueRanges(1, known.upper) if known.lower == 2 else known
 
 
 class _Known:
