@@ -81,11 +81,6 @@ class SizeGuard:
         text = re.sub(r"[^\W\d]\w*", lambda m: mapping.get(m[0], m[0]), self.text)
         return dataclasses.replace(self, text=text)
 
-    def about(self, places: Mapping[str, Place]) -> Any:
-        """The condition over places instead of symbols, to compare those of two captures."""
-        symbols = {s: type(s)(f"{places[str(s)]}", integer=True) for s in self._symbols()}
-        return self.expression.subs(symbols)
-
     def numbers(self) -> list[int]:
         """The integers in the condition."""
         return [int(n) for n in self.expression.atoms() if n.is_Integer and abs(n) < 1 << 20]
@@ -128,22 +123,6 @@ class Sizes:
             if value is not None:
                 found[symbol] = int(value) if axis is None else int(value.shape[axis])
         return found
-
-    def with_constants(self, constants: Mapping[Place, int], names: Mapping[Place, str]) -> Sizes:
-        """The same for a program that has some sizes as constants.
-
-        Args:
-            constants: by place.
-            names: what to call them.
-        """
-        symbols = {place: f"size_{place[0]}_{place[1]}" for place in constants}
-        ranges = {symbols[place]: (n, n) for place, n in constants.items()}
-        return dataclasses.replace(
-            self,
-            names={**self.names, **{symbols[p]: names[p] for p in constants if p in names}},
-            ranges={**self.ranges, **ranges},
-            places={**self.places, **symbols},
-        )
 
     def renamed(self, mapping: Mapping[str, str]) -> Sizes:
         """The same under other names.

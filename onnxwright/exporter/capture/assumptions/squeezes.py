@@ -58,9 +58,7 @@ def _nodes(module: torch.fx.GraphModule, where: Any) -> Iterator[tuple[torch.fx.
     for node in list(module.graph.nodes):
         yield node, where
         if node.target is torch.ops.higher_order.cond:
-            condition = _condition(node.args[0])
-            sides = (condition, sympy.Not(condition)) if condition is not None else (sympy.true,) * 2
-            for side, name in zip(sides, node.args[1:3], strict=True):
+            for side, name in zip(_conditions(node.args[0]), node.args[1:3], strict=True):
                 inner = getattr(module, str(name.target))
                 yield from _nodes(inner, sympy.And(where, side))
         elif isinstance(node.target, torch._ops.HigherOrderOperator):
@@ -70,12 +68,14 @@ def _nodes(module: torch.fx.GraphModule, where: Any) -> Iterator[tuple[torch.fx.
                     yield from _nodes(inner, where)
 
 
-def _condition(test: Any) -> Any:
-    """The condition on sizes that a test of `cond` is; None for others."""
+def _conditions(test: Any) -> tuple[Any, Any]:
+    """What a test of `cond` says of sizes where it holds and where not: nothing, for most."""
     if test.target is _aten.scalar_tensor.default:
         test = test.args[0]
     value = test.meta.get("val") if isinstance(test, torch.fx.Node) else None
-    return value.node.expr if isinstance(value, torch.SymBool) else None
+    if not isinstance(value, torch.SymBool):
+        return sympy.true, sympy.true
+    return value.node.expr, sympy.Not(value.node.expr)
 
 
 def _dynamic_axes(node: torch.fx.Node, value: Any) -> list[int]:

@@ -35,16 +35,6 @@ def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) 
     return found
 
 
-def written_ranges(wanted: Wanted) -> dict[tuple[int, int | None], tuple[int, int | None]]:
-    """The bounds of the user's `Dim` objects by (flattened input, axis)."""
-    return {
-        (n, axis): range_of(dim)
-        for n, axes in enumerate(wanted.axes)
-        for axis, dim in axes.items()
-        if range_of(dim) != (0, None)
-    }
-
-
 def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
     """The bounds that the user's `Dim` objects set.
 

@@ -8,15 +8,12 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.assumptions.branches import BranchedSizes
 from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.capture.assumptions.guards import Sizes
 from onnxwright.types import dims
 
 
-def check_example(
-    sizes: Sizes | BranchedSizes, axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]
-) -> None:
+def check_example(sizes: Sizes, axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
     """Check that a program is right for its own example inputs.
 
     Where a dynamic size is 1 in the example, the program is captured with a larger one, and a
@@ -38,7 +35,7 @@ def check_example(
             "args",
             f"the program would refuse its own example: {reason}",
             "PyTorch takes a dynamic size for 2 or more: give example inputs with larger sizes, "
-            "leave the size fixed, or export both sides with `size_branches=True`",
+            "or leave the size fixed",
         )
 
 
