@@ -108,13 +108,6 @@ def squeezed(x: Any) -> Any:
     return x.squeeze().abs() if x.shape[0] == 1 else x.squeeze(0).sum(0)
 
 
-def squeezed_in_place(x: Any) -> Any:
-    x = x.clone()
-    if x.shape[0] == 1:
-        return x.squeeze_(0)
-    return x.sum(0)
-
-
 def broadcast(x: Any) -> Any:
     if x.shape[0] == 1:
         x = x.expand(5, 3) + torch.arange(5.0)[:, None]
@@ -149,7 +142,7 @@ def written(x: Any) -> Any:
     return x
 
 
-ONES = [unequal_to_one, above_one, of_two_conditions, one_or_many, squeezed, squeezed_in_place,
+ONES = [unequal_to_one, above_one, of_two_conditions, one_or_many, squeezed,
         broadcast, added_to_rows, number_of_rows, truth_of_a_number, among_others, written]  # fmt: skip
 
 

@@ -97,6 +97,12 @@ class Recorded:
             self.seen[key] = None
             self.found.append(decision)
 
+    def remove(self, decision: Decision) -> None:
+        """Remove one of which the program has both sides."""
+        if decision in self.found:
+            self.found.remove(decision)
+            self.seen.pop((decision.expression, decision.file, decision.line), None)
+
     def forget_since(self, count: int) -> None:
         """Remove the decisions of a part that is not in the program.
 
@@ -136,6 +142,9 @@ def decisions_recorded(
         # An answer narrows the ranges.
         ranges = dict(self.shape_env.var_to_range) if ends is not None else {}
         answer: bool = guard(self, file, line)
+        empty = if_empty(self)
+        if empty is not None:
+            recorded.add(empty)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
             place, asked = deciding_line()
@@ -164,11 +173,14 @@ def decisions_recorded(
             if current() is not None and _is_of_machinery(outside_of_torch(caller)):
                 return made
             # Sizes that are known to be equal are one.
-            for symbol in _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr)):
-                place = asking_line()
-                if place is not None:
-                    condition = sympy.Ge(symbol, 1, evaluate=False)
-                    recorded.add(Decision(condition, *place, demand=not place[0]))
+            symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
+            place = asking_line()
+            for symbol in _not_known(symbols) if place is not None else ():
+                condition = sympy.Ge(symbol, 1, evaluate=False)
+                decision = Decision(condition, *place, demand=not place[0])
+                recorded.add(decision)
+                if len(symbols) == 1:
+                    setattr(made, _IF_EMPTY, decision)
             return made
 
         return kept
@@ -177,9 +189,42 @@ def decisions_recorded(
     with contextlib.ExitStack() as stack:
         stack.callback(setattr, _now, "recorded", before)
         stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
+        stack.enter_context(sym_node_wrapped("sym_not", _negated(SymNode.sym_not)))
         for name in _COMPARISONS:
             stack.enter_context(sym_node_wrapped(name, keeps(name)))
         yield
+
+
+_IF_EMPTY = "_ow_if_empty"
+
+
+def if_empty(node: Any) -> Decision | None:
+    """The decision that a size is not 0, by which a constant condition would be another one.
+
+    Args:
+        node: of a symbolic truth value.
+    """
+    return getattr(node, _IF_EMPTY, None)
+
+
+def _negated(negate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`not` of a condition, which is another one for empty inputs where the condition is."""
+
+    def sym_not(self: Any) -> Any:
+        made = negate(self)
+        if hasattr(self, _IF_EMPTY):
+            setattr(made, _IF_EMPTY, getattr(self, _IF_EMPTY))
+        return made
+
+    return sym_not
+
+
+def _not_known(symbols: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sizes of which it is not decided yet whether they are 0."""
+    session = current()
+    if session is None or session.sizes is None:
+        return symbols
+    return tuple(s for s in symbols if not session.sizes.is_filled(s))
 
 
 def _is_settled(asked: tuple[str, int] | None) -> bool:

@@ -39,9 +39,9 @@ def squeezed_sizes(program: ExportedProgram) -> list[Decision]:
         if node.op != "call_function" or node.target not in _SQUEEZES:
             continue
         value = node.args[0].meta.get("val")
-        axes = _dynamic_axes(node, value)
-        if axes and node.meta["val"].ndim < value.ndim - len(_dims(node, value)) + len(axes):
-            _select(node, value)
+        axes, ones = _squeezed_axes(node, value)
+        if axes and node.meta["val"].ndim < value.ndim - len(ones):
+            _select(node, value, [*axes, *ones])
             continue
         span = span_of(node)
         place = ("", 0) if span is None else (span.file, span.line)
@@ -78,14 +78,12 @@ def _conditions(test: Any) -> tuple[Any, Any]:
     return value.node.expr, sympy.Not(value.node.expr)
 
 
-def _dynamic_axes(node: torch.fx.Node, value: Any) -> list[int]:
-    """The squeezed axes of a node whose sizes are dynamic."""
-    if not isinstance(value, torch.Tensor):
-        return []
-    return [
-        axis for axis in _dims(node, value)
-        if isinstance(value.shape[axis], torch.SymInt) and value.shape[axis].node.expr.free_symbols
-    ]  # fmt: skip
+def _squeezed_axes(node: torch.fx.Node, value: Any) -> tuple[list[int], list[int]]:
+    """The squeezed axes of a node whose sizes are dynamic, and those of size 1."""
+    axes = _dims(node, value) if isinstance(value, torch.Tensor) else []
+    dynamic = [n for n in axes if isinstance(value.shape[n], torch.SymInt)]
+    dynamic = [n for n in dynamic if value.shape[n].node.expr.free_symbols]
+    return dynamic, [n for n in axes if n not in dynamic and value.shape[n] == 1]
 
 
 def _dims(node: torch.fx.Node, value: torch.Tensor) -> list[int]:
@@ -95,15 +93,14 @@ def _dims(node: torch.fx.Node, value: torch.Tensor) -> list[int]:
     return [axis % value.ndim for axis in axes if value.ndim]
 
 
-def _select(node: torch.fx.Node, value: torch.Tensor) -> None:
+def _select(node: torch.fx.Node, value: torch.Tensor, axes: list[int]) -> None:
     """Write a squeeze as `select` of the axes that it removes."""
-    graph, rest, dynamic = node.graph, node.args[0], _dynamic_axes(node, value)
+    graph, rest = node.graph, node.args[0]
     with graph.inserting_before(node):
-        for axis in sorted(_dims(node, value), reverse=True):
-            if axis in dynamic or value.shape[axis] == 1:
-                value = value.select(axis, 0)
-                rest = graph.call_function(_aten.select.int, (rest, axis, 0))
-                rest.meta = {**node.meta, "val": value}
+        for axis in sorted(axes, reverse=True):
+            value = value.select(axis, 0)
+            rest = graph.call_function(_aten.select.int, (rest, axis, 0))
+            rest.meta = {**node.meta, "val": value}
     node.replace_all_uses_with(rest)
     graph.erase_node(node)
     graph.owning_module.recompile()

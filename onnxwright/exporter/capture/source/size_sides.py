@@ -18,7 +18,12 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 from torch.utils._sympy.functions import Max, Min
 
-from onnxwright.exporter.capture.assumptions.decisions import passed_over
+from onnxwright.exporter.capture.assumptions.decisions import (
+    Decision,
+    if_empty,
+    passed_over,
+    recorded_now,
+)
 from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
@@ -68,6 +73,9 @@ class SizeDecisions:
         path: the conditions of the sides that run now.
         made: the decisions that are exported for both sides.
         guarded: the lines whose sides cannot be joined.
+        choosing: the conditions of the sides whose results are merged.
+        filled: the sizes that are not 0 on the sides that run now.
+        empty: those that are 0.
     """
 
     prover: Prover = field(default_factory=Prover)
@@ -75,6 +83,8 @@ class SizeDecisions:
     made: list[SizeDecision] = field(default_factory=list)
     guarded: dict[tuple[str, int], str] = field(default_factory=dict)
     choosing: list[Any] = field(default_factory=list)
+    filled: list[Any] = field(default_factory=list)
+    empty: list[Any] = field(default_factory=list)
     _moved: bool = False
     _hints: dict[Any, Any] = field(default_factory=dict)
 
@@ -92,6 +102,16 @@ class SizeDecisions:
                 return False
         return found
 
+    def is_filled(self, symbol: Any) -> bool:
+        """Whether a size is not 0 on the sides that run now.
+
+        Raises:
+            FixedSizeError: it is 0, and torch takes it for another number.
+        """
+        if symbol in self.empty:
+            raise FixedSizeError(f"{symbol} is 0")
+        return symbol in self.filled
+
     def may_join(self) -> bool:
         """Whether both sides of a decision here are run."""
         return len(self.path) < _DEEPEST
@@ -99,8 +119,23 @@ class SizeDecisions:
     def below(self, condition: Any) -> Any:
         """A condition that was asked now, as one of all sizes; None where it says nothing."""
         if self.known(condition) is True:
-            return None
+            symbol = self._differs_at_zero(condition)
+            return None if symbol is None else sympy.Ge(symbol, 1, evaluate=False)
         return sympy.Or(sympy.Not(self.where()), condition) if self.path else condition
+
+    def _differs_at_zero(self, condition: Any) -> Any:
+        """The size that makes a condition false where it is 0, on a side that is taken for 0, too.
+
+        Args:
+            condition: of torch's symbols; it holds on the sides that run now.
+        """
+        for symbol in condition.free_symbols if self.path else ():
+            symbols = condition.free_symbols.union(*(one.free_symbols for one in self.path))
+            sizes = {str(s): int(s != symbol) for s in symbols}
+            if symbol not in self.filled and all(value_of(one, sizes) for one in self.path):
+                if value_of(condition, sizes) is False:
+                    return symbol
+        return None
 
     def sizes_of(self, env: Any, condition: Any) -> dict[str, int] | None:
         """Sizes at which a condition holds, beside those around it; None if none are found."""
@@ -220,6 +255,8 @@ class SizeDecisions:
         if free_unbacked_symbols(left) or free_unbacked_symbols(right):
             return None
         condition = self.choosing[-1]
+        if condition in (sympy.true, sympy.false):
+            return None
         where = sympy.And(condition, *self.path), sympy.And(sympy.Not(condition), *self.path)
 
         def is_both(size: Any) -> bool:
@@ -253,9 +290,12 @@ class SizeSides:
     @classmethod
     def of(cls, test: Any) -> SizeSides | None:
         """Those of a test; None for one that is not about sizes, or is answered by torch."""
+        session = current()
+        empty = empty_of(test)
+        if empty is not None and session is not None:
+            return EmptySides(session.sizes, test.node.shape_env, bool(test.node.expr), empty)
         if not is_open(test):
             return None
-        session = current()
         assert session is not None
         condition = condition_of(test)
         return cls(session.sizes, test.node.shape_env, condition)
@@ -298,6 +338,52 @@ class SizeSides:
         self.sizes.made.append(SizeDecision(*asking_line(), condition, side is None, sizes))
 
 
+class EmptySides(SizeSides):
+    """The sides of a decision whether a size is 0; torch takes sizes for 1 or more.
+
+    The side of 0 runs with the sizes around it, and may ask nothing of this size.
+
+    Args:
+        sizes, env: as above.
+        answer: the condition where the size is not 0.
+        decision: that it is not.
+    """
+
+    def __init__(self, sizes: SizeDecisions, env: Any, answer: bool, decision: Decision) -> None:
+        self.sizes, self.env, self.answer, self.decision = sizes, env, answer, decision
+        (self.symbol,) = decision.expression.free_symbols
+        self.conditions = {True: sympy.true, False: sympy.false}
+        now = {str(s): int(v) for s, v in env.backed_var_to_val.items() if v.is_Integer}
+        self.at = {answer: now, not answer: {**now, str(self.symbol): 0}}
+
+    @contextmanager
+    def on(self, side: bool) -> Iterator[None]:
+        """In this context, a side runs."""
+        known = self.sizes.filled if side is self.answer else self.sizes.empty
+        count = len(self.env.guards)
+        known.append(self.symbol)
+        try:
+            yield
+            if side is not self.answer and any(map(is_fixed_value, self.env.guards[count:])):
+                raise FixedSizeError(f"{self.symbol} is 0")
+        finally:
+            known.remove(self.symbol)
+
+    def proves_where(self, side: bool) -> Any:
+        """Nothing is proven of a size of 0."""
+        return lambda condition: False
+
+    def record(self, side: bool | None) -> None:
+        """Remember the decision."""
+        recorded = recorded_now()
+        if recorded is not None:
+            recorded.remove(self.decision)
+        condition = self.decision.expression
+        self.sizes.made.append(
+            SizeDecision(*asking_line(), condition, side is None, tuple(self.at.values()))
+        )
+
+
 def _expression(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
@@ -317,6 +403,25 @@ def condition_of(test: Any) -> Any:
     if not getattr(expression, "free_symbols", None) or free_unbacked_symbols(expression):
         return None
     return expression if isinstance(test, torch.SymBool) else sympy.Ne(expression, 0)
+
+
+def empty_of(test: Any) -> Decision | None:
+    """The decision that a size is not 0, on which a test depends; None for other tests."""
+    session = current()
+    if session is None or session.sizes is None or not session.sizes.may_join():
+        return None
+    return if_empty(test.node) if isinstance(test, torch.SymBool) else None
+
+
+def as_test(value: Any) -> Any:
+    """The truth value of a number that follows from sizes; anything else as it is."""
+    is_size = isinstance(value, torch.SymInt) and not free_unbacked_symbols(value)
+    return value != 0 if is_size and current() is not None else value
+
+
+def has_sides(test: Any) -> bool:
+    """Whether both sides of a test are run, as it is about sizes."""
+    return is_open(test) or empty_of(test) is not None
 
 
 def is_open(test: Any) -> bool:
