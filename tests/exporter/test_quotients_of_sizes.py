@@ -14,8 +14,7 @@ from torch.nn import functional
 from torch.utils._sympy.functions import FloorDiv, PythonMod
 
 import onnxwright as ow
-from onnxwright.exporter.capture.assumptions.demands import is_multiple
-from onnxwright.exporter.capture.assumptions.excluded import excludes_larger
+from onnxwright.exporter.capture.assumptions.excluded import excludes_larger, is_multiple
 from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard
 from onnxwright.exporter.capture.assumptions.proving import Prover

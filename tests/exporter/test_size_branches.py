@@ -142,8 +142,8 @@ def written(x: Any) -> Any:
     return x
 
 
-ONES = [unequal_to_one, above_one, of_two_conditions, one_or_many, squeezed,
-        broadcast, added_to_rows, number_of_rows, truth_of_a_number, among_others, written]  # fmt: skip
+ONES = [unequal_to_one, above_one, of_two_conditions, one_or_many, squeezed, broadcast,
+        added_to_rows, number_of_rows, truth_of_a_number, among_others, written]  # fmt: skip
 
 
 @pytest.mark.share(3)

@@ -115,9 +115,7 @@ CASES: dict[str, Case] = {
         by_length, (10,), ("n",), "n > 5", ((6,),), ((5,),), {"capture": "strict"}
     ),
     "empty": Case(empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
-    "not empty": Case(
-        not_empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),), {"capture": "auto"}
-    ),
+    "not empty": Case(not_empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
     "no elements": Case(without_elements, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
     "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
     "remainder": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),

@@ -20,9 +20,14 @@ from torch.export.graph_signature import InputKind
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
-from onnxwright.exporter.capture.assumptions.declared import is_certain
-from onnxwright.exporter.capture.assumptions.demands import is_multiple, refuses_others, user_line
-from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
+from onnxwright.exporter.capture.assumptions.demands import refuses_others, user_line
+from onnxwright.exporter.capture.assumptions.excluded import (
+    Range,
+    excludes_larger,
+    excludes_small,
+    is_certain,
+    is_multiple,
+)
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.guard_text import guard_text
 from onnxwright.exporter.capture.assumptions.size_functions import value_of

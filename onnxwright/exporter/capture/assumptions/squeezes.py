@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.places import span_of
+from onnxwright.exporter.torch_internals import HigherOrderOperator
 
 _aten = torch.ops.aten
 _SQUEEZES = (_aten.squeeze.default, _aten.squeeze.dim, _aten.squeeze.dims,
@@ -61,7 +62,7 @@ def _nodes(module: torch.fx.GraphModule, where: Any) -> Iterator[tuple[torch.fx.
             for side, name in zip(_conditions(node.args[0]), node.args[1:3], strict=True):
                 inner = getattr(module, str(name.target))
                 yield from _nodes(inner, sympy.And(where, side))
-        elif isinstance(node.target, torch._ops.HigherOrderOperator):
+        elif isinstance(node.target, HigherOrderOperator):
             for one in node.all_input_nodes:
                 inner = getattr(module, str(one.target), None) if one.op == "get_attr" else None
                 if isinstance(inner, torch.fx.GraphModule):
