@@ -168,6 +168,61 @@ def test_an_axis_that_a_side_squeezes_is_not_one() -> None:
         program(torch.ones(1, 3))
 
 
+# -- sizes of 0 ------------------------------------------------------------------------------------
+
+
+def not_empty(x: Any) -> Any:
+    return x.sum(0) if len(x) else torch.ones(3)
+
+
+def not_any(x: Any) -> Any:
+    if not len(x):
+        return x.new_ones(3)
+    return x.sum(0)
+
+
+def above_zero(x: Any) -> Any:
+    return x.sum(0) if x.shape[0] > 0 else torch.ones(3)
+
+
+def zero_then_one(x: Any) -> Any:
+    if x.shape[0] == 0:
+        return torch.ones(3)
+    assert x.shape[0] > 0  # known here
+    return x[0] * 5 if x.shape[0] == 1 else x.sum(0)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("function", [not_empty, not_any, above_zero, zero_then_one])
+def test_a_size_of_zero(function: Callable[..., Any]) -> None:
+    with without_warnings():
+        program = ow.export(function, (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, (0,), (1,), (2,), (5,))
+
+
+def asks_again(x: Any) -> Any:
+    """Torch has no size that may be 0: what the side asks of it is not known."""
+    if x.shape[0] == 0:
+        return torch.ones(3) * (5 if x.shape[0] < 1 else 4)
+    return x.sum(0)
+
+
+def one_within_at_most_one(x: Any) -> Any:
+    """The inner decision is one for sizes of 0 and 1."""
+    if x.shape[0] <= 1:
+        return x.sum(0) + (5 if x.shape[0] == 1 else 7)
+    return x.sum(0)
+
+
+@pytest.mark.parametrize("function", [asks_again, one_within_at_most_one])
+def test_a_size_of_zero_that_is_excluded(function: Callable[..., Any]) -> None:
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*n >= 1"):
+        program = ow.export(function, (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, (1,), (2,), (5,))
+    with pytest.raises(TypeError, match="n >= 1"):
+        program(torch.ones(0, 3))
+
+
 # -- the argument of before ------------------------------------------------------------------------
 
 
