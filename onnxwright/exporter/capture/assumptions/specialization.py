@@ -94,29 +94,20 @@ def is_fixed_value(guard: Any) -> bool:
     return type(expression.lhs).__name__ not in ("Mod", "PythonMod")
 
 
-def is_number_of_chunks(guard: Any) -> bool:
-    """Whether a guard of torch says how many parts `chunk` or `split` gives, of sizes that follow
-    from a dynamic one: the program has that many, whatever the size.
-
-    Args:
-        guard: one of `ShapeEnv.guards`.
-    """
-    expression = guard.expr
-    if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
-        return False
-    return _is_split(guard.sloc.framework_loc)
-
-
 def is_uneven_split(guard: Any) -> bool:
-    """Whether an operator asked how many parts are larger by one, as `tensor_split` does.
+    """Whether a guard of torch is about the number or the sizes of parts that follow from a size.
+
+    `chunk` and `split` give as many parts as in the example; `tensor_split` asks how many of them
+    are larger by one.
 
     Args:
         guard: one of `ShapeEnv.guards`.
     """
     expression = guard.expr
-    remainders = ("Mod", "PythonMod")
+    if isinstance(expression, sympy.Eq):
+        return bool(expression.rhs.is_number) and _is_split(guard.sloc.framework_loc)
     is_compared = isinstance(expression, (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt))
-    return is_compared and any(type(side).__name__ in remainders for side in expression.args)
+    return is_compared and any(type(s).__name__ in ("Mod", "PythonMod") for s in expression.args)
 
 
 def is_taken_as_one(expression: Any) -> bool:

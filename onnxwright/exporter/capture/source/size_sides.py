@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.assumptions.decisions import (
     recorded_now,
 )
 from onnxwright.exporter.capture.assumptions.fitting import fitting
+from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
@@ -44,24 +45,6 @@ class FixedSizeError(RuntimeError):
 
 class NoSizesError(RuntimeError):
     """No sizes are found at which a side of a decision is taken."""
-
-
-@dataclass(frozen=True)
-class SizeDecision:
-    """A decision by sizes that is exported for both of its sides.
-
-    Fields:
-        file, line: where the user's code decides.
-        condition: of torch's symbols; it holds on the side that is exported for all sizes.
-        both: whether both sides are in an If, as none of them is right at all sizes.
-        sizes: sizes of both sides, by the names of torch's symbols.
-    """
-
-    file: str
-    line: int
-    condition: Any
-    both: bool
-    sizes: tuple[Mapping[str, int], ...]
 
 
 @dataclass
