@@ -1,4 +1,4 @@
-"""The line of Python that asks for a size, through torch, wrappers and what rewritten code calls."""
+"""The line of Python that asks for a size, by the frames of torch and of wrappers between."""
 
 from __future__ import annotations
 
