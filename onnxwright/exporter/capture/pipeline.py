@@ -180,7 +180,7 @@ def _check_answers(assume: Mapping[str, bool], report: Report) -> None:
 
 def _report_decisions(program: ExportedProgram, sizes: Sizes, strict: bool) -> None:
     """Warn of decisions by sizes of which one side is exported; an error if strict."""
-    fixed = {(f.expression, f.value) for f in specialization.fixed_values(program)}  # OW827
+    fixed = {one.args for one in specialization.fixed_values(program)}  # OW827
     found = [g for g in sizes.decisions() if g.expression.args not in fixed]
     if strict and found:
         fail(
