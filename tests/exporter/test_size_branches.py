@@ -105,7 +105,7 @@ def one_or_many(x: Any) -> Any:
 
 def squeezed(x: Any) -> Any:
     """`squeeze` removes the axis on one side, and keeps it on the other."""
-    return x.squeeze().abs() if x.shape[0] == 1 else x.squeeze(0).sum(0)
+    return x.squeeze(0).abs() if x.shape[0] == 1 else x.squeeze(0).sum(0)
 
 
 def broadcast(x: Any) -> Any:

@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
+from onnxwright.exporter.capture.source.regions import fake_mode
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.source.torch_sizes import Known, forget_answers
@@ -154,11 +155,13 @@ class SizeDecisions:
         Raises:
             FixedSizeError: the side made a number of a size.
         """
-        state = Known(env)
+        state, mode = Known(env), fake_mode()
+        remembers = mode.cache_enabled
         self.path.append(condition)
         try:
             self._give(env, sizes)
-            self._set_ones(env)
+            if self._set_ones(env):
+                mode.cache_enabled = False  # shapes of operators are others here
             with amounts_generalized(self):
                 yield
             self._check(state.guards())
@@ -166,6 +169,7 @@ class SizeDecisions:
             state.restore()
             self._give(env, state.values)
             self.path.pop()
+            mode.cache_enabled = remembers
 
     @contextmanager
     def supposing(self, condition: Any) -> Iterator[None]:
@@ -194,15 +198,20 @@ class SizeDecisions:
                 env.backed_var_to_val[symbol] = sympy.Integer(sizes[str(symbol)])
         forget_answers(env)
 
-    def _set_ones(self, env: Any) -> None:
-        """Make the sizes that are 1 on this side constants: torch takes sizes for 2 or more."""
-        for symbol, value in env.backed_var_to_val.items():
-            if value != 1 or env.var_to_range[symbol].lower < 2:
-                continue
+    def _set_ones(self, env: Any) -> bool:
+        """Let torch know the sizes that are 1 on this side: it takes sizes for 2 or more.
+
+        Returns:
+            Whether there are some.
+        """
+        values = env.backed_var_to_val.items()
+        ones = [s for s, value in values if value == 1 and env.var_to_range[s].lower >= 2]
+        for symbol in ones:
             if not self.prover.holds_where(sympy.Eq(symbol, 1), self.where()):
                 raise NoSizesError(f"{symbol} is 1 or more")
             env.var_to_range[symbol] = ValueRanges(1, 1)
         forget_answers(env)
+        return bool(ones)
 
     def hint(self, node: Any) -> Any:
         """The value of a symbolic number at the sizes of the side that runs."""
