@@ -38,7 +38,7 @@ def guard_text(expression: Any, names: Mapping[str, str]) -> str:
         words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
     words = words.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
     words = re.sub(r"(\.\d+?)0+\b", r"\1", words)  # sympy writes all digits of a float
-    return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
+    return re.sub(r"^\(([^()]*)\)(?= [<>=!]|$)", r"\1", words)
 
 
 class _Printer(PythonPrinter):  # type: ignore[misc]
@@ -80,13 +80,11 @@ def _is_less(term: Any) -> bool:
 
 def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
     """A range of one size, for a condition that divides it and is not written so by hand."""
-    if len(expression.free_symbols) != 1 or not moduli_of(expression):
-        return None
     if isinstance(expression, sympy.core.relational.Relational):
         left, right = expression.args
         if right.is_number and _is_plain(left):
             return None
-    found = interval_of(expression)
+    found = divided_interval(expression)
     if found is None:
         return None
     (symbol,) = expression.free_symbols
@@ -95,6 +93,11 @@ def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
     if high is None:
         return f"{name} > {low - 1}"
     return f"{name} <= {high}" if low <= 1 else f"{low} <= {name} <= {high}"
+
+
+def divided_interval(expression: Any) -> tuple[int, int | None] | None:
+    """The interval of a condition that divides a size; None for others."""
+    return interval_of(expression) if moduli_of(expression) else None
 
 
 def _is_plain(side: Any) -> bool:
@@ -164,3 +167,18 @@ def sum_of(name: str, known: set[str]) -> tuple[dict[str, int], int] | None:
         if dims.evaluate(name, values) != zero + sum(f * values[p] for p, f in factors.items()):
             return None
     return factors, zero
+
+
+def named_sums(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes that are named as sums of others, as these sums are.
+
+    Args:
+        sizes: by name.
+
+    Example:
+        >>> named_sums({"past": 5, "seq": 2, "past + seq": 6})
+        {'past + seq': 7}
+    """
+    sums = [name for name in sizes if sum_of(name, set(sizes)) is not None]
+    found = {name: dims.evaluate(name, sizes) for name in sums}
+    return {name: size for name, size in found.items() if size is not None}

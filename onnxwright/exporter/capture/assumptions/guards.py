@@ -32,14 +32,13 @@ from onnxwright.exporter.capture.assumptions.excluded import (
     is_multiple,
 )
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
-from onnxwright.exporter.capture.assumptions.guard_text import guard_text
+from onnxwright.exporter.capture.assumptions.guard_text import divided_interval, guard_text
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import (
     is_fixed_value,
     is_taken_as_one,
     is_uneven_split,
 )
-from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
@@ -159,7 +158,7 @@ class Sizes:
         Args:
             guard: one of these.
         """
-        found = interval_of(guard.expression) if moduli_of(guard.expression) else None
+        found = divided_interval(guard.expression)
         if found is None:
             return ()
         (symbol,) = guard.expression.free_symbols

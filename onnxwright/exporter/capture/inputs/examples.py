@@ -8,9 +8,8 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.assumptions.guard_text import sum_of
+from onnxwright.exporter.capture.assumptions.guard_text import named_sums
 from onnxwright.exporter.capture.assumptions.guards import Sizes
-from onnxwright.types import dims
 
 
 def check_example(sizes: Sizes, axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
@@ -49,29 +48,16 @@ def check_sums(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
     Raises:
         ExportValueError: the size is not that sum in the example (OW825).
     """
-    reason = _sums_that_differ(axes, flat)
-    if reason:
-        checks.raise_bad_argument(
-            "dynamic_shapes",
-            reason,
-            "a name such as `past + seq` is the sum of the sizes with these names; write another "
-            "name for a size of its own",
-        )
-
-
-def _sums_that_differ(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> str:
-    """Why names of dimensions that are sums are not right for inputs; empty if they are.
-
-    Args:
-        axes: for each flattened input, the names of its dynamic axes.
-        flat: the inputs.
-    """
     sizes: dict[str, int] = {}
     for value, named in zip(flat, axes, strict=False):
         for axis, dim in named.items() if isinstance(value, torch.Tensor) else ():
             if isinstance(dim, str):
                 sizes.setdefault(dim, int(value.shape[axis]))
-    for name, size in sizes.items():
-        if sum_of(name, set(sizes)) is not None and dims.evaluate(name, sizes) != size:
-            return f"`{name}` is {size} in the example, and the sum is {dims.evaluate(name, sizes)}"
-    return ""
+    for name, size in named_sums(sizes).items():
+        if sizes[name] != size:
+            checks.raise_bad_argument(
+                "dynamic_shapes",
+                f"`{name}` is {sizes[name]} in the example, and the sum is {size}",
+                "a name such as `past + seq` is the sum of the sizes with these names; write "
+                "another name for a size of its own",
+            )
