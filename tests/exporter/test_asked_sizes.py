@@ -116,7 +116,7 @@ def _fixing(fix: Any) -> Any:
         (lambda m, args, kwargs, _: torch.export.export(m, args, kwargs), ["(`a`)", "(`b`)"]),
         (_fixing(lambda a, b: int(a)), ["(`a`)"]),
         (_fixing(lambda a, b: (int(b), int(a))), ["(`a`)", "(`b`)"]),
-        (_fixing(_must_be_seven), ["`a + b`"]),
+        (_fixing(_must_be_seven), ["what is computed of sizes"]),
     ],
 )
 def test_a_size_that_a_strategy_fixes_is_reported(capture: Any, lost: list[str]) -> None:

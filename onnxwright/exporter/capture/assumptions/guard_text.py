@@ -31,8 +31,16 @@ def guard_text(expression: Any, names: Mapping[str, str]) -> str:
         'past <= total + 3'
     """
     found = _as_interval(expression, names)
-    if found is not None:
-        return found
+    return size_text(expression, names) if found is None else found
+
+
+def size_text(expression: Any, names: Mapping[str, str]) -> str:
+    """What is computed of sizes as Python, with the user's names.
+
+    Args:
+        expression: a sympy expression of torch's symbols.
+        names: torch's symbol -> name.
+    """
     words = str(_Printer().doprint(_without_minus(expression)))
     for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
         words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)

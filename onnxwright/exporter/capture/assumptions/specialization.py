@@ -15,7 +15,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import path_in_torch
-from onnxwright.exporter.capture.assumptions.guard_text import guard_text
+from onnxwright.exporter.capture.assumptions.guard_text import size_text
 from onnxwright.exporter.dimensions import shape_environment
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
@@ -101,7 +101,7 @@ def warn_specialized_dims(
     """
     for fixed in fixed_values(program):
         if not fixed.lhs.is_Symbol:
-            dimension = f"what is computed of sizes as `{guard_text(fixed.lhs, names)}`"
+            dimension = f"what is computed of sizes as `{size_text(fixed.lhs, names)}`"
             size = int(fixed.rhs) if fixed.rhs.is_integer else float(fixed.rhs)
             warn(
                 messages.FixedDimension(
