@@ -186,9 +186,7 @@ PEERS = (
                     def forward(self, x):
                         return x + 1 if x.shape[0] > 5 else x - 1
 
-                program = ow.export(
-                    Model(), (torch.zeros(10),), dynamic_shapes=({0: "n"},), size_branches=True
-                )
+                program = ow.export(Model(), (torch.zeros(10),), dynamic_shapes=({0: "n"},))
                 print(program(torch.zeros(3)))
                 """,
                 """

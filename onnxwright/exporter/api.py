@@ -105,8 +105,7 @@ def export(
             operators and verification, also when the export fails; the error names it.
         strict: make a result of another type or shape than torch's an error, and a decision by
             sizes that the model takes as it was for the example inputs.
-        size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
-            `If`; the module is captured once for each side.
+        size_branches: deprecated: both sides of decisions by sizes are exported without it.
         assume: answers to decisions that Python makes by values of tensors, by place
             (`"model.py:12"`) or by the text of the condition (`"mask.any()"`); the program is
             right where they hold.
@@ -156,6 +155,11 @@ def export(
             f"{shown(assume)} is not a dict",
             "give answers by place or text: `{'model.py:12': True}`",
         )
+    if size_branches:
+        checks.warn_deprecated(
+            "size_branches",
+            "both sides of a decision are exported; leave it out",
+        )
     checks.report(report)
     further = further_inputs(verify, dynamic_shapes)
     if isinstance(dynamic_shapes, ObservedShapes):
@@ -175,7 +179,6 @@ def export(
             capture,
             recorded,
             strict=strict,
-            size_branches=size_branches,
             assume=assume,
         )
         settings = Settings(
@@ -192,7 +195,7 @@ def export(
         )
         recorded.torch_ops.update(recording.operators(captured.program))
         with progress.step("translate"):
-            built = build(captured.program, settings, recorded, captured.tree)
+            built = build(captured.program, settings, recorded)
         recorded.seconds.update(built.seconds)
         with recording.warnings_recorded(recorded):
             warn_lost_sizes(captured, built)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,6 @@ from torch.export.graph_signature import InputKind
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.assumptions.branches import resized, size_at
 from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.held_state import run_unchanged
@@ -130,6 +129,24 @@ class _Trial:
                         values = resized(self.flat, by_place)
                         if not self.sizes.check(values):
                             yield values
+
+
+def size_at(values: Sequence[Any], place: Place) -> int:
+    """The size at a place among flattened inputs."""
+    n, axis = place
+    return int(values[n]) if axis is None else int(values[n].shape[axis])
+
+
+def resized(flat: Sequence[Any], sizes: Mapping[Place, int]) -> list[Any]:
+    """Flattened inputs with other sizes, by place; elements are repeated."""
+    values = list(flat)
+    for (n, axis), size in sizes.items():
+        if axis is None:
+            values[n] = size
+        elif values[n].shape[axis] not in (0, size):
+            rows = torch.arange(size, device=values[n].device) % values[n].shape[axis]
+            values[n] = values[n].detach().index_select(axis, rows)
+    return values
 
 
 __all__ = ["warn_lost_sizes"]

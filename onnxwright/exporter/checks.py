@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -90,6 +91,17 @@ def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) 
             )
             raise_bad_argument(name, "this is an argument of `torch.onnx.export`", hint)
         raise unknown_keyword(function, name, known)
+
+
+def warn_deprecated(name: str, instead: str) -> None:
+    """Warn of an argument of `export` that goes in a later version.
+
+    Args:
+        name: the argument.
+        instead: what to write instead.
+    """
+    text = f"`{name}` of `export` is deprecated: {instead}"
+    warnings.warn(text, DeprecationWarning, stacklevel=4)
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:

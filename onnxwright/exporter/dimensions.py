@@ -36,15 +36,6 @@ class Dimensions:
             self._known[expression] = _dimension(expression, self.names)
         return self._known[expression]
 
-    def apart(self, sizes: Iterable[Any]) -> tuple[Dim, ...]:
-        """The dimensions of an input, where sizes that were found to be equal keep their names."""
-        found: list[Dim] = []
-        for size in sizes:
-            symbol = None if isinstance(size, int) else size.node._expr
-            own = symbol is not None and symbol.is_Symbol
-            found.append(self.names.get(str(symbol), str(symbol)) if own else self.of(size))
-        return tuple(found)
-
     def shape(self, sizes: Iterable[Any]) -> tuple[Dim, ...]:
         """The dimensions of a tensor's sizes."""
         return tuple(self.of(s) for s in sizes)

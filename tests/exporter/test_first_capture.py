@@ -90,7 +90,6 @@ def test_sides_that_cannot_be_joined_leave_the_side_of_the_example() -> None:
     (warning,) = warned
     assert "OW833" in warning
     assert "`n <= 5`" in warning
-    assert "size_branches" not in warning
     check(program, Ranks(), (0, 1, 2, 5))
     with pytest.raises(TypeError, match="n <= 5"):
         program(torch.randn(6, 4))

@@ -14,8 +14,7 @@ from torch.nn import functional
 from torch.utils._sympy.functions import FloorDiv, PythonMod
 
 import onnxwright as ow
-from onnxwright.exporter.capture.assumptions.demands import is_multiple
-from onnxwright.exporter.capture.assumptions.excluded import excludes_larger
+from onnxwright.exporter.capture.assumptions.excluded import excludes_larger, is_multiple
 from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard
 from onnxwright.exporter.capture.assumptions.proving import Prover
@@ -163,7 +162,7 @@ def test_the_warning_names_the_sizes(function: Callable[..., Any], size: int, te
 @pytest.mark.parametrize("function", [above, one_number, of_two])
 def test_both_sides_of_a_quotient(function: Callable[..., Any]) -> None:
     program = ow.export(
-        function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},), size_branches=True, strict=True
+        function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},), strict=True
     )
     for rows in (4, 8, 19, 23, 24, 35, 36, 39, 40, 48, 90):
         x = torch.randn(rows, 3)

@@ -1,44 +1,49 @@
-"""`size_branches=True`: both sides of decisions by sizes, joined by If."""
+"""Both sides of decisions by sizes in one If, also of those for sizes of 1 and 0."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
-from torch.export import Dim
 
 import onnxwright as ow
-from tests.exporter.test_sizes import CASES, by_length
+from tests.exporter.test_sizes import CASES
 
 
-def exported(function: Any, *sizes: int, **options: Any) -> Any:
-    options.setdefault("dynamic_shapes", tuple({0: name} for name, _ in zip("nm", sizes)))
-    args = tuple(torch.randn(n, 3) for n in sizes)
-    return ow.export(function, args, size_branches=True, strict=True, verify=True, **options)
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ow.errors.OnnxwrightWarning)
+        yield
+
+
+def check(program: Any, function: Callable[..., Any], *sizes: tuple[int, ...]) -> None:
+    """Compare with PyTorch at sizes of the inputs `[n, 3]`."""
+    for given in sizes:
+        args = tuple(torch.randn(n, 3) for n in given)
+        torch.testing.assert_close(program(*args), function(*args))
+
+
+# The sides of "unequal" and "equal" have other ranks; above 64 is declared in "dim".
+JOINED = [n for n in CASES if n not in ("unequal", "equal", "strict_capture")
+          and not n.endswith("strict_capture")]  # fmt: skip
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("name", [n for n in CASES if n not in ("unequal", "equal")])
+@pytest.mark.parametrize("name", JOINED)
 def test_both_sides_of_a_decision_are_exported(name: str) -> None:
-    """Without a warning (they are errors here), and right on both sides."""
     case = CASES[name]
+    args = tuple(torch.randn(n, 3) for n in case.sizes)
     dynamic = tuple({0: d} for d in case.dynamic)
-    program = exported(case.function, *case.sizes, dynamic_shapes=dynamic, **case.options)
+    with without_warnings():
+        program = ow.export(case.function, args, dynamic_shapes=dynamic, strict=True, verify=True)
     assert [node.op_type for node in program.model.graph].count("If") == 1
     assert "onnxwright.size_guards" not in program.model.metadata_props
-    wrong = [sizes for sizes in case.wrong if sizes != (65,)]  # above the declared 64
-    for sizes in (*case.right, *wrong):
-        args = tuple(torch.randn(n, 3) for n in sizes)
-        torch.testing.assert_close(program(*args), case.function(*args))
-
-
-def test_a_declared_bound_stays_enforced() -> None:
-    program = exported(by_length, 10, dynamic_shapes=({0: Dim("n", min=1, max=64)},))
-    for size in (10, 2):
-        assert program(torch.ones(size, 3)).shape == (size, 3)
-    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
-        program(torch.ones(65, 3))
+    check(program, case.function, *case.right, *(s for s in case.wrong if s != (65,)))
 
 
 def lengths(x: Any, y: Any) -> Any:
@@ -48,11 +53,10 @@ def lengths(x: Any, y: Any) -> Any:
 
 @pytest.mark.parametrize("sizes", [(4, 4), (4, 5)])
 def test_equal_and_unequal_lengths(sizes: tuple[int, int]) -> None:
-    program = exported(lengths, *sizes)
+    args = tuple(torch.randn(n, 3) for n in sizes)
+    program = ow.export(lengths, args, dynamic_shapes=({0: "n"}, {0: "m"}), strict=True)
     assert [str(v.shape[0]) for v in program.model.graph.inputs] == ["n", "m"]
-    for n, m in ((4, 4), (3, 7), (6, 6)):
-        x, y = torch.randn(n, 3), torch.randn(m, 3)
-        torch.testing.assert_close(program(x, y), lengths(x, y))
+    check(program, lengths, (4, 4), (3, 7), (6, 6))
 
 
 class Nested(torch.nn.Module):  # type: ignore[misc]
@@ -73,35 +77,158 @@ class Nested(torch.nn.Module):  # type: ignore[misc]
 
 def test_decisions_within_decisions() -> None:
     model = Nested().eval()
-    program = exported(model, 9)
+    program = ow.export(model, (torch.randn(9, 3),), dynamic_shapes=({0: "n"},), strict=True)
     assert sorted(n for n in program.model.graph.initializers if "weight" in n)
-    for n in (9, 10, 4, 8, 13):
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), model(x))
+    check(program, model, (9,), (10,), (4,), (8,), (13,))
 
 
-def test_sides_that_an_if_cannot_join() -> None:
-    for name in ("unequal", "equal"):
-        with pytest.raises(ow.errors.ExportError, match="OW835.*rank"):
-            exported(CASES[name].function, *CASES[name].sizes, capture="non-strict")
+# -- sizes of 1, which torch takes for constants ---------------------------------------------------
 
 
-def test_a_side_that_cannot_be_captured() -> None:
-    def values(x: Any) -> Any:
-        if x.shape[0] > 5:
-            return x + 1
-        return x - 1 if x.detach().numpy().sum() > 0 else x
-
-    with pytest.raises(ow.errors.ExportError, match="OW835.*cannot be captured"):
-        exported(values, 10)
+def unequal_to_one(x: Any) -> Any:
+    if x.shape[0] != 1:
+        x = x - x.mean(0)
+    return x * 2
 
 
-def test_too_many_sides() -> None:
-    def many(x: Any) -> Any:
-        for n in range(20, 32):
-            if x.shape[0] % n == 1:
-                x = x + n
-        return x
+def above_one(x: Any) -> Any:
+    return x.mean(0) if x.shape[0] > 1 else x[0] * 0
 
-    with pytest.raises(ow.errors.ExportError, match="OW835.*more than"):
-        exported(many, 19, capture="non-strict")
+
+def of_two_conditions(x: Any) -> Any:
+    return x * 3 if x.shape[0] == 1 and x.shape[1] == 3 else x
+
+
+def one_or_many(x: Any) -> Any:
+    return x * 3 if x.shape[0] == 1 or x.shape[0] > 4 else x
+
+
+def squeezed(x: Any) -> Any:
+    """`squeeze` removes the axis on one side, and keeps it on the other."""
+    return x.squeeze(0).abs() if x.shape[0] == 1 else x.squeeze(0).sum(0)
+
+
+def broadcast(x: Any) -> Any:
+    if x.shape[0] == 1:
+        x = x.expand(5, 3) + torch.arange(5.0)[:, None]
+    return x * 2
+
+
+def added_to_rows(x: Any) -> Any:
+    return (x + torch.ones(4, 3)).sum(0) if x.shape[0] == 1 else x.sum(0)
+
+
+def number_of_rows(x: Any) -> Any:
+    """A number of Python that is 1 on one side."""
+    return x * int(x.shape[0]) if x.shape[0] == 1 else x * 2
+
+
+def truth_of_a_number(x: Any) -> Any:
+    return x * 2 if not x.shape[0] - 1 else x
+
+
+def among_others(x: Any) -> Any:
+    if x.shape[0] < 4:
+        if x.shape[0] == 1:
+            return x * 10
+        return x * 20
+    return x
+
+
+def written(x: Any) -> Any:
+    x = x.clone()
+    if x.shape[0] == 1:
+        x[0] = 7
+    return x
+
+
+ONES = [unequal_to_one, above_one, of_two_conditions, one_or_many, squeezed, broadcast,
+        added_to_rows, number_of_rows, truth_of_a_number, among_others, written]  # fmt: skip
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("function", ONES)
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_size_of_one(function: Callable[..., Any], size: int) -> None:
+    with without_warnings():
+        program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, *((n,) for n in range(1, 7)))
+
+
+def test_an_axis_that_a_side_squeezes_is_not_one() -> None:
+    """Torch removes it for a size of 1 only, and takes sizes for 2 or more."""
+
+    def function(x: Any) -> Any:
+        return x.squeeze(0).sum(0) if x.shape[0] <= 2 else x[1] * 2
+
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*n > 2 or n != 1"):
+        program = ow.export(function, (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, (2,), (3,))
+    with pytest.raises(TypeError, match="n != 1"):
+        program(torch.ones(1, 3))
+
+
+# -- sizes of 0 ------------------------------------------------------------------------------------
+
+
+def not_empty(x: Any) -> Any:
+    return x.sum(0) if len(x) else torch.ones(3)
+
+
+def not_any(x: Any) -> Any:
+    if not len(x):
+        return x.new_ones(3)
+    return x.sum(0)
+
+
+def above_zero(x: Any) -> Any:
+    return x.sum(0) if x.shape[0] > 0 else torch.ones(3)
+
+
+def zero_then_one(x: Any) -> Any:
+    if x.shape[0] == 0:
+        return torch.ones(3)
+    assert x.shape[0] > 0  # known here
+    return x[0] * 5 if x.shape[0] == 1 else x.sum(0)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("function", [not_empty, not_any, above_zero, zero_then_one])
+def test_a_size_of_zero(function: Callable[..., Any]) -> None:
+    with without_warnings():
+        program = ow.export(function, (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, (0,), (1,), (2,), (5,))
+
+
+def asks_again(x: Any) -> Any:
+    """Torch has no size that may be 0: what the side asks of it is not known."""
+    if x.shape[0] == 0:
+        return torch.ones(3) * (5 if x.shape[0] < 1 else 4)
+    return x.sum(0)
+
+
+def one_within_at_most_one(x: Any) -> Any:
+    """The inner decision is one for sizes of 0 and 1."""
+    if x.shape[0] <= 1:
+        return x.sum(0) + (5 if x.shape[0] == 1 else 7)
+    return x.sum(0)
+
+
+@pytest.mark.parametrize("function", [asks_again, one_within_at_most_one])
+def test_a_size_of_zero_that_is_excluded(function: Callable[..., Any]) -> None:
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*n >= 1"):
+        program = ow.export(function, (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, (1,), (2,), (5,))
+    with pytest.raises(TypeError, match="n >= 1"):
+        program(torch.ones(0, 3))
+
+
+# -- the argument of before ------------------------------------------------------------------------
+
+
+def test_size_branches_is_deprecated() -> None:
+    with pytest.warns(
+        DeprecationWarning, match="`size_branches` of `export` is deprecated"
+    ) as said:
+        ow.export(torch.nn.ReLU(), (torch.ones(2),), size_branches=True)
+    assert said[0].filename == __file__

@@ -54,10 +54,6 @@ def empty(x: Any) -> Any:
     return x.sum(0)
 
 
-def not_empty(x: Any) -> Any:
-    return x.sum(0) if len(x) else torch.ones(3)
-
-
 def without_elements(x: Any) -> Any:
     return torch.ones(3) if x.numel() < 1 else x.sum(0)
 
@@ -115,9 +111,6 @@ CASES: dict[str, Case] = {
         by_length, (10,), ("n",), "n > 5", ((6,),), ((5,),), {"capture": "strict"}
     ),
     "empty": Case(empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
-    "not empty": Case(
-        not_empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),), {"capture": "auto"}
-    ),
     "no elements": Case(without_elements, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
     "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
     "remainder": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),

@@ -107,12 +107,12 @@ def test_padding_is_right_at_all_sizes(layers: dict[str, Any]) -> None:
         assert torch.equal(program(x), layers["Windows"]()(x))
 
 
-def test_a_size_of_one_that_matters_is_refused(layers: dict[str, Any]) -> None:
+def test_both_sides_of_a_size_of_one_are_exported(layers: dict[str, Any]) -> None:
     program, said = _exported(layers["Spread"](), 5)
-    assert len(said) == 1
-    assert "n != 1" in said[0]
-    with pytest.raises(ExportTypeError, match="n != 1"):
-        program(torch.randn(1, 4))
+    assert not said
+    for rows in (1, 2, 5):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(program(x), layers["Spread"]()(x))
 
 
 def test_a_size_of_one_that_does_not_matter_is_right(layers: dict[str, Any]) -> None:

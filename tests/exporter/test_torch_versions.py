@@ -126,7 +126,7 @@ class _DecidesBySize(nn.Module):
 
 @case
 def decision_by_size() -> Case:
-    options = {"dynamic_shapes": ({0: "n"},), "size_branches": True, "operators": ["If"]}
+    options = {"dynamic_shapes": ({0: "n"},), "operators": ["If"]}
     return _DecidesBySize(), (torch.randn(6, 3),), options | {"verify": [(torch.randn(3, 3),)]}
 
 

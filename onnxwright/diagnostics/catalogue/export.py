@@ -207,19 +207,6 @@ class SizeRefused(Diagnostic):
     guard: str
 
 
-class SizeBranchesDiffer(Diagnostic):
-    """`size_branches=True` cannot join the two sides of a decision in one `If`."""
-
-    code = "OW835"
-    title = "the two sides of `{guard}` cannot be joined: {reason}"
-    label = "decided by a size here"
-    help = "{hint}"
-    error = ExportError
-    guard: str
-    reason: str
-    hint: str
-
-
 class SlidingCache(Diagnostic):
     """The model counts positions from a sliding-window cache, which drops tokens."""
 

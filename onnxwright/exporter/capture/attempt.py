@@ -10,14 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard, places_of, sizes_of
-from onnxwright.exporter.capture.assumptions.one_sided import OneSideError, has_one_side
+from onnxwright.exporter.capture.assumptions.demands import refuses_others
+from onnxwright.exporter.capture.assumptions.excluded import excludes_larger, excludes_small
+from onnxwright.exporter.capture.assumptions.guards import (
+    SizeGuard,
+    places_of,
+    range_of_torch,
+    sizes_of,
+)
+from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -38,13 +46,12 @@ from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, 
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.strategies import Source, Strategy, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
 from onnxwright.exporter.capture.values.texts import Texts, texts_recorded
-from onnxwright.exporter.places import span_of_error
+from onnxwright.exporter.places import line_of, span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -58,6 +65,39 @@ class Way(NamedTuple):
 
     name: str
     strategy: Strategy
+
+
+class OneSideError(BaseException):
+    """A capture that can have one side of a decision only has come to the decision.
+
+    An `except Exception` of the program that is captured does not stop it.
+
+    Args:
+        decision: of Python.
+    """
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(f"`{decision.expression}` is decided in {decision.file}:{decision.line}")
+
+
+def _has_one_side(decision: Decision, known: Mapping[Any, Any]) -> bool:
+    """Whether a capture that goes on after a decision is right for a part of the sizes only.
+
+    Nothing is said of conditions on several sizes: the names of the user may say that these are
+    equal.
+    """
+    symbols = decision.expression.free_symbols
+    if len(symbols) != 1 or free_unbacked_symbols(decision.expression):
+        return False
+    if decision.demand or decision.by_operator or not decision.file:
+        return False
+    (symbol,) = symbols
+    ranges = {str(symbol): range_of_torch(known.get(symbol))}
+    guard = SizeGuard(decision.expression, "", None)
+    if not excludes_larger(guard, ranges, ()) and not excludes_small(guard, ranges, ()):
+        return False
+    places = ((decision.file, decision.line), decision.asked)
+    return not any(refuses_others(line_of(*place)) for place in places if place is not None)
 
 
 @dataclass
@@ -117,7 +157,7 @@ class Attempt:
         Raises:
             OneSideError: it does.
         """
-        if has_one_side(decision, ranges):
+        if _has_one_side(decision, ranges):
             self.ended = self.ended or OneSideError(decision)
             raise self.ended
 
@@ -138,7 +178,7 @@ class Attempt:
         names = written_names(self.wanted, places_of(self.program))
         ranges = declared_ranges(self.program, self.wanted)
         found = sizes_of(self.program, names, ranges, names, self.decisions).decisions()
-        return [g for g in found if g.span is not None and not g.small and not g.by_operator]
+        return [g for g in found if g.span is not None and not g.by_operator]
 
     def lost_sizes(self) -> int:
         """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""

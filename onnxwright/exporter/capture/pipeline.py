@@ -17,16 +17,6 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions import specialization
-from onnxwright.exporter.capture.assumptions.branches import (
-    BranchedSizes,
-    Leaf,
-    Tree,
-    grown,
-    is_decided,
-    leaves,
-    resized,
-    size_at,
-)
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
 from onnxwright.exporter.capture.assumptions.squeezes import squeezed_sizes
@@ -43,7 +33,6 @@ from onnxwright.exporter.capture.modules import as_module, initialize_lazy_modul
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
-from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
 from onnxwright.exporter.capture.values.texts import warn_texts
 from onnxwright.exporter.report import recording
@@ -60,7 +49,6 @@ class Captured:
         names: torch's symbols by the names the user wrote.
         sizes: for which sizes it is right.
         module: what it was captured from; None for a program that was captured before.
-        tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
         examples: sizes on both sides of decisions by sizes that the program has both sides of.
         asked: the sizes of inputs that were captured as dynamic, with the names written for them.
@@ -70,9 +58,8 @@ class Captured:
 
     program: ExportedProgram
     names: dict[str, str] = field(default_factory=dict)
-    sizes: Sizes | BranchedSizes = field(default_factory=Sizes)
+    sizes: Sizes = field(default_factory=Sizes)
     module: torch.nn.Module | None = None
-    tree: Tree | None = None
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     examples: tuple[Mapping[Place, int], ...] = ()
     asked: Mapping[Place, str] = field(default_factory=dict)
@@ -89,7 +76,6 @@ def capture_model(
     report: Report,
     *,
     strict: bool = False,
-    size_branches: bool = False,
     assume: Mapping[str, bool] | None = None,
 ) -> Captured:
     """Capture what `export` was given.
@@ -147,18 +133,11 @@ def capture_model(
         squeezed = squeezed_sizes(program)
         sizes = sizes_of(program, names, ranges, written, (*attempt.decisions, *squeezed))
         report.covered += covered(attempt.by_sizes, sizes)
-        tree: Tree | None = None
-        if size_branches:
-            tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
-        for leaf in leaves(tree) if tree is not None else (Leaf(program, names, sizes),):
-            _report_decisions(leaf, tree, strict)
+        _report_decisions(program, sizes, strict)
     _check_answers(assume or {}, report)
-    branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
-    check_example(branched, wanted.axes, example)
+    check_example(sizes, wanted.axes, example)
     examples = examples_of(attempt.by_sizes, sizes)
-    return Captured(
-        program, names, branched, own, tree, attempt.by_values, examples, asked, wanted, module
-    )
+    return Captured(program, names, sizes, own, attempt.by_values, examples, asked, wanted, module)
 
 
 def _given(
@@ -171,42 +150,8 @@ def _given(
     with recording.warnings_recorded(report):
         warn_training_program(program)
         check_sparse(program)
-        _report_decisions(Leaf(program, {}, sizes), None, strict)
+        _report_decisions(program, sizes, strict)
     return Captured(program, sizes=sizes, asked=dict.fromkeys(sizes.places, ""))
-
-
-def _both_sides(
-    module: torch.nn.Module,
-    first: Leaf,
-    wanted: shapes.Wanted,
-    how: str | Strategy,
-    report: Report,
-    assume: Mapping[str, bool] | None = None,
-) -> Tree:
-    """The module captured on both sides of its decisions by sizes."""
-    flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
-    places = first.sizes.places
-    now = {place: size_at(flat, place) for place in places}
-    declared = {p: r for p, r in captured_sizes.written_ranges(wanted).items() if p in places}
-    free = wanted.relaxed() or wanted
-    called = {p: first.sizes.names.get(s, s) for p, s in places.items()}
-
-    def again(sizes: Mapping[Place, int]) -> Leaf:
-        values = resized(flat, sizes)
-        args, kwargs = pytree.tree_unflatten(values, spec)
-        given = dataclasses.replace(free, args=args, kwargs=kwargs, given=None)
-        with recording.timed(report, "capture of other sides"), capture_torch_output():
-            found = capture(module, given, how, report.captures, assume).attempt
-        program = found.program
-        names = captured_sizes.written_names(given, places_of(program))
-        ranges = captured_sizes.declared_ranges(program, wanted)
-        squeezed = squeezed_sizes(program)
-        known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
-        # A size of 1 is a constant for torch.
-        constant = {p: n for p, n in sizes.items() if p not in known.places}
-        return Leaf(program, names, known.with_constants(constant, called), sizes)
-
-    return grown(first, now, declared, again)
 
 
 def _check_answers(assume: Mapping[str, bool], report: Report) -> None:
@@ -225,23 +170,19 @@ def _check_answers(assume: Mapping[str, bool], report: Report) -> None:
             )
 
 
-def _report_decisions(leaf: Leaf, tree: Tree | None, strict: bool) -> None:
+def _report_decisions(program: ExportedProgram, sizes: Sizes, strict: bool) -> None:
     """Warn of decisions by sizes of which one side is exported; an error if strict."""
-    fixed = {(f.expression, f.value) for f in specialization.fixed_values(leaf.program)}  # OW827
-    found = [g for g in leaf.sizes.decisions() if g.expression.args not in fixed]
-    if tree is not None:
-        found = [g for g in found if not is_decided(tree, leaf, g)]
+    fixed = {one.args for one in specialization.fixed_values(program)}  # OW827
+    found = [g for g in sizes.decisions() if g.expression.args not in fixed]
     if strict and found:
         fail(
             *(
-                messages.SizeRefused(
-                    guard=g.text, notes=leaf.sizes.notes(g), span=g.span or user_span()
-                )
+                messages.SizeRefused(guard=g.text, notes=sizes.notes(g), span=g.span or user_span())
                 for g in found
             )
         )
     for guard in found:
-        notes = leaf.sizes.notes(guard)
+        notes = sizes.notes(guard)
         warn(messages.SizeAssumed(guard=guard.text, notes=notes, span=guard.span or user_span()))
 
 

@@ -10,6 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
+from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
@@ -25,7 +26,6 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import hooks_decided
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
-from onnxwright.exporter.capture.source.size_sides import SizeDecision
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import capture_torch_output

@@ -21,7 +21,8 @@ from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
-from onnxwright.exporter.capture.assumptions.decisions import Decision, sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.asking_lines import sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.source.machinery import model_frame
 
 # Calls that make Python's iterables of a tensor or of numbers.

@@ -13,7 +13,6 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.capture.assumptions.branches import BranchedSizes
 from onnxwright.exporter.capture.assumptions.guards import Sizes
 from onnxwright.exporter.capture.inputs.sliding import check_sliding
 from onnxwright.exporter.shown import shown
@@ -277,7 +276,7 @@ def check_sizes(
 
 
 def check_guards(
-    sizes: Sizes | BranchedSizes,
+    sizes: Sizes,
     inputs: Sequence[tuple[ProgramInput, str | None]],
     arrays: dict[str, np.ndarray[Any, Any]],
 ) -> None:
@@ -296,8 +295,7 @@ def check_guards(
         fail(
             messages.BadProgramInput(
                 reason=reason,
-                hint="the module may compute something else for these sizes: export for them, "
-                "or both sides of the decision with `size_branches=True`",
+                hint="the module may compute something else for these sizes: export for them",
                 span=user_span(),
             )
         )

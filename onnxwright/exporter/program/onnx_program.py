@@ -48,7 +48,6 @@ class ONNXProgram(WritableProgram):
         exported_program: the torch program it was made from.
         sizes: for which sizes of its inputs it is right: ranges and guards.
         module: the module it was captured from; None where `export` was given a program.
-        tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
         examples: sizes on both sides of decisions by sizes that `verify` runs, by (flattened
             input, axis).
@@ -75,7 +74,6 @@ class ONNXProgram(WritableProgram):
     ) -> None:
         super().__init__(built, captured, settings)
         self.module = captured.module
-        self.tree = captured.tree
         self.by_values = captured.by_values
         self.examples = captured.examples
         self._captured = captured

@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.assumptions.guard_text import sum_of
+from onnxwright.exporter.capture.assumptions.guard_text import named_sums
 from onnxwright.exporter.program.resizing import with_shapes
 from onnxwright.exporter.torch_internals import pytree
-from onnxwright.types import dims
 
 # From the size of the given inputs to others, in the order in which they are tried.
 _OTHERS: tuple[Callable[[int], int], ...] = (
@@ -68,10 +67,8 @@ def _with_sums(sizes: dict[Any, int], names: Mapping[str, str]) -> dict[Any, int
     """The sizes, where one that is called `past + length` is the sum of these two."""
     called = {s: names.get(str(s), str(s)) for s in sizes}
     known = {name: sizes[s] for s, name in called.items()}
-    sums = {s: n for s, n in called.items() if sum_of(n, set(known)) is not None}
-    return sizes | {
-        s: n for s, name in sums.items() if (n := dims.evaluate(name, known)) is not None
-    }
+    sums = named_sums(known)
+    return sizes | {s: sums[name] for s, name in called.items() if name in sums}
 
 
 def _within(size: int, found: tuple[int, int | None] | None) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 import onnx
 import torch
 
-from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.control.keeping import held_state_kept
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
@@ -94,12 +93,6 @@ def _run_sizes(
     tried = check.first_of("other sizes", other_sizes(program, args, kwargs))
     # Sizes of 1 that the module does not take say nothing.
     check.first_of("smallest sizes", other_sizes(program, args, kwargs, (lambda n: 1,)))
-    for leaf in leaves(program.tree) if program.tree is not None else ():
-        if leaf.example:
-            sizes = _sizes_text(leaf)
-            reason = check.first_of(sizes, _at_places(check, leaf.example))
-            if reason:
-                found.undecided.append(f"PyTorch does not run at {sizes}: {reason}")
     for places in program.examples[:_MOST_EXAMPLES]:
         check.first_of("sizes of both sides", _at_places(check, places))
     if not tried or is_shown:
@@ -144,17 +137,6 @@ def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) ->
         for side in branch.missing()
     ]
     found.notes += [f"not verified: {text} for inputs that were tried" for text in search.stopped]
-
-
-def _sizes_text(leaf: Leaf) -> str:
-    """The sizes that a side of a decision was captured with."""
-    given = dict(
-        sorted(
-            (leaf.sizes.names.get(leaf.sizes.places[p], leaf.sizes.places[p]), n)
-            for p, n in leaf.example.items()
-        )
-    )
-    return ", ".join(f"{name} = {n}" for name, n in given.items())
 
 
 @dataclass

@@ -74,7 +74,7 @@ def _again(program: Any, optimized: bool, *, keep_weights: bool = False) -> ir.M
     settings = dataclasses.replace(program._settings, keep_weights=keep_weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnnxwrightWarning)  # given by the export
-        built = build(captured.program, settings, tree=captured.tree)
+        built = build(captured.program, settings)
         made = type(program)(built, captured, program.report, settings)
         if optimized:
             made.optimize(weights=not keep_weights)

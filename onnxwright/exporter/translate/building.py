@@ -12,7 +12,6 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
-from onnxwright.exporter.capture.assumptions.branches import Fork, Leaf, Tree, leaves
 from onnxwright.exporter.capture.held_state import with_buffers_joined
 from onnxwright.exporter.capture.inputs.cache_names import cache_inputs, cache_outputs
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
@@ -30,9 +29,7 @@ from onnxwright.exporter.signature import (
 )
 from onnxwright.exporter.torch_types import has_no_numbers
 from onnxwright.exporter.translate import metadata, mutation
-from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
-from onnxwright.exporter.translate.functional_trees import functional_tree
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.exporter.translate.outlining import (
     Stack,
@@ -116,7 +113,6 @@ def build(
     program: ExportedProgram,
     settings: Settings,
     report: Report | None = None,
-    tree: Tree | None = None,
 ) -> Built:
     """Translate a program.
 
@@ -124,7 +120,6 @@ def build(
         program: the exported program.
         settings: how.
         report: the report to write to.
-        tree: the programs of both sides of decisions by sizes; `program` is its first leaf.
 
     Returns:
         The model, and how it belongs to the program.
@@ -135,11 +130,9 @@ def build(
     seconds: dict[str, float] = {}
     begun = time.perf_counter()
     program = mutation.functional(with_buffers_joined(program))
-    if tree is not None:
-        tree = functional_tree(tree, program)
     seconds["functionalize"] = time.perf_counter() - begun
     begun = time.perf_counter()
-    builder = _Builder(program, settings, report=report, tree=tree)
+    builder = _Builder(program, settings, report=report)
     built = builder.build(seconds)
     seconds["translate"] = time.perf_counter() - begun
     return built
@@ -167,19 +160,14 @@ class _Builder:
         *,
         every: bool = False,
         report: Report | None = None,
-        tree: Tree | None = None,
     ) -> None:
         self.every = every
-        self.tree = tree
         self.report = report if report is not None else Report()
         self.every_result: list[tuple[Any, Any]] = []
         self.every_output: NodeOutputs = []
         self.program = program
         self.settings = settings
-        names = dict(settings.dimension_names)
-        if isinstance(tree, Fork):
-            names |= next(leaves(tree)).sizes.names
-        self.dimensions = dimensions_of(program, names)
+        self.dimensions = dimensions_of(program, dict(settings.dimension_names))
         self.notes = metadata.Notes(settings.metadata)
         self.counts: list[tuple[str, str, int]] = []
         self.stacks: dict[ir.Node, Stack] = {}
@@ -212,10 +200,7 @@ class _Builder:
     def build(self, seconds: dict[str, float]) -> Built:
         entries = inputs_of(self.program)
         values = self._placeholders(entries)
-        if isinstance(self.tree, Fork):
-            results = self._joined(self.tree, entries, values)
-        else:
-            results = self.t.run(self.program.graph_module, values)
+        results = self.t.run(self.program.graph_module, values)
         raise_missing(self.t.missing, self.t.unresolved, self.settings.lowerings, self.report)
         outputs = outputs_of(self.program)
         for entry in entries:
@@ -263,7 +248,7 @@ class _Builder:
         values: dict[Any, Any] = {}
         for entry, name in zip(users, names, strict=True):
             fake = entry.node.meta["val"]
-            values[entry.node] = self.t.input(name, fake, apart=isinstance(self.tree, Fork))
+            values[entry.node] = self.t.input(name, fake)
             if isinstance(values[entry.node], Complex):
                 self.complex_inputs.add(name)
         named = dict(zip((e.node for e in users), names, strict=True))
@@ -280,56 +265,22 @@ class _Builder:
                 values[entry.node] = None
         return [values[e.node] for e in entries]
 
-    def _joined(self, tree: Fork, entries: list[ProgramInput], values: list[Any]) -> list[Any]:
-        """The results of a tree of programs, whose inputs are those of the first one."""
-        users = [v for e, v in zip(entries, values, strict=True) if e.kind is InputKind.USER_INPUT]
-        arguments: dict[int, list[Any]] = {id(self.program): values}
-        for leaf in leaves(tree):
-            if leaf.program is not self.program:
-                arguments[id(leaf.program)] = self._arguments(leaf.program, users)
-
-        def run(leaf: Leaf) -> list[Any]:
-            before = self.t.dimensions
-            self.t.dimensions = dimensions_of(leaf.program, dict(leaf.names))
-            try:
-                return self.t.run(leaf.program.graph_module, arguments[id(leaf.program)])
-            finally:
-                self.t.dimensions = before
-
-        return joined(self.t, tree, users, run)
-
-    def _arguments(self, program: ExportedProgram, users: list[Any]) -> list[Any]:
-        """A value for each placeholder of another program of the same module."""
-        given = iter(users)
-        found: list[Any] = []
-        for entry in inputs_of(program):
-            if entry.kind is InputKind.USER_INPUT:
-                found.append(next(given))
-            elif entry.kind in WEIGHT_KINDS and entry.node.users:
-                found.append(self._weight(entry, self.shared, program))
-            else:
-                found.append(None)
-        return found
-
-    def _weight(
-        self, entry: ProgramInput, shared: dict[Any, Any], program: ExportedProgram | None = None
-    ) -> Any:
+    def _weight(self, entry: ProgramInput, shared: dict[Any, Any]) -> Any:
         """The value of a weight; tied weights are one."""
-        tensor = weight_of(program or self.program, entry)
+        tensor = weight_of(self.program, entry)
         key = _memory(tensor)
         if key not in shared:
             # Numbers of a plain tensor attribute are part of the program, where it has any.
             fixed = entry.kind is InputKind.CONSTANT_TENSOR and not has_no_numbers(tensor)
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
-        if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:
-            if is_wrapper(tensor):
-                held = dict(all_inner_tensors(name, tensor))
-                own = all_inner_tensors(entry.target, tensor)
-                self.weights.update(zip((n for n, _ in own), held, strict=True))
-                self.inner.update(dict.fromkeys(held))
-            else:
-                self.weights[entry.target] = name
+        if is_wrapper(tensor):
+            held = dict(all_inner_tensors(name, tensor))
+            own = all_inner_tensors(entry.target, tensor)
+            self.weights.update(zip((n for n, _ in own), held, strict=True))
+            self.inner.update(dict.fromkeys(held))
+        else:
+            self.weights[entry.target] = name
         return value
 
     def _rename_weights(self, model: ir.Model) -> None:

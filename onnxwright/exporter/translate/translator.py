@@ -123,13 +123,12 @@ class Translator:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def input(self, name: str, fake: Any, *, apart: bool = False) -> Any:
+    def input(self, name: str, fake: Any) -> Any:
         """A graph input for a fake tensor or a symbolic number.
 
         Args:
             name: its name.
             fake: what torch knows of it.
-            apart: name sizes that torch found to be equal as different ones.
 
         Returns:
             The value; a complex tensor is an input `[..., 2]` and a `Complex`.
@@ -143,8 +142,7 @@ class Translator:
         if isinstance(fake, (torch.SymBool, bool)):
             return self.backend.input(name, TensorType(dtype_of(torch.bool), ()))
         dtype = dtype_of(fake.dtype)
-        named = self.dimensions.apart if apart else self.dimensions.shape
-        shape = named(fake.shape)
+        shape = self.dimensions.shape(fake.shape)
         if dtype.is_complex:
             kind = TensorType(real_of(dtype), (*shape, 2))
             return unpack(self.op, self.backend.input(name, kind))

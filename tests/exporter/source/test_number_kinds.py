@@ -142,9 +142,7 @@ class OfSizes(torch.nn.Module):
 
 def test_a_comparison_of_sizes_is_true_where_it_holds() -> None:
     rows = torch.export.Dim("rows", min=2, max=32)
-    program = ow.export(
-        OfSizes(), (torch.ones(3),), dynamic_shapes=({0: rows},), size_branches=True
-    )
+    program = ow.export(OfSizes(), (torch.ones(3),), dynamic_shapes=({0: rows},))
     for n in (2, 4, 5, 9):
         x = torch.ones(n)
         torch.testing.assert_close(program(x), OfSizes()(x))

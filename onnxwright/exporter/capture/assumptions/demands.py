@@ -6,12 +6,8 @@ import ast
 import functools
 import linecache
 import re
-from typing import Any
-
-import sympy  # type: ignore[import-untyped]
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.assumptions.excluded import Condition
 from onnxwright.exporter.places import line_of
 
 _USER_LOC = re.compile(r"# (?P<tail>.*):(?P<line>\d+) in \S+\s*$")
@@ -79,29 +75,3 @@ def _head_covers(node: ast.stmt, line: int) -> bool:
     if isinstance(body, list) and body and not isinstance(node, ast.Expr):
         last = max(node.lineno, body[0].lineno - 1)
     return node.lineno <= line <= last
-
-
-def is_multiple(demand: Condition) -> bool:
-    """Whether a size has to be a multiple; on the other side of a decision it may be padded.
-
-    Args:
-        demand: what an operator of torch demands.
-    """
-    expression = of_one_row(demand.expression)
-    parts = sympy.preorder_traversal(expression)
-    divided = any(type(p).__name__ in ("FloorDiv", "Mod", "PythonMod", "CleanDiv") for p in parts)
-    return divided and len(expression.free_symbols) == 1
-
-
-def of_one_row(equality: Any) -> Any:
-    """An equality without the sizes that are factors of both sides, such as that of the batch."""
-    sides = equality.args
-    if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):
-        sides = sides[0].args
-    factors = [
-        s
-        for s in equality.free_symbols
-        if all(sympy.Mul.make_args(side).count(s) == 1 for side in sides)
-        and not any(s in f.free_symbols for x in sides for f in sympy.Mul.make_args(x) if f != s)
-    ]
-    return equality.xreplace({s: sympy.Integer(1) for s in factors})

@@ -49,9 +49,9 @@ def fitting(
     def possible(symbol: str) -> list[int]:
         size = now[symbol]
         turning = tried_classes(conditions, symbol, now)
-        # Near the example, and not less: torch takes a size of 1 for no size.
+        # Near the example, and 1 last: it is a constant for torch.
         close = (*range(size, size + _CLOSE), *range(size - 1, max(size - _CLOSE, 1), -1))
-        found = dict.fromkeys((*close, *near, *turning))
+        found = sorted(dict.fromkeys((*close, *near, *turning, 1)), key=lambda n: n < 2)
         return [n for n in found if _is_in(n, ranges.get(symbol))]
 
     options = [possible(s) for s in involved]

@@ -6,6 +6,7 @@ A program that was loaded from a file has no other record of what torch assumed 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -37,12 +38,12 @@ def conditions_of(program: ExportedProgram) -> list[Any]:
         Sympy expressions; guards about strides or objects, which are not about sizes, are not
         among them.
     """
-    reader = _Reader(_values_by_path(program))
+    values = _values_by_path(program)
     found: list[Any] = []
     for text in program._guards_code:
         try:
             if len(text) <= _LONGEST:
-                found.append(reader.read(ast.parse(text.strip(), mode="eval").body))
+                found.append(_read(ast.parse(text.strip(), mode="eval").body, values))
         except (SyntaxError, RecursionError, _UnreadableError, ArithmeticError, TypeError):
             continue
     return [c for c in found if getattr(c, "free_symbols", None)]
@@ -83,64 +84,43 @@ def _path(text: str) -> str:
         return ""
 
 
-class _Reader:
-    """Reads conditions.
+def _read(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    """An expression of Python over sizes as one of sympy.
 
     Args:
+        node: the expression.
         values: path of an input -> its fake value.
     """
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-
-    def read(self, node: ast.expr) -> Any:
-        """An expression of Python over sizes as one of sympy."""
-        match node:
-            case ast.Constant(value=bool() | int() | float() as value):
-                return sympy.sympify(value)
-            case ast.Subscript() | ast.Attribute(value=ast.Subscript()):
-                return self._size(node)
-            case ast.BoolOp(op=op, values=values):
-                kind = sympy.And if isinstance(op, ast.And) else sympy.Or
-                return kind(*map(self.read, values))
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return sympy.Not(self.read(operand))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -self.read(operand)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return _OPERATORS[type(op)](self.read(left), self.read(right))
-            case ast.Compare():
-                return self._comparison(node)
-            case ast.Call(func=func, args=given, keywords=[]) if ast.unparse(func) in _CALLS:
-                return _CALLS[ast.unparse(func)](*map(self.read, given))
-        raise _UnreadableError
-
-    def _comparison(self, node: ast.Compare) -> Any:
-        sides = [self.read(s) for s in (node.left, *node.comparators)]
-        parts = [
-            _COMPARISONS[type(op)](left, right)
-            for op, left, right in zip(node.ops, sides, sides[1:], strict=False)
-            if type(op) in _COMPARISONS
-        ]
-        if len(parts) != len(node.ops):
-            raise _UnreadableError
-        return sympy.And(*parts)
-
-    def _size(self, node: ast.expr) -> Any:
-        """`L['x'].size()[0]`, or `L['n']` for a number."""
-        match node:
-            case ast.Subscript(
-                value=ast.Call(func=ast.Attribute(value=path, attr="size"), args=[]),
-                slice=ast.Constant(value=int() as axis),
-            ):
-                value = self._values.get(ast.unparse(path))
-                if isinstance(value, torch.Tensor) and axis < value.ndim:
-                    return _expression(value.shape[axis])
-            case _:
-                value = self._values.get(ast.unparse(node))
-                if isinstance(value, (int, float, torch.SymInt)):
-                    return _expression(value)
-        raise _UnreadableError
+    read = functools.partial(_read, values=values)
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return sympy.sympify(value)
+        case ast.Subscript(
+            value=ast.Call(func=ast.Attribute(value=path, attr="size"), args=[]),
+            slice=ast.Constant(value=int() as axis),
+        ):
+            tensor = values.get(ast.unparse(path))
+            if isinstance(tensor, torch.Tensor) and axis < tensor.ndim:
+                return _expression(tensor.shape[axis])
+        case ast.Subscript() | ast.Attribute(value=ast.Subscript()):
+            number = values.get(ast.unparse(node))
+            if isinstance(number, (int, float, torch.SymInt)):
+                return _expression(number)
+        case ast.BoolOp(op=op, values=parts):
+            return (sympy.And if isinstance(op, ast.And) else sympy.Or)(*map(read, parts))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return sympy.Not(read(operand))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -read(operand)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](read(left), read(right))
+        case ast.Compare(ops=ops) if all(type(op) in _COMPARISONS for op in ops):
+            sides = [read(s) for s in (node.left, *node.comparators)]
+            pairs = zip(ops, sides, sides[1:], strict=False)
+            return sympy.And(*(_COMPARISONS[type(op)](a, b) for op, a, b in pairs))
+        case ast.Call(func=func, args=given, keywords=[]) if ast.unparse(func) in _CALLS:
+            return _CALLS[ast.unparse(func)](*map(read, given))
+    raise _UnreadableError
 
 
 def _expression(value: Any) -> Any:

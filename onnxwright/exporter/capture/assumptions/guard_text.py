@@ -31,14 +31,22 @@ def guard_text(expression: Any, names: Mapping[str, str]) -> str:
         'past <= total + 3'
     """
     found = _as_interval(expression, names)
-    if found is not None:
-        return found
+    return size_text(expression, names) if found is None else found
+
+
+def size_text(expression: Any, names: Mapping[str, str]) -> str:
+    """What is computed of sizes as Python, with the user's names.
+
+    Args:
+        expression: a sympy expression of torch's symbols.
+        names: torch's symbol -> name.
+    """
     words = str(_Printer().doprint(_without_minus(expression)))
     for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
         words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
     words = words.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
     words = re.sub(r"(\.\d+?)0+\b", r"\1", words)  # sympy writes all digits of a float
-    return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
+    return re.sub(r"^\(([^()]*)\)(?= [<>=!]|$)", r"\1", words)
 
 
 class _Printer(PythonPrinter):  # type: ignore[misc]
@@ -80,13 +88,11 @@ def _is_less(term: Any) -> bool:
 
 def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
     """A range of one size, for a condition that divides it and is not written so by hand."""
-    if len(expression.free_symbols) != 1 or not moduli_of(expression):
-        return None
     if isinstance(expression, sympy.core.relational.Relational):
         left, right = expression.args
         if right.is_number and _is_plain(left):
             return None
-    found = interval_of(expression)
+    found = divided_interval(expression)
     if found is None:
         return None
     (symbol,) = expression.free_symbols
@@ -95,6 +101,11 @@ def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
     if high is None:
         return f"{name} > {low - 1}"
     return f"{name} <= {high}" if low <= 1 else f"{low} <= {name} <= {high}"
+
+
+def divided_interval(expression: Any) -> tuple[int, int | None] | None:
+    """The interval of a condition that divides a size; None for others."""
+    return interval_of(expression) if moduli_of(expression) else None
 
 
 def _is_plain(side: Any) -> bool:
@@ -166,39 +177,16 @@ def sum_of(name: str, known: set[str]) -> tuple[dict[str, int], int] | None:
     return factors, zero
 
 
-def holds_within(condition: Any, ranges: Mapping[str, tuple[int, int | None]]) -> bool:
-    """Whether a comparison of sums holds at all sizes within ranges.
+def named_sums(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes that are named as sums of others, as these sums are.
 
     Args:
-        condition: a sympy expression over symbols.
-        ranges: symbol -> the smallest and the largest size, both included.
-
-    Returns:
-        True if that is sure.
+        sizes: by name.
 
     Example:
-        >>> n = sympy.Symbol("n", integer=True, positive=True)
-        >>> holds_within(n <= 64, {"n": (0, 64)}), holds_within(n <= 64, {})
-        (True, False)
+        >>> named_sums({"past": 5, "seq": 2, "past + seq": 6})
+        {'past + seq': 7}
     """
-    if condition == True:  # noqa: E712 - sympy's true is another object
-        return True
-    if not isinstance(condition, sympy.core.relational.Relational):
-        return False
-    difference = sympy.expand(condition.lhs - condition.rhs)
-    low: int | None = 0
-    high: int | None = 0
-    for term in sympy.Add.make_args(difference):
-        factor, rest = term.as_coeff_Mul()
-        if rest != 1 and not rest.is_Symbol:
-            return False
-        least, most = (1, 1) if rest == 1 else ranges.get(str(rest), (0, None))
-        ends = (least, most) if factor > 0 else (most, least)
-        low = None if low is None or ends[0] is None else low + factor * ends[0]
-        high = None if high is None or ends[1] is None else high + factor * ends[1]
-    return bool({
-        "<=": high is not None and high <= 0, "<": high is not None and high < 0,
-        ">=": low is not None and low >= 0, ">": low is not None and low > 0,
-        "==": low == high == 0,
-        "!=": (low is not None and low > 0) or (high is not None and high < 0),
-    }.get(condition.rel_op, False))  # fmt: skip
+    sums = [name for name in sizes if sum_of(name, set(sizes)) is not None]
+    found = {name: dims.evaluate(name, sizes) for name in sums}
+    return {name: size for name, size in found.items() if size is not None}

@@ -7,32 +7,38 @@ program computes what the module computes only for sizes that fulfil all guards.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
-from onnxwright.exporter.capture.assumptions.declared import is_certain
-from onnxwright.exporter.capture.assumptions.demands import is_multiple, refuses_others, user_line
-from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
+from onnxwright.exporter.capture.assumptions.asking_lines import is_strict
+from onnxwright.exporter.capture.assumptions.decisions import Decision
+from onnxwright.exporter.capture.assumptions.demands import refuses_others, user_line
+from onnxwright.exporter.capture.assumptions.excluded import (
+    Range,
+    excludes_larger,
+    excludes_small,
+    is_certain,
+    is_multiple,
+)
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
-from onnxwright.exporter.capture.assumptions.guard_text import guard_text
+from onnxwright.exporter.capture.assumptions.guard_text import divided_interval, guard_text
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import (
     is_fixed_value,
-    is_number_of_chunks,
     is_taken_as_one,
     is_uneven_split,
 )
-from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
@@ -54,7 +60,6 @@ class SizeGuard:
         span: the line of Python that asked; None where torch kept none.
         demand: whether the module itself refuses other sizes there (`assert`, `raise`,
             `torch._check`), so that nothing else could have been captured.
-        small: whether it excludes sizes of 0 and 1 only, which torch never takes for dynamic ones.
         by_operator: whether an operator of torch in C++ asked, mostly for the layout of memory.
     """
 
@@ -62,7 +67,6 @@ class SizeGuard:
     text: str
     span: Span | None
     demand: bool = False
-    small: bool = False
     by_operator: bool = False
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
@@ -81,11 +85,6 @@ class SizeGuard:
         text = re.sub(r"[^\W\d]\w*", lambda m: mapping.get(m[0], m[0]), self.text)
         return dataclasses.replace(self, text=text)
 
-    def about(self, places: Mapping[str, Place]) -> Any:
-        """The condition over places instead of symbols, to compare those of two captures."""
-        symbols = {s: type(s)(f"{places[str(s)]}", integer=True) for s in self._symbols()}
-        return self.expression.subs(symbols)
-
     def numbers(self) -> list[int]:
         """The integers in the condition."""
         return [int(n) for n in self.expression.atoms() if n.is_Integer and abs(n) < 1 << 20]
@@ -103,14 +102,12 @@ class Sizes:
         ranges: symbol -> the smallest and the largest size, both included; None for no bound.
         guards: what has to hold besides.
         places: (flattened input, axis) -> symbol; the axis is None for a number.
-        equal: what operators demand to be equal.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     guards: tuple[SizeGuard, ...] = ()
     places: Mapping[Place, str] = field(default_factory=dict)
-    equal: tuple[SizeGuard, ...] = ()
 
     def given(self, values: Sequence[Any]) -> dict[str, int]:
         """The sizes of a call by torch's symbols.
@@ -129,22 +126,6 @@ class Sizes:
                 found[symbol] = int(value) if axis is None else int(value.shape[axis])
         return found
 
-    def with_constants(self, constants: Mapping[Place, int], names: Mapping[Place, str]) -> Sizes:
-        """The same for a program that has some sizes as constants.
-
-        Args:
-            constants: by place.
-            names: what to call them.
-        """
-        symbols = {place: f"size_{place[0]}_{place[1]}" for place in constants}
-        ranges = {symbols[place]: (n, n) for place, n in constants.items()}
-        return dataclasses.replace(
-            self,
-            names={**self.names, **{symbols[p]: names[p] for p in constants if p in names}},
-            ranges={**self.ranges, **ranges},
-            places={**self.places, **symbols},
-        )
-
     def renamed(self, mapping: Mapping[str, str]) -> Sizes:
         """The same under other names.
 
@@ -157,7 +138,6 @@ class Sizes:
             self,
             names={s: mapping.get(name, name) for s, name in names.items()},
             guards=tuple(g.renamed(mapping) for g in self.guards),
-            equal=tuple(g.renamed(mapping) for g in self.equal),
         )
 
     def check(self, values: Sequence[Any]) -> str:
@@ -178,7 +158,7 @@ class Sizes:
         Args:
             guard: one of these.
         """
-        found = interval_of(guard.expression) if moduli_of(guard.expression) else None
+        found = divided_interval(guard.expression)
         if found is None:
             return ()
         (symbol,) = guard.expression.free_symbols
@@ -264,13 +244,21 @@ def sizes_of(
     own = {s: n for s, n in written.items() if list(written.values()).count(n) == 1}
     shown = {**written, **dimensions_of(program, dict(names)).names, **own}
     places = places_of(program)
-    known = frozenset(places.values())
-    found = _guards(program, shown, known, declared, decisions, compares=not captured_before)
-    if captured_before:
-        found += _written_guards(program, shown, found)
-    guards = tuple(found)
-    ranges = _ranges(program, declared, None if captured_before else guards)
-    return Sizes(shown, ranges, guards, places, tuple(_equalities(program, known)))
+    found = _Guards(program, shown, frozenset(places.values()), declared)
+    decisions = tuple(decisions)
+    lines = {(d.file, d.line) for d in decisions if d.by_operator}
+    lines -= {(d.file, d.line) for d in decisions if not d.by_operator}
+    found.add_guards_of_torch(lines, compares=not captured_before)
+    for decision in decisions:
+        found.add(decision)
+    # The others are about layouts, and that torch takes sizes for 2 or more.
+    for condition in conditions_of(program) if captured_before else ():
+        one = SizeGuard(condition, guard_text(condition, shown), None, is_demand(condition))
+        if excludes_larger(one, {}, ()):
+            found.by_text.setdefault(one.text, one)
+    guards = tuple(found.by_text.values())
+    return Sizes(shown, _ranges(program, declared, None if captured_before else guards), guards,
+                 places)  # fmt: skip
 
 
 def places_of(program: ExportedProgram) -> dict[Place, str]:
@@ -296,7 +284,7 @@ def places_of(program: ExportedProgram) -> dict[Place, str]:
 def _ranges(
     program: ExportedProgram, declared: Mapping[str, Range], guards: Sequence[SizeGuard] | None
 ) -> dict[str, Range]:
-    """Torch's ranges within those of the user; torch's lower bound of 2 means none.
+    """Torch's ranges within those of the user.
 
     Torch narrows ranges for layouts, too; with guards, only bounds that one of them sets count.
     """
@@ -305,143 +293,131 @@ def _ranges(
         return guards is None or any(not g.holds({symbol: beyond}) for g in guards)
 
     found: dict[str, Range] = dict(declared)
-    for symbol, known in program.range_constraints.items():
-        if not getattr(symbol, "is_Symbol", False) or not str(symbol).startswith("s"):
+    for name, known in program.range_constraints.items():
+        symbol = str(name)
+        if not getattr(name, "is_Symbol", False) or not symbol.startswith("s"):
             continue
-        low, high = _bound(known.lower), _bound(known.upper)
-        own_low, own_high = found.get(str(symbol), (0, None))
-        low = low if low is not None and low > 2 and is_set(str(symbol), low - 1) else 0
-        high = high if high is not None and is_set(str(symbol), high + 1) else None
-        low, highs = max(own_low, low), [h for h in (own_high, high) if h is not None]
-        if low > 0 or highs:
-            found[str(symbol)] = (low, min(highs) if highs else None)
+        low, high = range_of_torch(known)
+        own_low, own_high = found.get(symbol, (0, None))
+        low = max(own_low, low if low and is_set(symbol, low - 1) else 0)
+        if high is not None and is_set(symbol, high + 1):
+            own_high = high if own_high is None else min(high, own_high)
+        if low > 0 or own_high is not None:
+            found[symbol] = (low, own_high)
     return found
 
 
-def _bound(value: Any) -> int | None:
-    """A bound of torch as a number; None for infinity."""
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError, AttributeError):
-        return None
-    return number if abs(number) < 2**62 else None
+def range_of_torch(known: Any) -> Range:
+    """Torch's range of a size; its lower bound of 2 means none.
+
+    Args:
+        known: a range of torch; None for no bounds.
+    """
+    bounds = [] if known is None else [known.lower, known.upper]
+    low, high = (int(b) if b.is_Integer and abs(b) < 2**62 else None for b in bounds or [_ZERO] * 2)
+    return (low or 0 if (low or 0) > 2 else 0), high if bounds else None
 
 
-def _guards(
-    program: ExportedProgram,
-    names: Mapping[str, str],
-    known: frozenset[str],
-    ranges: Mapping[str, Range],
-    decisions: Iterable[Decision],
-    *,
-    compares: bool,
-) -> list[SizeGuard]:
-    """Guards with a line of Python, and those of operators that a module is compared for."""
-    environment = shape_environment(program)
-    found: dict[str, SizeGuard] = {}
-    files: list[str] | None = None
-    decisions = tuple(decisions)
-    of_operators = {(d.file, d.line) for d in decisions if d.by_operator}
-    of_one: set[Any] = set()
-    of_operators -= {(d.file, d.line) for d in decisions if not d.by_operator}
-    for guard in environment.guards if environment is not None else ():
-        symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
-        if not symbols or not symbols <= known or _is_one_name(guard.expr, names):
-            continue
-        frame, user = guard.sloc.framework_loc, guard.sloc.maybe_user_loc
-        file = str(getattr(frame, "filename", ""))
-        span: Span | None
-        if is_of_user(file):
-            span = line_of(file, int(frame.lineno))
-        elif is_strict(file) and user:
-            files = _files(program) if files is None else files
-            span = user_line(str(user), files)
-        elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
-            span = None  # a loop of rewritten Python that is unrolled, for example
-        elif compares and is_taken_as_one(guard.expr):
-            # An operator took a number that follows from sizes as 1, and torch goes on with that.
-            span = None
-            of_one.add(guard.expr)
-        elif compares and (is_number_of_chunks(guard) or is_uneven_split(guard)):
-            files = _files(program) if files is None else files
-            span = user_line(str(user), files)
-        else:
-            continue
-        if is_certain(guard.expr, names, ranges):
-            continue
-        text = guard_text(guard.expr, names)
-        inner = guard.expr in of_one
-        inner = inner or (span is not None and (span.file, span.line) in of_operators)
-        one = SizeGuard(guard.expr, text, span, refuses_others(span), by_operator=inner)
-        found.setdefault(text, one)
-    demands = [d for d in _equalities(program, known, larger=True) if not is_multiple(d)]
-    for decision in decisions:
+_ZERO = sympy.Integer(0)
+
+
+class _Guards:
+    """The guards of a program, by their texts.
+
+    Args:
+        program: the program.
+        names: torch's symbol -> the name to show.
+        known: the symbols of sizes of inputs.
+        ranges: symbol -> the declared range.
+    """
+
+    def __init__(
+        self,
+        program: ExportedProgram,
+        names: Mapping[str, str],
+        known: frozenset[str],
+        ranges: Mapping[str, Range],
+    ) -> None:
+        self.program, self.names, self.known, self.ranges = program, names, known, ranges
+        environment = shape_environment(program)
+        self.of_torch = [] if environment is None else [
+            g for g in environment.guards if self._is_of_inputs(g.expr)
+        ]  # fmt: skip
+        self.by_text: dict[str, SizeGuard] = {}
+        # What operators demand to be equal, such as sizes of operands.
+        self.demands = [
+            SizeGuard(g.expr, "", None, demand=True) for g in self.of_torch
+            if isinstance(g.expr, sympy.Eq) and not is_of_user(_file(g))
+        ]  # fmt: skip
+        self.demands = [d for d in self.demands if not is_multiple(d)]
+
+    def _is_of_inputs(self, expression: Any) -> bool:
+        symbols = {str(s) for s in getattr(expression, "free_symbols", ())}
+        return bool(symbols) and symbols <= self.known
+
+    def add_guards_of_torch(self, by_operators: Container[Any], *, compares: bool) -> None:
+        """Add those with a line of Python, and of operators that a module is compared for.
+
+        Args:
+            by_operators: the lines at which operators alone decide.
+            compares: whether there is a module.
+        """
+        for guard in self.of_torch:
+            file, user = _file(guard), guard.sloc.maybe_user_loc
+            of_user = is_of_user(file)
+            of_one = not of_user and compares and is_taken_as_one(guard.expr)
+            span: Span | None = None
+            if of_user:
+                span = line_of(file, int(guard.sloc.framework_loc.lineno))
+            elif is_strict(file) and user:
+                span = user_line(str(user), self.files)
+            elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
+                pass  # a loop of rewritten Python that is unrolled, for example
+            elif compares and is_uneven_split(guard) and not of_one:
+                span = user_line(str(user), self.files)
+            elif not of_one:
+                continue
+            if not self._is_one_name(guard.expr) and not self._is_certain(guard.expr):
+                text = guard_text(guard.expr, self.names)
+                inner = of_one or (span is not None and (span.file, span.line) in by_operators)
+                one = SizeGuard(guard.expr, text, span, refuses_others(span), by_operator=inner)
+                self.by_text.setdefault(text, one)
+
+    def add(self, decision: Decision) -> None:
+        """Add a decision that excludes sizes that the others do not."""
         expression = decision.expression
+        text = guard_text(expression, self.names)
+        if not self._is_of_inputs(expression) or text in self.by_text:
+            return
+        if self._is_certain(expression):
+            return
         span = line_of(decision.file, decision.line) if decision.file else None
-        text = guard_text(expression, names)
-        if not {str(s) for s in expression.free_symbols} <= known or text in found:
-            continue
-        if is_certain(expression, names, ranges):
-            continue
         asked = span if decision.asked is None else line_of(*decision.asked)
         demand = decision.demand or refuses_others(asked)
         one = SizeGuard(expression, text, span, demand, by_operator=decision.by_operator)
-        others = list(found.values())
-        if excludes_larger(one, ranges, [*others, *demands]):
-            found[text] = one
-        elif decision.by_operator or decision.demand:
-            continue  # what an operator asks of sizes of 1 is about the layout of its result
-        elif excludes_small(one, ranges, others):
-            found[text] = dataclasses.replace(one, small=True)
-    return list(found.values())
+        others = list(self.by_text.values())
+        # What an operator asks of sizes of 1 is about the layout of its result.
+        of_layout = decision.by_operator or decision.demand
+        if excludes_larger(one, self.ranges, [*others, *self.demands]) or (
+            not of_layout and excludes_small(one, self.ranges, others)
+        ):
+            self.by_text[text] = one
+
+    @functools.cached_property
+    def files(self) -> list[str]:
+        """The files of Python that nodes of the program come from."""
+        frames = (frame for node in self.program.graph.nodes for frame in frames_of(node))
+        return list(dict.fromkeys(file for file, _ in frames if is_of_user(file)))
+
+    def _is_certain(self, expression: Any) -> bool:
+        return is_certain(expression, self.names, self.ranges)
+
+    def _is_one_name(self, expression: Any) -> bool:
+        """Whether a condition says that sizes of one name are equal, which calls check."""
+        sides = {self.names.get(str(side)) for side in expression.args}
+        return isinstance(expression, sympy.Eq) and len(sides) == 1 and None not in sides
 
 
-def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:
-    """Whether a condition says that two sizes of one name are equal, which is checked anyway."""
-    sides = [str(side) for side in expression.args]
-    return (
-        type(expression).__name__ == "Equality"
-        and all(side in names for side in sides)
-        and len({names[side] for side in sides}) == 1
-    )
-
-
-def _written_guards(
-    program: ExportedProgram, names: Mapping[str, str], others: Sequence[SizeGuard]
-) -> list[SizeGuard]:
-    """The guards that a program keeps as text, beside those with a line of Python."""
-    found = list(others)
-    known = {g.text for g in others}
-    for condition in conditions_of(program):
-        text = guard_text(condition, names)
-        one = SizeGuard(condition, text, None, is_demand(condition))
-        # The others are about layouts, and that torch takes sizes for 2 or more.
-        if text not in known and excludes_larger(one, {}, ()):
-            found.append(one)
-    return found[len(others) :]
-
-
-def _equalities(
-    program: ExportedProgram, known: frozenset[str], *, larger: bool = False
-) -> Iterable[SizeGuard]:
-    """What operators of torch demand to be equal, such as sizes of operands.
-
-    Args:
-        program, known: as above.
-        larger: also those of more or fewer than two sizes.
-    """
-    environment = shape_environment(program)
-    for guard in environment.guards if environment is not None else ():
-        symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
-        file = str(getattr(guard.sloc.framework_loc, "filename", ""))
-        if type(guard.expr).__name__ == "Equality" and symbols and symbols <= known:
-            if len(symbols) != 2 and not larger:
-                continue
-            if not is_of_user(file):
-                yield SizeGuard(guard.expr, str(guard.expr), None, demand=True)
-
-
-def _files(program: ExportedProgram) -> list[str]:
-    """The files of Python that nodes of a program come from."""
-    frames = (frame for node in program.graph.nodes for frame in frames_of(node))
-    return list(dict.fromkeys(file for file, _ in frames if is_of_user(file)))
+def _file(guard: Any) -> str:
+    """The file that asked for a guard of torch."""
+    return str(getattr(guard.sloc.framework_loc, "filename", ""))

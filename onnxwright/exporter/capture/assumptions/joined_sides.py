@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from onnxwright.exporter.capture.assumptions.guard_text import guard_text
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes
@@ -12,33 +12,22 @@ from onnxwright.exporter.capture.assumptions.guards import Place, Sizes
 _ONE_SIDE, _BOTH = "one side, proven right at all sizes", "both sides, in an If"
 
 
-class Joined(Protocol):
-    """A decision by sizes that is exported for both of its sides."""
+@dataclass(frozen=True)
+class SizeDecision:
+    """A decision by sizes that is exported for both of its sides.
 
-    @property
-    def file(self) -> str:
-        """Where the user's code decides."""
-        ...
+    Fields:
+        file, line: where the user's code decides.
+        condition: of torch's symbols; it holds on the side that is exported for all sizes.
+        both: whether both sides are in an If, as none of them is right at all sizes.
+        sizes: sizes of both sides, by the names of torch's symbols.
+    """
 
-    @property
-    def line(self) -> int:
-        """Its line there."""
-        ...
-
-    @property
-    def condition(self) -> Any:
-        """The condition, of torch's symbols."""
-        ...
-
-    @property
-    def both(self) -> bool:
-        """Whether both sides are in an If."""
-        ...
-
-    @property
-    def sizes(self) -> tuple[Mapping[str, int], ...]:
-        """Sizes of both sides, by the names of torch's symbols."""
-        ...
+    file: str
+    line: int
+    condition: Any
+    both: bool
+    sizes: tuple[Mapping[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -57,23 +46,16 @@ class CoveredDecision:
     how: str
 
 
-def covered(found: Iterable[Joined], sizes: Sizes) -> list[CoveredDecision]:
-    """The decisions as the report shows them, each once.
-
-    Args:
-        found: those of a capture.
-        sizes: the names of its sizes.
-    """
+def covered(found: Iterable[SizeDecision], sizes: Sizes) -> list[CoveredDecision]:
+    """The decisions as the report shows them, each once, with the names of sizes."""
     return list(dict.fromkeys(
-        CoveredDecision(
-            one.file, one.line, guard_text(one.condition, sizes.names),
-            _BOTH if one.both else _ONE_SIDE,
-        )
+        CoveredDecision(one.file, one.line, guard_text(one.condition, sizes.names),
+                        _BOTH if one.both else _ONE_SIDE)
         for one in found
     ))  # fmt: skip
 
 
-def examples_of(found: Iterable[Joined], sizes: Sizes) -> tuple[Mapping[Place, int], ...]:
+def examples_of(found: Iterable[SizeDecision], sizes: Sizes) -> tuple[Mapping[Place, int], ...]:
     """Sizes of both sides of decisions, by place among the inputs.
 
     Args:
@@ -84,11 +66,9 @@ def examples_of(found: Iterable[Joined], sizes: Sizes) -> tuple[Mapping[Place, i
         Each once; those that the program is not right for are left out.
     """
     made: list[dict[Place, int]] = []
-    for one in found:
-        for given in one.sizes:
-            if sizes.violation({s: given[s] for s in sizes.places.values() if s in given}):
-                continue
-            by_place = {p: given[s] for p, s in sizes.places.items() if s in given}
-            if by_place and by_place not in made:
-                made.append(by_place)
+    for given in (given for one in found for given in one.sizes):
+        by_place = {p: given[s] for p, s in sizes.places.items() if s in given}
+        known = {s: given[s] for s in sizes.places.values() if s in given}
+        if by_place and by_place not in made and not sizes.violation(known):
+            made.append(by_place)
     return tuple(made)

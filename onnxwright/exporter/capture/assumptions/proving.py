@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
 
-from onnxwright.exporter.capture.assumptions.demands import of_one_row
 from onnxwright.exporter.capture.assumptions.size_functions import compiled
 from onnxwright.exporter.capture.assumptions.turning_points import period_of, settled_from
 from onnxwright.exporter.torch_internals import FloorDiv, ValueRanges, bound_sympy
@@ -142,7 +142,7 @@ def _simpler(condition: Any) -> Any:
         if isinstance(atom, (sympy.Eq, sympy.Ne)):
             equal = of_one_row(sympy.Eq(*atom.args, evaluate=False))
             other = equal if isinstance(atom, sympy.Eq) else sympy.Not(equal)
-        known = _by_bounds(other)
+        known = by_bounds(other)
         if known is not None:
             other = known
         if other is not atom:
@@ -150,25 +150,36 @@ def _simpler(condition: Any) -> Any:
     return condition.xreplace(replaced) if replaced else condition
 
 
-def _by_bounds(comparison: Any) -> Any:
-    """Whether a comparison holds as both sides have bounds; None where these do not decide."""
+def by_bounds(comparison: Any, ranges: Mapping[str, tuple[int, int | None]] | None = None) -> Any:
+    """Whether a comparison holds as both sides have bounds.
+
+    Args:
+        comparison: a sympy expression.
+        ranges: symbol -> the smallest and the largest size; from 1 on without.
+
+    Returns:
+        The truth value of sympy; None where bounds do not decide.
+
+    Example:
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> by_bounds(n <= 64, {"n": (0, 64)}), by_bounds(n <= 64, {"n": (0, None)})
+        (True, None)
+    """
     if not isinstance(comparison, sympy.core.relational.Relational):
         return None
-    ranges = {s: ValueRanges(1, sympy.oo) for s in comparison.free_symbols}
+    known = {}
+    for symbol in comparison.free_symbols:
+        low, high = (1, None) if ranges is None else ranges.get(str(symbol), (0, None))
+        known[symbol] = ValueRanges(low, sympy.oo if high is None else high)
     try:
-        found = bound_sympy(comparison.lhs - comparison.rhs, ranges)
-        low, high = found.lower, found.upper
-        if low > 0:
-            return type(comparison)(1, 0)
-        if high < 0:
-            return type(comparison)(-1, 0)
-        if low >= 0 and isinstance(comparison, (sympy.Ge, sympy.Lt)):
-            return sympy.true if isinstance(comparison, sympy.Ge) else sympy.false
-        if high <= 0 and isinstance(comparison, (sympy.Le, sympy.Gt)):
-            return sympy.true if isinstance(comparison, sympy.Le) else sympy.false
+        found = bound_sympy(comparison.lhs - comparison.rhs, known)
+        signs = [sign for sign, is_possible in
+                 ((-1, found.lower < 0), (0, found.lower <= 0 <= found.upper), (1, found.upper > 0))
+                 if is_possible]  # fmt: skip
     except Exception:  # noqa: BLE001 - torch's bounds raise what they like for functions of others
         return None
-    return None
+    answers = {comparison.func(sign, 0) for sign in signs}
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _of_one_size(condition: Any) -> list[Any]:
@@ -220,3 +231,17 @@ def _divided(part: Any) -> Any:
 
 def _is_replaced(condition: Any, symbol: Any, by: Any, other: Any) -> bool:
     return other not in condition.xreplace({symbol: by}).free_symbols
+
+
+def of_one_row(equality: Any) -> Any:
+    """An equality without the sizes that are factors of both sides, such as that of the batch."""
+    sides = equality.args
+    if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):
+        sides = sides[0].args
+    factors = [
+        s
+        for s in equality.free_symbols
+        if all(sympy.Mul.make_args(side).count(s) == 1 for side in sides)
+        and not any(s in f.free_symbols for x in sides for f in sympy.Mul.make_args(x) if f != s)
+    ]
+    return equality.xreplace({s: sympy.Integer(1) for s in factors})

@@ -30,15 +30,12 @@ def is_settled(frame: FrameType) -> bool:
     """Whether the condition that a frame asks now makes no difference for the line.
 
     The line is `x = a and b`, `return a and b`, or such a test, one operand is a comparison, and
-    the operands after it give a constant truth value: that of the whole for each answer.  Or it is
-    `if n != x.shape[0]: x = x.expand(n, -1)` of an axis of 1, which leaves `x` as it is for 1.
+    the operands after it give a constant truth value: that of the whole for each answer.
 
     Args:
         frame: of the function that asks for the truth of a condition on sizes.
     """
     found = statement_at(frame.f_code.co_filename, frame.f_lineno)
-    if isinstance(found, ast.If) and _only_expands(found, frame):
-        return True
     value = getattr(found, "test", None) or getattr(found, "value", None)
     if not isinstance(value, ast.BoolOp) or isinstance(found, (ast.Expr, ast.AugAssign)):
         return False
@@ -52,37 +49,6 @@ def is_settled(frame: FrameType) -> bool:
             return False
         if bool(known) is stop:
             return known is stop
-    return False
-
-
-def _only_expands(found: ast.If, frame: FrameType) -> bool:
-    """Whether an `if` expands an axis of 1 of a tensor to the size that it is compared with."""
-    match found:
-        case ast.If(
-            test=ast.Compare(left=one, ops=[ast.NotEq()], comparators=[other]),
-            body=[
-                ast.Assign(
-                    targets=[ast.Name(id=name)],
-                    value=ast.Call(
-                        func=ast.Attribute(value=ast.Name(id=expanded), attr="expand"),
-                        args=sizes,
-                        keywords=[],
-                    ),
-                )
-            ],
-            orelse=[],
-        ) if name == expanded:
-            tensor = frame.f_locals.get(name)
-        case _:
-            return False
-    if not isinstance(tensor, torch.Tensor) or len(sizes) != tensor.ndim:
-        return False
-    for asked, axis in ((one, other), (other, one)):
-        for n, size in enumerate(sizes):
-            others = {ast.unparse(s) for s in (*sizes[:n], *sizes[n + 1 :])}
-            if ast.unparse(axis) == f"{name}.shape[{n}]" and others <= {"-1"}:
-                is_one = type(tensor.shape[n]) is int and tensor.shape[n] == 1
-                return is_one and ast.unparse(size) == ast.unparse(asked)
     return False
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -16,6 +15,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.exporter.capture.assumptions.guard_text import size_text
 from onnxwright.exporter.dimensions import shape_environment
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
@@ -24,38 +24,7 @@ from onnxwright.exporter.torch_internals import FakeTensor, pytree
 _NUMBERS = "_export/non_strict_utils"
 
 
-@dataclass(frozen=True)
-class FixedValue:
-    """A number that follows from dynamic sizes, and that Python took as it was in the example.
-
-    Fields:
-        expression: a sympy expression of torch's symbols.
-        value: the number.
-    """
-
-    expression: Any
-    value: Any
-
-    def text(self, names: dict[str, str]) -> str:
-        """The expression with the names of sizes that the user gave.
-
-        Args:
-            names: torch's symbol -> name.
-
-        Returns:
-            `TruncToInt(0.5*ToFloat(batch))`, for example.
-        """
-        named = {
-            s: sympy.Symbol(names.get(str(s), str(s)), integer=True, nonnegative=True)
-            for s in self.expression.free_symbols
-        }
-        words = str(self.expression.xreplace(named))
-        if words.startswith("(") and words.endswith(")") and words.count("(") == 1:
-            words = words[1:-1]
-        return words
-
-
-def fixed_values(program: ExportedProgram) -> list[FixedValue]:
+def fixed_values(program: ExportedProgram) -> list[Any]:
     """The numbers that a program has as constants though they follow from dynamic sizes.
 
     `int(n * 0.5)`, `float(n)` and `range(n)` want a number of Python, so that capture without
@@ -65,15 +34,12 @@ def fixed_values(program: ExportedProgram) -> list[FixedValue]:
         program: the captured program.
 
     Returns:
-        An entry for each; what operators demand of sizes is not among them.
+        An equality of torch's symbols and a number for each; what operators demand of sizes is not
+        among them.
     """
     environment = shape_environment(program)
-    found: dict[str, FixedValue] = {}
-    for guard in environment.guards if environment is not None else ():
-        expression = guard.expr
-        if is_fixed_value(guard):
-            found.setdefault(str(expression), FixedValue(expression.lhs, expression.rhs))
-    return list(found.values())
+    guards = () if environment is None else environment.guards
+    return list(dict.fromkeys(guard.expr for guard in guards if is_fixed_value(guard)))
 
 
 def is_fixed_value(guard: Any) -> bool:
@@ -94,29 +60,20 @@ def is_fixed_value(guard: Any) -> bool:
     return type(expression.lhs).__name__ not in ("Mod", "PythonMod")
 
 
-def is_number_of_chunks(guard: Any) -> bool:
-    """Whether a guard of torch says how many parts `chunk` or `split` gives, of sizes that follow
-    from a dynamic one: the program has that many, whatever the size.
-
-    Args:
-        guard: one of `ShapeEnv.guards`.
-    """
-    expression = guard.expr
-    if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
-        return False
-    return _is_split(guard.sloc.framework_loc)
-
-
 def is_uneven_split(guard: Any) -> bool:
-    """Whether an operator asked how many parts are larger by one, as `tensor_split` does.
+    """Whether a guard of torch is about the number or the sizes of parts that follow from a size.
+
+    `chunk` and `split` give as many parts as in the example; `tensor_split` asks how many of them
+    are larger by one.
 
     Args:
         guard: one of `ShapeEnv.guards`.
     """
     expression = guard.expr
-    remainders = ("Mod", "PythonMod")
+    if isinstance(expression, sympy.Eq):
+        return bool(expression.rhs.is_number) and _is_split(guard.sloc.framework_loc)
     is_compared = isinstance(expression, (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt))
-    return is_compared and any(type(side).__name__ in remainders for side in expression.args)
+    return is_compared and any(type(s).__name__ in ("Mod", "PythonMod") for s in expression.args)
 
 
 def is_taken_as_one(expression: Any) -> bool:
@@ -143,9 +100,9 @@ def warn_specialized_dims(
         notes: what is known of the reasons.
     """
     for fixed in fixed_values(program):
-        if not fixed.expression.is_Symbol:
-            dimension = f"what is computed of sizes as `{fixed.text(names)}`"
-            size = int(fixed.value) if fixed.value.is_integer else float(fixed.value)
+        if not fixed.lhs.is_Symbol:
+            dimension = f"what is computed of sizes as `{size_text(fixed.lhs, names)}`"
+            size = int(fixed.rhs) if fixed.rhs.is_integer else float(fixed.rhs)
             warn(
                 messages.FixedDimension(
                     dimension=dimension, size=size, notes=notes, span=user_span()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -47,45 +47,21 @@ def turning_points(
         >>> turning_points(FloorDiv(n + 3, 8) > 5, n)
         [5, 13, 21, 29, 37, 45]
     """
-    fixed = {str(s): (others or {}).get(str(s), 2) for s in condition.free_symbols}
-    fixed.pop(str(symbol), None)
-    return list(_turning_points(condition, str(symbol), tuple(sorted(fixed.items()))))
+    fixed = tuple((s, (others or {}).get(str(s), 2)) for s in condition.free_symbols if s != symbol)
+    return list(_turning_points(condition, symbol, tuple(sorted(fixed, key=str))))
 
 
 @functools.lru_cache(maxsize=4096)
 def _turning_points(
-    condition: Any, symbol: str, fixed: tuple[tuple[str, int], ...]
+    condition: Any, symbol: Any, fixed: tuple[tuple[Any, int], ...]
 ) -> tuple[int, ...]:
     found: set[int] = set()
+    symbols, sizes = (symbol, *(s for s, _ in fixed)), [size for _, size in fixed]
     for difference in _differences(condition):
-        if symbol not in map(str, difference.free_symbols):
-            continue
-        function = _of_one(difference, symbol, dict(fixed))
+        function = compiled(difference, symbols) if symbol in difference.free_symbols else None
         if function is not None:
-            found.update(_crossings(function))
+            found.update(_crossings(lambda n, f=function: f(n, *sizes)))
     return tuple(sorted(found)[:_FOUND_FOR_ONE])
-
-
-def tried_near(
-    conditions: Iterable[Any], symbol: str, others: Mapping[str, int] | None = None
-) -> list[int]:
-    """Sizes beside the turning points of conditions.
-
-    Args:
-        conditions: sympy expressions.
-        symbol: the name of the size.
-        others: as for `turning_points`.
-
-    Returns:
-        Sizes of 1 or more in ascending order.
-    """
-    found: set[int] = set()
-    for condition in conditions:
-        for own in condition.free_symbols:
-            if str(own) == symbol:
-                points = turning_points(condition, own, others)
-                found.update(p + d for p in points for d in (-1, 0, 1))
-    return sorted(n for n in found if n >= 1)
 
 
 def tried_classes(
@@ -94,7 +70,9 @@ def tried_classes(
     """Sizes beside the turning points of conditions, with all remainders after each of them.
 
     Args:
-        conditions, symbol, others: as for `tried_near`.
+        conditions: sympy expressions.
+        symbol: the name of the size.
+        others: as for `turning_points`.
 
     Returns:
         Sizes of 1 or more in ascending order; without the remainders where there are many.
@@ -104,11 +82,11 @@ def tried_classes(
         >>> [s for s in tried_classes([n >= 40, sympy.Eq(n % 8, 3)], "n") if s > 40]
         [41, 42, 43, 44, 45, 46, 47, 48, 49]
     """
-    near = tried_near(conditions, symbol, others)
+    points = {p for c in conditions for s in c.free_symbols if str(s) == symbol
+              for p in turning_points(c, s, others)}  # fmt: skip
     period = math.lcm(1, *(period_of(c) for c in conditions))
-    if period > _ALL_REMAINDERS:
-        return near
-    return sorted({n + d for n in near for d in range(period)})
+    last = period if period <= _ALL_REMAINDERS else 1
+    return sorted({n for p in points for n in range(p - 1, p + 1 + last) if n >= 1})
 
 
 def settled_from(condition: Any, symbols: Sequence[Any]) -> int:
@@ -218,19 +196,6 @@ def _differences(condition: Any) -> Iterator[Any]:
 
 
 _ROUNDED = ("TruncToInt", "FloorToInt", "CeilToInt")
-
-
-def _of_one(expression: Any, symbol: str, fixed: Mapping[str, int]) -> Callable[[int], Any] | None:
-    symbols = tuple(sorted(expression.free_symbols, key=str))
-    function = compiled(expression, symbols)
-    if function is None:
-        return None
-    names = [str(s) for s in symbols]
-
-    def of_one(size: int) -> Any:
-        return function(*(size if name == symbol else fixed[name] for name in names))
-
-    return of_one
 
 
 def _crossings(function: Callable[[int], Any]) -> Iterator[int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch.export import ExportedProgram
@@ -14,6 +14,38 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.inputs.shapes import Wanted, range_of
 from onnxwright.exporter.signature import inputs_of
+
+
+class _Size(NamedTuple):
+    """A size of an input: its place, the input, what the user wrote, and what torch has."""
+
+    place: tuple[int, int]
+    argument: str
+    dim: Any
+    size: Any
+
+    @property
+    def name(self) -> str | None:
+        """What the user called it."""
+        return _name(self.dim)
+
+    @property
+    def is_fixed(self) -> bool:
+        return isinstance(self.size, int) or bool(self.size.node.expr.is_number)
+
+
+def _name(dim: Any) -> str | None:
+    return dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+
+
+def _sizes(program: ExportedProgram, wanted: Wanted) -> Iterator[_Size]:
+    """The sizes of the tensors among the inputs; what was not asked for has None for `dim`."""
+    users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    for n, entry in enumerate(users):
+        fake = entry.node.meta.get("val")
+        axes = wanted.axes[n] if n < len(wanted.axes) else {}
+        for axis, size in enumerate(fake.shape) if isinstance(fake, torch.Tensor) else ():
+            yield _Size((n, axis), entry.node.name, axes.get(axis), size)
 
 
 def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) -> dict[str, str]:
@@ -29,20 +61,9 @@ def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) 
     found: dict[str, str] = {}
     for (n, axis), symbol in places.items():
         dim = wanted.axes[n].get(axis) if axis is not None and n < len(wanted.axes) else None
-        name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
-        if name is not None:
+        if (name := _name(dim)) is not None:
             found.setdefault(symbol, name)
     return found
-
-
-def written_ranges(wanted: Wanted) -> dict[tuple[int, int | None], tuple[int, int | None]]:
-    """The bounds of the user's `Dim` objects by (flattened input, axis)."""
-    return {
-        (n, axis): range_of(dim)
-        for n, axes in enumerate(wanted.axes)
-        for axis, dim in axes.items()
-        if range_of(dim) != (0, None)
-    }
 
 
 def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
@@ -55,19 +76,14 @@ def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple
     Returns:
         Torch's symbol -> the smallest and the largest size.
     """
-    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     found: dict[str, tuple[int, int | None]] = {}
-    for entry, axes in zip(entries, wanted.axes, strict=False):
-        fake = entry.node.meta.get("val")
-        for axis, dim in axes.items() if isinstance(fake, torch.Tensor) else ():
-            size = fake.shape[axis]
-            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
-                low, high = range_of(dim)
-                if low or high is not None:
-                    before = found.get(str(size.node.expr), (0, None))
-                    highs = [h for h in (before[1], high) if h is not None]
-                    low = max(low, before[0])
-                    found[str(size.node.expr)] = (low, min(highs) if highs else None)
+    for one in _sizes(program, wanted):
+        if isinstance(one.size, torch.SymInt) and one.size.node.expr.is_Symbol:
+            symbol, (low, high) = str(one.size.node.expr), range_of(one.dim)
+            if low or high is not None:
+                before = found.get(symbol, (0, None))
+                highs = [h for h in (before[1], high) if h is not None]
+                found[symbol] = (max(low, before[0]), min(highs, default=None))
     return found
 
 
@@ -81,14 +97,8 @@ def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]
     Returns:
         The name of the input and the axis, for each.
     """
-    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
-    return [
-        (entry.node.name, axis)
-        for entry, axes in zip(entries, wanted.axes, strict=False)
-        if isinstance(entry.node.meta.get("val"), torch.Tensor)
-        for axis in axes
-        if _is_fixed(entry.node.meta["val"].shape[axis])
-    ]
+    sizes = [s for s in _sizes(program, wanted) if s.dim is not None and s.is_fixed]
+    return [(s.argument, s.place[1]) for s in sizes]
 
 
 def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, int | None], str]:
@@ -101,20 +111,7 @@ def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, 
     Returns:
         (flattened input, axis) -> what the user called it, or an empty text.
     """
-    found: dict[tuple[int, int | None], str] = {}
-    users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
-    for n, entry in enumerate(users):
-        fake = entry.node.meta.get("val")
-        axes = wanted.axes[n] if n < len(wanted.axes) else {}
-        for axis, size in enumerate(fake.shape) if isinstance(fake, torch.Tensor) else ():
-            if not _is_fixed(size):
-                dim = axes.get(axis, "")
-                found[n, axis] = dim if isinstance(dim, str) else getattr(dim, "__name__", "")
-    return found
-
-
-def _is_fixed(size: Any) -> bool:
-    return isinstance(size, int) or bool(size.node.expr.is_number)
+    return {s.place: s.name or "" for s in _sizes(program, wanted) if not s.is_fixed}
 
 
 def names_of(
@@ -131,50 +128,30 @@ def names_of(
         Symbol -> name; a name written for two symbols goes to the first, the second gets
         `name_1`.
     """
-    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     names: dict[str, str] = {}
-    taken: dict[str, tuple[str, int]] = {}  # name -> the symbol it represents, its example size
-    for entry, axes in zip(entries, wanted.axes, strict=False):
-        fake = entry.node.meta.get("val")
-        if not isinstance(fake, torch.Tensor):
-            continue
-        for axis, dim in axes.items():
-            size = fake.shape[axis]
-            name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
-            if _is_fixed(size):
-                _warn_fixed(entry.node.name, axis, name, int(size), notes)
-            elif isinstance(dim, str):
-                symbol = str(size.node.expr)
-                if not size.node.expr.is_Symbol:
-                    # An expression of other sizes; conditions may still hold its own symbol.
-                    names.setdefault(str(size.node._expr), dim)
-                if symbol in names or not size.node.expr.is_Symbol:
-                    continue
-                chosen, n = dim, 0
-                example = size.node.hint
-                # Of one size in the example, they are equal as the user says; else they are not.
-                while chosen in taken and taken[chosen][1] != example:
-                    n += 1
-                    chosen = f"{dim}_{n}"
-                if chosen != dim:
-                    _warn_apart(dim, chosen, entry.node.name, axis)
-                names[symbol] = chosen
-                taken[chosen] = (symbol, example)
+    taken: dict[str, int] = {}  # name -> the size of its symbol in the example
+    for one in _sizes(program, wanted):
+        place = f"dimension {one.place[1]} of `{one.argument}`"
+        if one.dim is not None and one.is_fixed:
+            shown = place if one.name is None else f"{place} (`{one.name}`)"
+            size = int(one.size)
+            warn(messages.FixedDimension(dimension=shown, size=size, notes=notes, span=user_span()))
+        elif isinstance(one.dim, str):
+            expression, example = one.size.node.expr, one.size.node.hint
+            if not expression.is_Symbol:
+                # An expression of other sizes; conditions may still hold its own symbol.
+                names.setdefault(str(one.size.node._expr), one.dim)
+            if str(expression) in names or not expression.is_Symbol:
+                continue
+            chosen, n = one.dim, 0
+            # Of one size in the example, they are equal as the user says; else they are not.
+            while taken.get(chosen, example) != example:
+                n += 1
+                chosen = f"{one.dim}_{n}"
+            if chosen != one.dim:
+                warn(messages.DimensionNameInUse(
+                    name=one.dim, chosen=chosen, place=place, span=user_span()
+                ))  # fmt: skip
+            names[str(expression)] = chosen
+            taken[chosen] = example
     return names
-
-
-def _warn_apart(name: str, chosen: str, argument: str, axis: int) -> None:
-    warn(
-        messages.DimensionNameInUse(
-            name=name, chosen=chosen, place=f"dimension {axis} of `{argument}`", span=user_span()
-        )
-    )
-
-
-def _warn_fixed(
-    argument: str, axis: int, name: str | None, size: int, notes: tuple[str, ...]
-) -> None:
-    shown = f"dimension {axis} of `{argument}`"
-    if name is not None:
-        shown += f" (`{name}`)"
-    warn(messages.FixedDimension(dimension=shown, size=size, notes=notes, span=user_span()))

@@ -8,15 +8,11 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.assumptions.branches import BranchedSizes
-from onnxwright.exporter.capture.assumptions.guard_text import sum_of
+from onnxwright.exporter.capture.assumptions.guard_text import named_sums
 from onnxwright.exporter.capture.assumptions.guards import Sizes
-from onnxwright.types import dims
 
 
-def check_example(
-    sizes: Sizes | BranchedSizes, axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]
-) -> None:
+def check_example(sizes: Sizes, axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
     """Check that a program is right for its own example inputs.
 
     Where a dynamic size is 1 in the example, the program is captured with a larger one, and a
@@ -36,7 +32,7 @@ def check_example(
             "args",
             f"the program would refuse its own example: {reason}",
             "PyTorch takes a dynamic size for 2 or more: give example inputs with larger sizes, "
-            "leave the size fixed, or export both sides with `size_branches=True`",
+            "or leave the size fixed",
         )
 
 
@@ -49,24 +45,16 @@ def check_sums(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
     Raises:
         ExportValueError: the size is not that sum in the example (OW825).
     """
-    reason = _sums_that_differ(axes, flat)
-    if reason:
-        checks.raise_bad_argument(
-            "dynamic_shapes",
-            reason,
-            "a name such as `past + seq` is the sum of the sizes with these names; write another "
-            "name for a size of its own",
-        )
-
-
-def _sums_that_differ(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> str:
-    """Why names of dimensions that are sums are not right for inputs; empty if they are."""
     sizes: dict[str, int] = {}
     for value, named in zip(flat, axes, strict=False):
         for axis, dim in named.items() if isinstance(value, torch.Tensor) else ():
             if isinstance(dim, str):
                 sizes.setdefault(dim, int(value.shape[axis]))
-    for name, size in sizes.items():
-        if sum_of(name, set(sizes)) is not None and dims.evaluate(name, sizes) != size:
-            return f"`{name}` is {size} in the example, and the sum is {dims.evaluate(name, sizes)}"
-    return ""
+    for name, size in named_sums(sizes).items():
+        if sizes[name] != size:
+            checks.raise_bad_argument(
+                "dynamic_shapes",
+                f"`{name}` is {sizes[name]} in the example, and the sum is {size}",
+                "a name such as `past + seq` is the sum of the sizes with these names; write "
+                "another name for a size of its own",
+            )

@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.assumptions.guard_text import sum_of
-from onnxwright.types import dims
+from onnxwright.exporter.capture.assumptions.guard_text import named_sums
 
 # How many sizes may follow, and how many combinations of them are looked at.
 _FOLLOWING, _LOOKED_AT = 8, 4_000
@@ -131,19 +130,9 @@ def enlarged(leaves: Sequence[Any], axes: Sequence[Mapping[int, Any]], unused: i
     if not changed:
         return list(leaves)
     sizes = related(now, changed, tuple(fixed), ranges)
-    sizes |= _sums(sizes, names)
+    sums = named_sums({name: sizes[group] for group, name in names.items()})
+    sizes |= {group: sums[name] for group, name in names.items() if name in sums}
     return [_resized(leaf, dynamic, sizes) for leaf, dynamic in zip(leaves, axes, strict=True)]
-
-
-def _sums(sizes: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
-    """The sizes that are called the sum of others, such as `past + length`."""
-    written = {name: sizes[group] for group, name in names.items()}
-    found = {}
-    for group, name in names.items():
-        if sum_of(name, set(written)) is not None:
-            size = dims.evaluate(name, written)
-            found[group] = sizes[group] if size is None else size
-    return found
 
 
 def _group(dim: Any, size: int) -> str:

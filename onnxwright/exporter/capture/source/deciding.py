@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.source.session import (
     note,
     refused_here,
 )
-from onnxwright.exporter.capture.source.size_sides import is_open
+from onnxwright.exporter.capture.source.size_sides import as_test, has_sides
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
 from onnxwright.exporter.capture.source.truth import decided
 from onnxwright.exporter.capture.values.logic import suppose
@@ -40,7 +40,8 @@ def if_(
     written: bool = True,
 ) -> None:
     """`if test: then` `else: orelse`; not `written` by the user, but by the passes for exits."""
-    if is_open(test):
+    test = as_test(test)
+    if has_sides(test):
         if then_raises == else_raises and _by_sizes(test, then, orelse, state):
             return
         test = bool(test)
@@ -101,7 +102,8 @@ def _fail() -> None:
 
 def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """`then if test else orelse`."""
-    answer = None if is_open(test) else decided(test)
+    test = as_test(test)
+    answer = None if has_sides(test) else decided(test)
     if answer is not None:
         note("If", answer)
         return (then if answer else orelse)()

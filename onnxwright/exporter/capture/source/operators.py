@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.sides import side_of
-from onnxwright.exporter.capture.source.size_sides import is_open
+from onnxwright.exporter.capture.source.size_sides import as_test, has_sides, is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.values.one_of import OneOf, each
@@ -40,15 +40,11 @@ def is_(value: Any, constant: Any) -> Any:
 
 def not_(value: Any) -> Any:
     """`not value`."""
-    if is_open(value):
-        return torch.sym_not(truth(value))
+    test = as_test(value)
+    if has_sides(test):
+        return torch.sym_not(test)
     answer = decided(value)
     return not answer if answer is not None else combined("not", as_truth(value))
-
-
-def truth(value: Any) -> Any:
-    """The truth value of a number that follows from sizes; anything else as it is."""
-    return value != 0 if isinstance(value, torch.SymInt) and is_open(value) else value
 
 
 def invert(value: Any) -> Any:

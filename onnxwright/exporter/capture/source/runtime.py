@@ -27,8 +27,8 @@ from onnxwright.exporter.capture.source.operators import (
     is_,
     not_,
     or_,
-    truth,
 )
+from onnxwright.exporter.capture.source.size_sides import as_test as truth
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor

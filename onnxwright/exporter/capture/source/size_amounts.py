@@ -17,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.assumptions import amounts
-from onnxwright.exporter.capture.assumptions.decisions import sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.asking_lines import sym_node_wrapped
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.torch_internals import FloorDiv, pytree
 

@@ -14,20 +14,26 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch.fx.experimental.sym_node import SymNode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.functions import Max, Min
 
-from onnxwright.exporter.capture.assumptions.decisions import passed_over
+from onnxwright.exporter.capture.assumptions.decisions import (
+    Decision,
+    if_empty,
+    recorded_now,
+)
 from onnxwright.exporter.capture.assumptions.fitting import fitting
+from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
+from onnxwright.exporter.capture.source.regions import fake_mode
 from onnxwright.exporter.capture.source.session import asking_line, current
-from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments, amounts_generalized
+from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
+from onnxwright.exporter.capture.source.torch_sizes import Known, forget_answers
 from onnxwright.exporter.places import is_of_user
+from onnxwright.exporter.torch_internals import ValueRanges
 
-_ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 # Decisions that stand in sides of others: each is traced for both sides of these.
 _DEEPEST = 3
 
@@ -40,24 +46,6 @@ class NoSizesError(RuntimeError):
     """No sizes are found at which a side of a decision is taken."""
 
 
-@dataclass(frozen=True)
-class SizeDecision:
-    """A decision by sizes that is exported for both of its sides.
-
-    Fields:
-        file, line: where the user's code decides.
-        condition: of torch's symbols; it holds on the side that is exported for all sizes.
-        both: whether both sides are in an If, as none of them is right at all sizes.
-        sizes: sizes of both sides, by the names of torch's symbols.
-    """
-
-    file: str
-    line: int
-    condition: Any
-    both: bool
-    sizes: tuple[Mapping[str, int], ...]
-
-
 @dataclass
 class SizeDecisions:
     """Decisions by sizes of one capture.
@@ -67,6 +55,9 @@ class SizeDecisions:
         path: the conditions of the sides that run now.
         made: the decisions that are exported for both sides.
         guarded: the lines whose sides cannot be joined.
+        choosing: the conditions of the sides whose results are merged.
+        filled: the sizes that are not 0 on the sides that run now.
+        empty: those that are 0.
     """
 
     prover: Prover = field(default_factory=Prover)
@@ -74,6 +65,8 @@ class SizeDecisions:
     made: list[SizeDecision] = field(default_factory=list)
     guarded: dict[tuple[str, int], str] = field(default_factory=dict)
     choosing: list[Any] = field(default_factory=list)
+    filled: list[Any] = field(default_factory=list)
+    empty: list[Any] = field(default_factory=list)
     _moved: bool = False
     _hints: dict[Any, Any] = field(default_factory=dict)
 
@@ -91,6 +84,16 @@ class SizeDecisions:
                 return False
         return found
 
+    def is_filled(self, symbol: Any) -> bool:
+        """Whether a size is not 0 on the sides that run now.
+
+        Raises:
+            FixedSizeError: it is 0, and torch takes it for another number.
+        """
+        if symbol in self.empty:
+            raise FixedSizeError(f"{symbol} is 0")
+        return symbol in self.filled
+
     def may_join(self) -> bool:
         """Whether both sides of a decision here are run."""
         return len(self.path) < _DEEPEST
@@ -98,8 +101,23 @@ class SizeDecisions:
     def below(self, condition: Any) -> Any:
         """A condition that was asked now, as one of all sizes; None where it says nothing."""
         if self.known(condition) is True:
-            return None
+            symbol = self._differs_at_zero(condition)
+            return None if symbol is None else sympy.Ge(symbol, 1, evaluate=False)
         return sympy.Or(sympy.Not(self.where()), condition) if self.path else condition
+
+    def _differs_at_zero(self, condition: Any) -> Any:
+        """The size that makes a condition false where it is 0, on a side that is taken for 0, too.
+
+        Args:
+            condition: of torch's symbols; it holds on the sides that run now.
+        """
+        for symbol in condition.free_symbols if self.path else ():
+            symbols = condition.free_symbols.union(*(one.free_symbols for one in self.path))
+            sizes = {str(s): int(s != symbol) for s in symbols}
+            if symbol not in self.filled and all(value_of(one, sizes) for one in self.path):
+                if value_of(condition, sizes) is False:
+                    return symbol
+        return None
 
     def sizes_of(self, env: Any, condition: Any) -> dict[str, int] | None:
         """Sizes at which a condition holds, beside those around it; None if none are found."""
@@ -107,9 +125,9 @@ class SizeDecisions:
         for symbol, value in env.backed_var_to_val.items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
-                known = env.var_to_range[symbol]
+                known = _own_range(env.var_to_range[symbol])
                 high = int(known.upper) if known.upper.is_Integer else None
-                ranges[str(symbol)] = max(int(known.lower), 2), high
+                ranges[str(symbol)] = int(known.lower), high
         involved = condition.free_symbols
         # Guards by operators, about the layout of memory, do not limit the sizes.
         others = [
@@ -137,10 +155,13 @@ class SizeDecisions:
         Raises:
             FixedSizeError: the side made a number of a size.
         """
-        state = _Known(env)
+        state, mode = Known(env), fake_mode()
+        remembers = mode.cache_enabled
         self.path.append(condition)
-        self._give(env, sizes)
         try:
+            self._give(env, sizes)
+            if self._set_ones(env):
+                mode.cache_enabled = False  # shapes of operators are others here
             with amounts_generalized(self):
                 yield
             self._check(state.guards())
@@ -148,6 +169,7 @@ class SizeDecisions:
             state.restore()
             self._give(env, state.values)
             self.path.pop()
+            mode.cache_enabled = remembers
 
     @contextmanager
     def supposing(self, condition: Any) -> Iterator[None]:
@@ -174,7 +196,22 @@ class SizeDecisions:
         for symbol in env.backed_var_to_val:
             if str(symbol) in sizes:
                 env.backed_var_to_val[symbol] = sympy.Integer(sizes[str(symbol)])
-        _forget(env)
+        forget_answers(env)
+
+    def _set_ones(self, env: Any) -> bool:
+        """Let torch know the sizes that are 1 on this side: it takes sizes for 2 or more.
+
+        Returns:
+            Whether there are some.
+        """
+        values = env.backed_var_to_val.items()
+        ones = [s for s, value in values if value == 1 and env.var_to_range[s].lower >= 2]
+        for symbol in ones:
+            if not self.prover.holds_where(sympy.Eq(symbol, 1), self.where()):
+                raise NoSizesError(f"{symbol} is 1 or more")
+            env.var_to_range[symbol] = ValueRanges(1, 1)
+        forget_answers(env)
+        return bool(ones)
 
     def hint(self, node: Any) -> Any:
         """The value of a symbolic number at the sizes of the side that runs."""
@@ -208,6 +245,8 @@ class SizeDecisions:
         if free_unbacked_symbols(left) or free_unbacked_symbols(right):
             return None
         condition = self.choosing[-1]
+        if condition in (sympy.true, sympy.false):
+            return None
         where = sympy.And(condition, *self.path), sympy.And(sympy.Not(condition), *self.path)
 
         def is_both(size: Any) -> bool:
@@ -241,9 +280,12 @@ class SizeSides:
     @classmethod
     def of(cls, test: Any) -> SizeSides | None:
         """Those of a test; None for one that is not about sizes, or is answered by torch."""
+        session = current()
+        empty = empty_of(test)
+        if empty is not None and session is not None:
+            return EmptySides(session.sizes, test.node.shape_env, bool(test.node.expr), empty)
         if not is_open(test):
             return None
-        session = current()
         assert session is not None
         condition = condition_of(test)
         return cls(session.sizes, test.node.shape_env, condition)
@@ -286,6 +328,52 @@ class SizeSides:
         self.sizes.made.append(SizeDecision(*asking_line(), condition, side is None, sizes))
 
 
+class EmptySides(SizeSides):
+    """The sides of a decision whether a size is 0; torch takes sizes for 1 or more.
+
+    The side of 0 runs with the sizes around it, and may ask nothing of this size.
+
+    Args:
+        sizes, env: as above.
+        answer: the condition where the size is not 0.
+        decision: that it is not.
+    """
+
+    def __init__(self, sizes: SizeDecisions, env: Any, answer: bool, decision: Decision) -> None:
+        self.sizes, self.env, self.answer, self.decision = sizes, env, answer, decision
+        (self.symbol,) = decision.expression.free_symbols
+        self.conditions = {True: sympy.true, False: sympy.false}
+        now = {str(s): int(v) for s, v in env.backed_var_to_val.items() if v.is_Integer}
+        self.at = {answer: now, not answer: {**now, str(self.symbol): 0}}
+
+    @contextmanager
+    def on(self, side: bool) -> Iterator[None]:
+        """In this context, a side runs."""
+        known = self.sizes.filled if side is self.answer else self.sizes.empty
+        count = len(self.env.guards)
+        known.append(self.symbol)
+        try:
+            yield
+            if side is not self.answer and any(map(is_fixed_value, self.env.guards[count:])):
+                raise FixedSizeError(f"{self.symbol} is 0")
+        finally:
+            known.remove(self.symbol)
+
+    def proves_where(self, side: bool) -> Any:
+        """Nothing is proven of a size of 0."""
+        return lambda condition: False
+
+    def record(self, side: bool | None) -> None:
+        """Remember the decision."""
+        recorded = recorded_now()
+        if recorded is not None:
+            recorded.remove(self.decision)
+        condition = self.decision.expression
+        self.sizes.made.append(
+            SizeDecision(*asking_line(), condition, side is None, tuple(self.at.values()))
+        )
+
+
 def _expression(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
@@ -307,6 +395,25 @@ def condition_of(test: Any) -> Any:
     return expression if isinstance(test, torch.SymBool) else sympy.Ne(expression, 0)
 
 
+def empty_of(test: Any) -> Decision | None:
+    """The decision that a size is not 0, on which a test depends; None for other tests."""
+    session = current()
+    if session is None or session.sizes is None or not session.sizes.may_join():
+        return None
+    return if_empty(test.node) if isinstance(test, torch.SymBool) else None
+
+
+def as_test(value: Any) -> Any:
+    """The truth value of a number that follows from sizes; anything else as it is."""
+    is_size = isinstance(value, torch.SymInt) and not free_unbacked_symbols(value)
+    return value != 0 if is_size and current() is not None else value
+
+
+def has_sides(test: Any) -> bool:
+    """Whether both sides of a test are run, as it is about sizes."""
+    return is_open(test) or empty_of(test) is not None
+
+
 def is_open(test: Any) -> bool:
     """Whether a test is about sizes, and holds at some of them only."""
     condition, session = condition_of(test), current()
@@ -314,97 +421,13 @@ def is_open(test: Any) -> bool:
         return False
     if condition in (sympy.true, sympy.false):
         return False
-    if test.node.shape_env._maybe_evaluate_static(condition) is not None:
+    env = test.node.shape_env
+    ranges = tuple((s, _own_range(known)) for s, known in env.var_to_range.items())
+    if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
         return False
     return session.sizes.known(condition) is None
 
 
-class _Known:
-    """What torch knows of sizes of inputs, to be known again."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env
-        self.count = len(env.guards)
-        self.values = {str(s): v for s, v in env.backed_var_to_val.items() if v.is_Integer}
-        self.ranges = {s: r for s, r in env.var_to_range.items() if s in env.backed_var_to_val}
-        self.replaced = {s: r for s, r in env.replacements.items() if s in env.backed_var_to_val}
-        self.axioms = dict(getattr(env, "axioms", ()))
-        self.divisible = dict.fromkeys(getattr(env, "divisible", ()))
-
-    def guards(self) -> list[Any]:
-        """The guards since."""
-        return list(self.env.guards[self.count :])
-
-    def restore(self) -> None:
-        """Forget what was learned since."""
-        env = self.env
-        del env.guards[self.count :]
-        for symbol in env.backed_var_to_val:
-            if symbol in self.ranges:
-                env.var_to_range[symbol] = self.ranges[symbol]
-            env.replacements.pop(symbol, None)
-            if symbol in self.replaced:
-                env.replacements[symbol] = self.replaced[symbol]
-        if hasattr(env, "axioms"):
-            env.axioms = {
-                e: holds for e, holds in env.axioms.items()
-                if e in self.axioms or free_unbacked_symbols(e)
-            }  # fmt: skip
-        if hasattr(env, "divisible"):
-            kept = [d for d in env.divisible if d in self.divisible or free_unbacked_symbols(d)]
-            env.divisible = type(env.divisible)(dict.fromkeys(kept))
-
-
-def _forget(env: Any) -> None:
-    """What torch remembers of answers is asked again."""
-    env._replacements_version_counter += 1
-    env._version_counter += 1
-    for name in dir(type(env)):
-        clear = getattr(getattr(type(env), name), "cache_clear", None)
-        if clear is not None:
-            clear()
-
-
-@contextmanager
-def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
-    """In this context, torch makes no guard of what holds at all sizes, and asks each side's sizes.
-
-    Args:
-        sizes: the decisions of the capture; None where decisions by sizes are torch's.
-    """
-    if sizes is None:
-        yield
-        return
-    evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
-    hint = SymNode.hint
-
-    def known(condition: Any) -> bool | None:
-        # A symbol of sympy is a Boolean, too: torch asks for the number.
-        is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
-        if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
-            return None
-        if isinstance(condition, _ORDERS) and len(condition.free_symbols) > 1:
-            return None  # about the layout of memory, mostly: dear to prove, and no limit of sizes
-        return sizes.known(condition)
-
-    def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
-        found = known(condition)
-        if found is not None:
-            return sympy.true if found else sympy.false
-        return evaluate(self, condition, *args, **kwargs)
-
-    def guard_or_defer(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
-        if known(condition) is True:
-            return True
-        return defer(self, condition, *args, **kwargs)
-
-    ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate_expr, guard_or_defer
-    SymNode.hint = property(sizes.hint)
-    undo = passed_over(__file__)
-    try:
-        with Arguments(Amounts(sizes)):
-            yield
-    finally:
-        undo()
-        ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate, defer
-        SymNode.hint = hint
+def _own_range(known: Any) -> Any:
+    """The range of a size; torch's lower bound of 2 says nothing."""
+    return ValueRanges(1, known.upper) if known.lower == 2 else known

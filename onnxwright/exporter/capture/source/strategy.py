@@ -21,9 +21,10 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.session import Session, session
-from onnxwright.exporter.capture.source.size_sides import SizeDecisions, sizes_decided
+from onnxwright.exporter.capture.source.size_sides import SizeDecisions
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.capture.source.torch_lists import register_lists
+from onnxwright.exporter.capture.source.torch_sizes import sizes_decided
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size, lines_passed, reads_value
 from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.places import line_of

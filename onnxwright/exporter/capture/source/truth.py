@@ -92,7 +92,8 @@ def as_truth(value: Any) -> Any:
             return as_tensor(value.length) > 0
         return as_truth(value.length > 0)
     if isinstance(value, torch.SymBool):
-        return compared(as_tensor(value), value.node.expr)
+        truth, condition = as_tensor(value), value.node.expr
+        return compared(truth, condition) if condition.free_symbols else truth
     if isinstance(value, SYMBOLS):
         return as_tensor(value) != 0
     return as_tensor(bool(value))

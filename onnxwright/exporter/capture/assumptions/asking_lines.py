@@ -1,0 +1,231 @@
+"""The line of Python that asks for a size, by the frames of torch and of wrappers between."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._guards import TracingContext
+from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.sym_node import SymNode
+
+from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.exporter.capture.control import number_kinds
+from onnxwright.exporter.places import is_of_user
+
+# What calls the comparison of two numbers that Python of the user compares.
+COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
+# The files of torch between a decision of Python and torch's answer.
+_ANSWERING = (*COMPARING, "fx/experimental/symbolic_shapes.py")
+# The others, those of wrappers and of what converted code calls.
+_BETWEEN = {__file__, str(Path(__file__).with_name("decisions.py")), number_kinds.__file__}
+# What rewritten code of a capture by source calls.
+_REWRITTEN = str(Path(__file__).parent.parent / "source") + os.sep
+# The files of it that decide for the user, and its function that asks whether a loop goes on.
+_DECIDING = ("/deciding.py", "/operators.py")
+_TEST_OF_LOOP = "going"
+# How functions of torch such as `torch._assert` are called while they are followed, and what stands
+# for `min`, `max` and attention.
+_FOLLOWED = (
+    "__torch_function__", "handle_torch_function", "_tensor_min_max", "_followed_attention"
+)  # fmt: skip
+# What Python asks of the layout of a tensor, and may decide by.
+_LAYOUTS = (torch.Tensor.is_contiguous, torch.Tensor.stride)
+# What interprets the user's code in a strict capture.
+_STRICT = "_dynamo/"
+# Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
+_EXEC = "<string>"
+_GENERATED = ("<eval_with_key>", "<lambdifygenerated", "<frozen ", "<torch_package")
+
+
+@contextmanager
+def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
+    """In this context, torch's symbolic numbers have another method.
+
+    Args:
+        name: of the method.
+        wrapper: the function in its place.
+    """
+    undo = sym_node_changed(name, wrapper)
+    try:
+        yield
+    finally:
+        undo()
+
+
+def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], None]:
+    """Give torch's symbolic numbers another method.
+
+    Args:
+        name: of the method.
+        wrapper: the function in its place.
+
+    Returns:
+        What undoes it.
+    """
+    before = getattr(SymNode, name)
+    known = passed_over(inspect.getfile(wrapper))
+    setattr(SymNode, name, wrapper)
+
+    def undo() -> None:
+        setattr(SymNode, name, before)
+        known()
+
+    return undo
+
+
+def passed_over(file: str) -> Callable[[], None]:
+    """Let torch name the lines of guards by frames outside of a file, which calls what asks.
+
+    Args:
+        file: of this package.
+
+    Returns:
+        What undoes it.
+    """
+    # Torch takes the first frame that is of no file of its own.
+    _BETWEEN.add(file)
+    skipped = symbolic_shapes.uninteresting_files()
+    known = file in skipped
+    skipped.add(file)
+    return lambda: None if known else skipped.discard(file)
+
+
+def asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameType | None:
+    """The function that uses torch's symbolic numbers: not what torch and wrappers call for it.
+
+    Args:
+        frame: where it is asked.
+        rewritten: stop at what rewritten code calls.
+    """
+    while frame is not None and (
+        _is_between(frame) or (not rewritten and frame.f_code.co_filename.startswith(_REWRITTEN))
+    ):
+        frame = frame.f_back
+    return frame
+
+
+def _is_between(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    if file in _BETWEEN or frame.f_code.co_name in _FOLLOWED:
+        return True
+    return path_in_torch(file) in _ANSWERING
+
+
+def is_of_machinery(frame: FrameType) -> bool:
+    """Whether a loop or a list of rewritten code asks, which works for no iterations, too.
+
+    What the user decides by a size is asked by `decided` for `if_` and operators.
+
+    Args:
+        frame: where it is asked.
+    """
+    asks = asking_frame(frame, rewritten=True)
+    if asks is None:
+        return False
+    if asks.f_code.co_filename.startswith(_REWRITTEN):
+        by = asks.f_back if asks.f_code.co_name == "decided" else asks
+        if by is None or not by.f_code.co_filename.endswith(_DECIDING):
+            return True
+    while (asks := asks.f_back) is not None and asks.f_code.co_filename.startswith(_REWRITTEN):
+        if asks.f_code.co_name == _TEST_OF_LOOP:
+            return True
+    return False
+
+
+def asks_layout(frame: FrameType | None) -> bool:
+    """Whether Python of the user asks for the layout of a tensor, and not an operator for its own.
+
+    A mode of torch's functions is active in each capture: its frame knows what is called.
+
+    Args:
+        frame: where it is asked.
+    """
+    while frame is not None and _is_between(frame):
+        if frame.f_code.co_name == "__torch_function__":
+            return frame.f_locals.get("func") in _LAYOUTS
+        frame = frame.f_back
+    return False
+
+
+def line_of_user(frame: FrameType | None) -> tuple[str, int] | None:
+    """The line of a function, if it is the user's; None for one of torch.
+
+    Guards of a program that was captured before are code that torch generated: they have no file.
+
+    Args:
+        frame: of the function that asks.
+    """
+    if frame is None:
+        return None
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if file.startswith("<"):
+        if symbolic_shapes.SYMPY_INTERP.keys() <= frame.f_globals.keys():
+            return "", 0  # torch runs guards with the functions of sympy as globals
+        return None if _is_generated(frame) else (file, line)
+    if is_strict(file):
+        # A strict capture interprets the user's code: that code has no frame of its own.
+        stack = TracingContext.extract_stack()
+        if not stack:
+            return None
+        file, line = stack[-1].filename, stack[-1].lineno or 1
+    # Code of the user that `exec` made has this name, too.
+    return (file, line) if file == _EXEC or is_of_user(file) else None
+
+
+def deciding_line(
+    frame: FrameType | None,
+) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
+    """The line that decides by a size, also where it calls Python of torch that does.
+
+    What torch asks inside of an operator (`__torch_dispatch__`) is about the layout, the type and
+    the shape of a result: the graph has the operator itself, whatever the answer.  A layer or a
+    function of torch in Python decides as one of the user's does.
+
+    Args:
+        frame: where it is asked.
+
+    Returns:
+        The line of the user's, None for a question within an operator; and the line of torch that
+        asked, None where the user's did.
+    """
+    direct = line_of_user(asking_frame(frame))
+    if direct is not None:
+        return direct, None
+    frame = asking_frame(frame, rewritten=True)
+    if frame is None or path_in_torch(frame.f_code.co_filename) is None:
+        return None, None
+    asked = frame.f_code.co_filename, frame.f_lineno
+    while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
+        file = frame.f_code.co_filename
+        if is_strict(file):
+            break
+        if is_of_user(file):
+            return (file, frame.f_lineno), asked
+        frame = frame.f_back
+    return None, None
+
+
+def is_strict(file: str) -> bool:
+    """Whether a file of torch interprets the user's code, in a strict capture.
+
+    Args:
+        file: the `co_filename` of a code object.
+    """
+    return (path_in_torch(file) or "").startswith(_STRICT)
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether code without a file is of torch, of sympy or of Python, not of a text of the user."""
+    if frame.f_code.co_filename.startswith(_GENERATED):
+        return True
+    caller = frame.f_back
+    if caller is not None and is_strict(caller.f_code.co_filename):
+        return True  # the guards of a compiled function
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("torch", "sympy")

@@ -1,0 +1,107 @@
+"""What torch knows of sizes while both sides of decisions run: asked of proofs, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+from torch.fx.experimental.sym_node import SymNode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
+
+from onnxwright.exporter.capture.assumptions.asking_lines import passed_over
+from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments
+
+_ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
+
+
+class Known:
+    """What torch knows of sizes of inputs, to be known again."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.count = len(env.guards)
+        self.values = {str(s): v for s, v in env.backed_var_to_val.items() if v.is_Integer}
+        self.ranges = {s: r for s, r in env.var_to_range.items() if s in env.backed_var_to_val}
+        self.replaced = {s: r for s, r in env.replacements.items() if s in env.backed_var_to_val}
+        self.axioms = dict(getattr(env, "axioms", ()))
+        self.divisible = dict.fromkeys(getattr(env, "divisible", ()))
+
+    def guards(self) -> list[Any]:
+        """The guards since."""
+        return list(self.env.guards[self.count :])
+
+    def restore(self) -> None:
+        """Forget what was learned since."""
+        env = self.env
+        del env.guards[self.count :]
+        for symbol in env.backed_var_to_val:
+            if symbol in self.ranges:
+                env.var_to_range[symbol] = self.ranges[symbol]
+            env.replacements.pop(symbol, None)
+            if symbol in self.replaced:
+                env.replacements[symbol] = self.replaced[symbol]
+        if hasattr(env, "axioms"):
+            env.axioms = {
+                e: holds for e, holds in env.axioms.items()
+                if e in self.axioms or free_unbacked_symbols(e)
+            }  # fmt: skip
+        if hasattr(env, "divisible"):
+            kept = [d for d in env.divisible if d in self.divisible or free_unbacked_symbols(d)]
+            env.divisible = type(env.divisible)(dict.fromkeys(kept))
+
+
+def forget_answers(env: Any) -> None:
+    """What torch remembers of answers is asked again."""
+    env._replacements_version_counter += 1
+    env._version_counter += 1
+    for name in dir(type(env)):
+        clear = getattr(getattr(type(env), name), "cache_clear", None)
+        if clear is not None:
+            clear()
+
+
+@contextmanager
+def sizes_decided(sizes: Any) -> Iterator[None]:
+    """In this context, torch makes no guard of what holds at all sizes, and asks each side's sizes.
+
+    Args:
+        sizes: the `SizeDecisions` of the capture; None where decisions by sizes are torch's.
+    """
+    if sizes is None:
+        yield
+        return
+    evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
+    hint = SymNode.hint
+
+    def known(condition: Any) -> bool | None:
+        # A symbol of sympy is a Boolean, too: torch asks for the number.
+        is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
+        if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
+            return None
+        if isinstance(condition, _ORDERS) and len(condition.free_symbols) > 1:
+            return None  # about the layout of memory, mostly: dear to prove, and no limit of sizes
+        return sizes.known(condition)
+
+    def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
+        found = known(condition)
+        if found is not None:
+            return sympy.true if found else sympy.false
+        return evaluate(self, condition, *args, **kwargs)
+
+    def guard_or_defer(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
+        if known(condition) is True:
+            return True
+        return defer(self, condition, *args, **kwargs)
+
+    ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate_expr, guard_or_defer
+    SymNode.hint = property(sizes.hint)
+    undo = passed_over(__file__)
+    try:
+        with Arguments(Amounts(sizes)):
+            yield
+    finally:
+        undo()
+        ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate, defer
+        SymNode.hint = hint
