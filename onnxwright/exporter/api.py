@@ -51,7 +51,7 @@ def export(
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
     export_modules_as_functions: bool | Iterable[Any] | Mapping[Any, Any] = False,
-    external_data: bool | None = None,
+    external_data: bool | str | None = None,
     optimize: bool = True,
     verify: bool | Sequence[Any] = False,
     report: bool | str | Path = False,
@@ -146,7 +146,7 @@ def export(
         ("mutations", mutations, ("outputs", "drop")),
         ("metadata", metadata, ("full", "short", "off")),
         ("target", target, TARGETS),
-        ("external_data", external_data, (None, True, False)),
+        ("external_data", external_data, (None, True, False, "per_tensor")),
     ):
         checks.one_of(name, value, allowed)
     if not isinstance(assume, (Mapping, type(None))):

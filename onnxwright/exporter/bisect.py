@@ -69,7 +69,7 @@ class ExportOptions(TypedDict, total=False):
     metadata: str
     fallback: Any
     export_modules_as_functions: Any
-    external_data: bool | None
+    external_data: bool | str | None
     optimize: bool
     report: bool | str | Path
     strict: bool

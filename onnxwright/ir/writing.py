@@ -115,13 +115,20 @@ class Save:
     def data_file(self) -> BinaryIO:
         """A new file for data, opened to write and read."""
         with self._named():
-            return self._new().file
+            part = self._new(folder=False)
+        assert part.file is not None
+        return part.file
 
-    def location(self, data: BinaryIO, name: str | None = None) -> str:
-        """The name that a data file will have: made from what it holds now.
+    def data_folder(self) -> Path:
+        """A new folder for data files."""
+        with self._named():
+            return self._new(folder=True).path
+
+    def location(self, data: BinaryIO | Path, name: str | None = None) -> str:
+        """The name that a data file or folder will have: made from what it holds now.
 
         Args:
-            data: what `data_file` gave, written.
+            data: what `data_file` or `data_folder` gave, written.
             name: a name to have instead, or a path with slashes below the folder of the target,
                 whose folders `commit` makes.  A file of that name is replaced, so that a process
                 that is killed just then leaves an old model with the new data.
@@ -129,7 +136,7 @@ class Save:
         Returns:
             The name, in the folder of the target.
         """
-        (part,) = (p for p in self._parts if p.file is data)
+        (part,) = (p for p in self._parts if data in (p.file, p.path))
         check_text(name or self.target.name, "the path")  # it becomes text in the model
         if name is not None:
             if name == self.target.name:
@@ -140,7 +147,8 @@ class Save:
             self._named_by_user.add(name)
             return name
         with self._named():
-            ending = f".{part.digest()}.data"
+            digest = part.digest()
+            ending = f".{digest}.{'data' if part.file is not None else 'weights'}"
         name = _stem(self.target.name, len(ending)) + ending
         self._placed[name] = part
         return name
@@ -162,7 +170,8 @@ class Save:
                 with self.target.open("wb") as pipe:  # a device or a pipe
                     pipe.write(data if isinstance(data, bytes) else _written(data))
                 return
-            part = self._new()
+            part = self._new(folder=False)
+            assert part.file is not None
             if isinstance(data, bytes):
                 part.file.write(data)
             else:
@@ -189,9 +198,9 @@ class Save:
             raise OSError(errno.EXDEV, words, str(folder))
         folder.mkdir(parents=True, exist_ok=True)
 
-    def _new(self) -> _Part:
+    def _new(self, *, folder: bool) -> _Part:
         with _locked(self._folder):
-            part = _Part(self._folder / f".onnxwright-{secrets.token_hex(8)}.tmp")
+            part = _Part(self._folder / f".onnxwright-{secrets.token_hex(8)}.tmp", folder=folder)
         self._parts.append(part)
         return part
 
@@ -229,26 +238,42 @@ def _written(write: Callable[[BinaryIO], object]) -> bytes:
 
 
 class _Part:
-    """A temporary file, locked while its process lives."""
+    """A temporary file or folder, locked while its process lives."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, folder: bool) -> None:
         self.path = path
-        self.file: BinaryIO = path.open("x+b")
-        _try_lock(self.file.fileno())
+        self.file: BinaryIO | None = None
+        self._lock = -1
+        if folder:
+            path.mkdir()
+            if os.name != "nt":
+                self._lock = os.open(path, os.O_RDONLY)
+        else:
+            self.file = path.open("x+b")
+            self._lock = self.file.fileno()
+        _try_lock(self._lock)
         self._done = False
 
     def flush(self) -> None:
         """Let the bytes reach the disk before a name does."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        for file in [self.file] if self.file is not None else []:
+            file.flush()
+            os.fsync(file.fileno())
+        if self.file is None:
+            for entry in sorted(self.path.iterdir()):
+                with entry.open("rb") as inner:
+                    os.fsync(inner.fileno())
 
     def digest(self) -> str:
         """Sixteen letters that represent the content."""
         self.flush()
         digest = hashlib.blake2b(digest_size=8)
-        with self.path.open("rb") as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
+        for path in [self.path] if self.file is not None else sorted(self.path.iterdir()):
+            if self.file is None:
+                digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                while piece := file.read(_PIECE):
+                    digest.update(piece)
         return digest.hexdigest()
 
     def place(self, final: Path, *, replace: bool = False) -> None:
@@ -256,14 +281,22 @@ class _Part:
         if not replace and final.exists():
             return
         if os.name == "nt":
-            self.file.close()
+            self.close()
         self.path.replace(final)
         self._done = True
+
+    def close(self) -> None:
+        """Close the file, which ends the lock."""
+        if self.file is not None:
+            self.file.close()
+        elif self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def discard(self) -> None:
         """Remove it where it was not put in place."""
         with contextlib.suppress(OSError):  # what was not written yet does not fit either
-            self.file.close()  # which ends the lock
+            self.close()
         if not self._done:
             _remove(self.path)
 

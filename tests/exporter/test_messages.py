@@ -126,7 +126,7 @@ def test_keys_may_be_operators_of_every_kind() -> None:
         ({"input_names": [1]}, "`input_names`: 1 is not a name"),
         ({"input_names": [""]}, "`input_names`: '' is not a name"),
         ({"output_names": ["input"]}, "`output_names`: `input` is an input"),
-        ({"external_data": "beside"}, "choose None, True or False"),
+        ({"external_data": "beside"}, "choose None, True, False or 'per_tensor'"),
         ({"opset_version": True}, "True is not possible"),
         ({"opset_version": 6}, "choose 7 to 26"),
         ({"opset_version": 99}, "choose 7 to 26, the newest runnable opset\n"),

@@ -242,6 +242,13 @@ def test_a_large_constant_is_folded_only_where_it_does_not_duplicate_bytes() -> 
     assert len(made.model_proto.SerializeToString()) < 8 * table.numel() * 4
 
 
+def test_no_empty_file_beside_a_small_model(tmp_path: Any) -> None:
+    for n, way in enumerate((True, "per_tensor", None, False)):
+        made = ow.export(nn.ReLU(), (randn(2),), external_data=way)
+        made.save(tmp_path / f"m{n}.onnx")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"m{n}.onnx" for n in range(4)]
+
+
 # -- what verification does ------------------------------------------------------------------------
 
 

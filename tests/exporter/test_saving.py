@@ -115,6 +115,14 @@ def test_the_ending_of_the_path_says_the_form(external: Any, tmp_path: Path) -> 
     torch.testing.assert_close(torch.from_numpy(got), model(x).detach(), rtol=1e-4, atol=1e-5)
 
 
+def test_one_file_a_weight(tmp_path: Path) -> None:
+    """In a folder."""
+    model, x = large(), randn(1, 100)
+    path = ow.export(model, (x,)).save(tmp_path / "m.onnx", external_data="per_tensor", threshold=0)
+    assert len(files(tmp_path)) == 5
+    agrees(path, model, x)
+
+
 def test_saving_leaves_the_program_as_it_was(tmp_path: Path) -> None:
     """It runs, and is saved again."""
     model, x = large(), randn(1, 100)

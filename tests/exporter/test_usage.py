@@ -353,7 +353,7 @@ def _run(path: Path) -> Any:
 def test_saves_over_each_other_do_not_mix(program: Any, tmp_path: Path) -> None:
     """Every way to save over every other: the model read is the one saved last."""
     path = tmp_path / "m.onnx"
-    ways = (True, False, True, True, None)
+    ways = (True, "per_tensor", False, True, True, "per_tensor", None, "per_tensor")
     for n, way in enumerate(ways):
         torch.manual_seed(n)
         other = Scaled().eval()
@@ -375,6 +375,8 @@ def _files(folder: Path) -> dict[str, bytes]:
     [
         (True, "weights"),
         (True, "model"),
+        ("per_tensor", "weights"),
+        ("per_tensor", "model"),
         (False, "model"),
     ],
 )
@@ -389,6 +391,7 @@ def test_an_interrupted_save_leaves_what_was_there(
         raise KeyboardInterrupt
 
     if where == "weights":
+        monkeypatch.setattr(saving, "write_tensor", stop)
         monkeypatch.setattr(ir_saving, "write_tensor", stop)
     else:
         monkeypatch.setattr(saving, "to_proto", stop)

@@ -20,7 +20,7 @@ from onnxwright.errors import ScriptValueError
 from onnxwright.ir.writing import Save, write_file
 
 TEXT = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y) { y = Mul(x, w) }'
-WAYS = ("inside", "file")
+WAYS = ("inside", "file", "folder")
 
 
 def save(path: Path, value: float, way: str) -> None:
@@ -31,9 +31,14 @@ def save(path: Path, value: float, way: str) -> None:
     tensor.CopyFrom(numpy_helper.from_array(array, "w"))
     with Save(path) as files:
         if way != "inside":
-            file = files.data_file()
-            file.write(array.tobytes())
-            location = files.location(file)
+            if way == "file":
+                file = files.data_file()
+                file.write(array.tobytes())
+                location = files.location(file)
+            else:
+                folder = files.data_folder()
+                (folder / "w.bin").write_bytes(array.tobytes())
+                location = f"{files.location(folder)}/w.bin"
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value=location)

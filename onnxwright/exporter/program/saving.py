@@ -1,4 +1,4 @@
-"""Models on disk: weights inside, or beside the model in one file, never half-written."""
+"""Models on disk: weights inside, or beside the model in one file or many, never half-written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import onnx_ir as ir
 from onnxwright.exporter import checks
 from onnxwright.exporter.shown import shown
 from onnxwright.ir.reading import form_of
-from onnxwright.ir.saving import in_form, write_weights
+from onnxwright.ir.saving import in_form, point_to, write_tensor, write_weights
 from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.writing import Save, data_of
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
 FILE_LIMIT = 1_500_000_000
 _ONE_AT_A_TIME = threading.RLock()
-_CHOICES = "choose True (a file beside the model), False or None"
+_CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
 
 
 def weight_bytes(model: ir.Model) -> int:
@@ -69,7 +69,7 @@ def save_into(model: ir.Model, file: Any, data: Any, **options: Any) -> None:
 def _check_location(location: Any, external_data: Any) -> None:
     if location is None:
         return
-    if external_data is False:
+    if external_data in (False, "per_tensor"):
         checks.raise_bad_argument(
             "location",
             f"it names one data file, and `external_data` is {shown(external_data)}",
@@ -94,7 +94,7 @@ def save(
     model: ir.Model,
     path: Path,
     *,
-    external_data: bool | None = None,
+    external_data: bool | str | None = None,
     location: str | None = None,
     threshold: int = 1024,
     include_initializers: bool = True,
@@ -113,7 +113,7 @@ def save(
         ExportValueError: the options contradict each other, or the model does not fit in a file.
         OSError: the file cannot be written.
     """
-    if external_data not in (None, True, False):
+    if external_data not in (None, True, False, "per_tensor"):
         checks.raise_bad_argument(
             "external_data",
             f"{shown(external_data)} is not a way to write weights",
@@ -149,7 +149,7 @@ def save(
             if not include_initializers:
                 _leave_out(model)
             elif external_data:
-                _write_weights(model, threshold, files, location)
+                _write_weights(model, threshold, external_data == "per_tensor", files, location)
             if keep_initializers_as_inputs:
                 model.graph.inputs.extend(model.graph.initializers.values())
             data = in_form(to_proto(model), form)
@@ -177,14 +177,33 @@ def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) ->
         model.graph.inputs.extend(inputs)
 
 
-def _write_weights(model: ir.Model, threshold: int, files: Save, name: str | None) -> None:
-    """Write large weights to a temporary file, and let the model point where they will be."""
+def _write_weights(
+    model: ir.Model, threshold: int, per_tensor: bool, files: Save, name: str | None
+) -> None:
+    """Write large weights to temporary files, and let the model point where they will be."""
     large = [v for v in _weights(model) if _goes_out(v.const_value, threshold)]
-    if large:
-        write_weights(large, files, name)
+    if not large:
+        return
+    if per_tensor:
+        _one_file_each(large, files)
+        return
+    write_weights(large, files, name)
 
 
 def _goes_out(tensor: Any, threshold: int) -> bool:
     """Whether a tensor is written beside the model; what shapes are read from stays inside."""
     of_shapes = tensor.dtype == ir.DataType.INT64 and tensor.nbytes <= 1024
     return tensor.nbytes >= threshold and tensor.nbytes > 0 and not of_shapes
+
+
+def _one_file_each(large: list[Any], files: Save) -> None:
+    folder, names = files.data_folder(), []
+    for n, value in enumerate(large):
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value.name))
+        name = f"{n:05d}_{safe.encode()[:100].decode(errors='ignore')}.bin"
+        with (folder / name).open("wb") as file:
+            write_tensor(value.const_value, file)
+        names.append(name)
+    location = files.location(folder)
+    for value, name in zip(large, names, strict=True):
+        point_to(value, f"{location}/{name}", 0, files)

@@ -35,7 +35,7 @@ class WritableProgram(RunnableProgram):
     def __init__(self, built: Built, captured: Captured, settings: Settings) -> None:
         super().__init__(built, captured, settings)
         # Where `save` puts weights by default.
-        self.external_data: bool | None = None
+        self.external_data: bool | str | None = None
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the model's figures and its picture."""
@@ -125,7 +125,7 @@ class WritableProgram(RunnableProgram):
         self,
         path: str | os.PathLike[str],
         *,
-        external_data: bool | None = None,
+        external_data: bool | str | None = None,
         location: str | None = None,
         threshold: int = 1024,
         include_initializers: bool = True,
@@ -145,7 +145,7 @@ class WritableProgram(RunnableProgram):
         self,
         *,
         destination: str | os.PathLike[str],
-        external_data: bool | None = None,
+        external_data: bool | str | None = None,
         location: str | None = None,
         threshold: int = 1024,
         include_initializers: bool = True,
@@ -156,7 +156,7 @@ class WritableProgram(RunnableProgram):
         path: Any = None,
         *,
         destination: Any = None,
-        external_data: bool | None = None,
+        external_data: bool | str | None = None,
         location: str | None = None,
         threshold: int = 1024,
         include_initializers: bool = True,
@@ -167,8 +167,9 @@ class WritableProgram(RunnableProgram):
         Args:
             path: where to: a path, or a binary file object, which takes a model with its weights.
             destination: the same, as torch.onnx calls it.
-            external_data: True: weights beside the model in one file `NAME.data`; False: everything
-                in the model; None: beside it where the model would be larger than 1.5 GB.
+            external_data: True: weights beside the model in one file `NAME.data`; "per_tensor":
+                one file a weight in a folder `NAME.weights`; False: everything in the model; None:
+                beside it where the model would be larger than 1.5 GB.
             location: the data file, for `external_data=True`: a name, or a path below the model's
                 folder (`"weights/model.data"`), whose folders are made if needed.
             threshold: weights of fewer bytes stay in the model.
