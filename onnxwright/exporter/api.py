@@ -51,6 +51,7 @@ def export(
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
     export_modules_as_functions: bool | Iterable[Any] | Mapping[Any, Any] = False,
+    functions: str | None = None,
     external_data: bool | str | None = None,
     optimize: bool = True,
     verify: bool | Sequence[Any] = False,
@@ -95,6 +96,7 @@ def export(
         export_modules_as_functions: True, or classes of modules: each call of such a module
             becomes a model-local function; equal ones are shared. A dict has the domain and name
             of the function for each class: `{torch.nn.Linear: "my.domain::Linear"}`.
+        functions: "aten": each operator becomes a model-local function.
         external_data: where `save` puts weights by default: see `ONNXProgram.save`.
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
             `ONNXProgram.optimize`.
@@ -145,6 +147,7 @@ def export(
     for name, value, allowed in (
         ("mutations", mutations, ("outputs", "drop")),
         ("metadata", metadata, ("full", "short", "off")),
+        ("functions", functions, (None, "aten")),
         ("target", target, TARGETS),
         ("external_data", external_data, (None, True, False, "per_tensor")),
     ):
@@ -191,6 +194,7 @@ def export(
             metadata,
             strict,
             export_modules_as_functions,
+            functions,
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))

@@ -69,6 +69,7 @@ class ExportOptions(TypedDict, total=False):
     metadata: str
     fallback: Any
     export_modules_as_functions: Any
+    functions: str | None
     external_data: bool | str | None
     optimize: bool
     report: bool | str | Path

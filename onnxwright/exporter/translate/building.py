@@ -15,6 +15,7 @@ from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.exporter.capture.held_state import with_buffers_joined
 from onnxwright.exporter.capture.inputs.cache_names import cache_inputs, cache_outputs
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
+from onnxwright.exporter.places import target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.signature import (
     MUTATIONS,
@@ -34,6 +35,7 @@ from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.exporter.translate.outlining import (
     Stack,
     outline_modules,
+    outline_operators,
     stack_of,
 )
 from onnxwright.exporter.translate.results import MISSING, as_array
@@ -60,6 +62,7 @@ class Settings:
         metadata: "full", "short" or "off".
         strict: make a result of another type or shape than torch's an error.
         modules_as_functions: True, or classes: calls of modules become model-local functions.
+        functions: "aten": each ATen operator becomes a model-local function.
         target: "onnxruntime-cpu": compute in a wider type where that runtime has no kernel; "any".
         keep_weights: store no weight transposed, for models that are written without their data.
     """
@@ -73,6 +76,7 @@ class Settings:
     metadata: str = "full"
     strict: bool = False
     modules_as_functions: Any = False
+    functions: str | None = None
     target: str = TARGETS[0]
     keep_weights: bool = False
 
@@ -171,6 +175,7 @@ class _Builder:
         self.notes = metadata.Notes(settings.metadata)
         self.counts: list[tuple[str, str, int]] = []
         self.stacks: dict[ir.Node, Stack] = {}
+        self.sources: dict[ir.Node, tuple[str, str]] = {}
         self.t = Translator(
             settings.opset_version,
             settings.lowerings,
@@ -196,6 +201,9 @@ class _Builder:
         if self.settings.modules_as_functions:
             stack = stack_of(node)
             self.stacks.update((one, stack) for one in made if one not in self.stacks)
+        if self.settings.functions == "aten":
+            source = (node.name, target_name(node.target))
+            self.sources.update((one, source) for one in made if one not in self.sources)
 
     def build(self, seconds: dict[str, float]) -> Built:
         entries = inputs_of(self.program)
@@ -215,7 +223,9 @@ class _Builder:
         self._rename_weights(model)
         if not (self.every or self.settings.keep_weights):
             pretranspose_weights(model)
-        if self.settings.modules_as_functions:
+        if self.settings.functions == "aten":
+            outline_operators(model, self.sources, self.weights.values())
+        elif self.settings.modules_as_functions:
             chosen = self.settings.modules_as_functions
             outline_modules(model, self.stacks, self.weights.values(), chosen)
         if self.settings.metadata == "off":

@@ -1,4 +1,4 @@
-"""Nodes of one module as a model-local function; equal ones are shared."""
+"""Nodes of one module or ATen operator as a model-local function; equal ones are shared."""
 
 from __future__ import annotations
 
@@ -314,3 +314,23 @@ def outline_modules(
 
 def _class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def outline_operators(
+    model: ir.Model, sources: Mapping[ir.Node, tuple[str, str]], weights: Iterable[str]
+) -> None:
+    """Make a function of the nodes of each ATen operator.
+
+    Args:
+        sources: for each node, the FX node it comes from and the full name of its operator.
+        weights: the names of the initializers that functions are given.
+    """
+    outliner = Outliner(model, weights)
+    groups: dict[tuple[str, str], list[ir.Node]] = {}
+    for node, source in sources.items():
+        if node.graph is model.graph:
+            groups.setdefault(source, []).append(node)
+    for (_, operator), nodes in groups.items():
+        namespace, _, name = operator.partition("::")
+        outliner.outline(Group(f"pkg.torch.{namespace}", name.replace(".", "_"), tuple(nodes)))
+    model.graph.sort()
