@@ -5,15 +5,13 @@ Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, w
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import operator
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -28,6 +26,7 @@ from torch.fx.experimental.sym_node import SymNode
 from onnxwright.diagnostics.file_owners import path_in_torch
 from onnxwright.exporter.capture.assumptions.settled import is_settled
 from onnxwright.exporter.capture.control import number_kinds
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import is_of_user
 
@@ -116,16 +115,18 @@ def recorded_now() -> Recorded | None:
     return getattr(_now, "recorded", None)
 
 
-@contextmanager
-def decisions_recorded(
-    found: list[Decision], ends: Callable[[Decision, Mapping[Any, Any]], None] | None = None
-) -> Iterator[None]:
-    """Record the decisions that Python of the user makes inside.
+def record_decisions(
+    changes: Changes,
+    found: list[Decision],
+    ends: Callable[[Decision, Mapping[Any, Any]], None] | None = None,
+) -> None:
+    """Record the decisions that Python of the user makes.
 
     Sizes are positive for torch: `n == 0` is false before it is asked.  Such a comparison is
     recorded where it is made: the program is for sizes of 1 or more.
 
     Args:
+        changes: undo it.
         found: they are added here.
         ends: is called for each, with the ranges of torch's symbols, and may end the capture.
     """
@@ -174,12 +175,10 @@ def decisions_recorded(
         return kept
 
     before, _now.recorded = recorded_now(), recorded
-    with contextlib.ExitStack() as stack:
-        stack.callback(setattr, _now, "recorded", before)
-        stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
-        for name in _COMPARISONS:
-            stack.enter_context(sym_node_wrapped(name, keeps(name)))
-        yield
+    changes.later(lambda: setattr(_now, "recorded", before))
+    changes.later(sym_node_changed("guard_bool", guard_bool))
+    for name in _COMPARISONS:
+        changes.later(sym_node_changed(name, keeps(name)))
 
 
 def _is_settled(asked: tuple[str, int] | None) -> bool:
@@ -232,21 +231,6 @@ def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> tuple[
         if bool(other) != answer:
             found.append(one)
     return tuple(found)
-
-
-@contextmanager
-def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
-    """In this context, torch's symbolic numbers have another method.
-
-    Args:
-        name: of the method.
-        wrapper: the function in its place.
-    """
-    undo = sym_node_changed(name, wrapper)
-    try:
-        yield
-    finally:
-        undo()
 
 
 def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], None]:

@@ -337,9 +337,15 @@ def current() -> Store | None:
 @contextmanager
 def opened(store: Store | None) -> Iterator[Store | None]:
     """Make a store that of this thread; with None, code runs as it is."""
-    before = current()
-    _now.store = store
+    close = open_store(store)
     try:
         yield store
     finally:
-        _now.store = before
+        close()
+
+
+def open_store(store: Store | None) -> Callable[[], None]:
+    """The same until what is returned is called."""
+    before = current()
+    _now.store = store
+    return lambda: setattr(_now, "store", before)

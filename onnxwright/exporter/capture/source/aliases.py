@@ -47,23 +47,33 @@ def has_tags() -> bool:
 # -- writes ----------------------------------------------------------------------------------------
 
 
-def settle() -> None:
-    """Give what operators wrote since the last call to all tensors that are the same.
+def new_writes() -> list[int]:
+    """The memory that operators wrote to since the last call."""
+    t = tracer()
+    if t is None or current() is None or aliases().paused:
+        return []
+    known = aliases()
+    new = _new_nodes(t.graph, known)
+    written = list(dict.fromkeys(memory_of(n) for node in new for n in written_arguments(node)))
+    if written:
+        place = asking_line()
+        known.writes += [(memory, place) for memory in written]
+    return written
+
+
+def settle(written: list[int]) -> None:
+    """Give what operators wrote to all tensors that are the same.
+
+    Args:
+        written: the memory, as `new_writes` gives it.
 
     Raises:
         ChosenChangedError: that is not possible.
     """
-    t = tracer()
-    if t is None or current() is None or aliases().paused:
-        return
     known = aliases()
-    new = _new_nodes(t.graph, known)
-    written = [memory_of(n) for node in new for n in written_arguments(node)]
-    for memory in dict.fromkeys(written):
-        known.writes.append((memory, asking_line()))
-    for memory in dict.fromkeys(written) if known.every else ():
+    for memory in written if known.every else ():
         _give(memory, known)
-        _new_nodes(t.graph, known)
+        _new_nodes(tracer().graph, known)
 
 
 def _new_nodes(graph: fx.Graph, known: Aliases) -> list[fx.Node]:

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.source.aliases import Join, kept_equal, settle
+from onnxwright.exporter.capture.source.aliases import Join, kept_equal, new_writes, settle
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
@@ -129,7 +129,7 @@ def _conditional(
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
-            settle()
+            settle(new_writes())
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)

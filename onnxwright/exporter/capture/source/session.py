@@ -60,6 +60,11 @@ class Numbers:
         """The tag that picks a number, and the numbers; None for one that no tag picks."""
         return self._picked.get(id(number))
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether there is a tensor that stands for one of a few numbers of Python."""
+        return bool(self._choices or self._picked)
+
     def choices(self, number: Any) -> frozenset[int]:
         """The integers of Python that a value may stand for; none where they are not known."""
         if isinstance(number, int):
@@ -68,6 +73,9 @@ class Numbers:
 
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 @dataclass

@@ -24,7 +24,7 @@ from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.source.session import asking_line, current
-from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments, amounts_generalized
+from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.places import is_of_user
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
@@ -402,8 +402,7 @@ def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
     SymNode.hint = property(sizes.hint)
     undo = passed_over(__file__)
     try:
-        with Arguments(Amounts(sizes)):
-            yield
+        yield
     finally:
         undo()
         ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate, defer

@@ -12,8 +12,7 @@ import linecache
 import re
 import string
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ import torch
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import TextUsedError
 from onnxwright.exporter.capture.source.machinery import is_machinery, model_line
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
@@ -209,14 +209,13 @@ def warn_texts(texts: Texts) -> None:
         warn(messages.TextOfNumber(span=line_of(*place)))
 
 
-@contextmanager
-def texts_recorded(found: Texts) -> Iterator[None]:
+def record_texts(changes: Changes, found: Texts) -> None:
     """Record the lines that make a text of a number of run time.
 
     Args:
+        changes: undo it.
         found: the lines are added, but for texts of errors and of calls whose result nobody reads.
     """
-    before = {name: getattr(torch.SymInt, name) for name in ("__str__", "__repr__")}
 
     def recording(method: Callable[[torch.SymInt], str]) -> Callable[[torch.SymInt], str]:
         def text(self: torch.SymInt) -> str:
@@ -229,13 +228,8 @@ def texts_recorded(found: Texts) -> Iterator[None]:
 
         return text
 
-    for name, method in before.items():
-        setattr(torch.SymInt, name, recording(method))
-    try:
-        yield
-    finally:
-        for name, method in before.items():
-            setattr(torch.SymInt, name, method)
+    for name in ("__str__", "__repr__"):
+        changes.attribute(torch.SymInt, name, recording(getattr(torch.SymInt, name)))
 
 
 def _is_of_model(file: str) -> bool:
