@@ -29,7 +29,7 @@ class CallHandler:
         """Whether it is asked for each call from now on."""
         return False
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """The result of a call.
 
         Args:

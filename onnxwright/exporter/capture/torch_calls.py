@@ -68,12 +68,12 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
         if place is None:
             result = func(*args, **kwargs)
         else:
-            result = self._below(place, self._handlers[place].call, func, args, kwargs)
+            result = self._calls_below(place, self._handlers[place].on_call, func, args, kwargs)
         if self._has_after:
             last = len(self._handlers) - 1 if place is None else place
             for n in range(last, first - 1, -1):
                 if self._handlers[n].is_after:
-                    below = functools.partial(self._below, n)
+                    below = functools.partial(self._calls_below, n)
                     result = self._handlers[n].after(args, result, below)
         return result
 
@@ -95,7 +95,7 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
         self._by_kind[kind] = found
         return found
 
-    def _below(self, place: int, function: Any, *args: Any) -> Any:
+    def _calls_below(self, place: int, function: Any, *args: Any) -> Any:
         """What a function gives whose calls of torch pass the handlers after a place."""
         before = self._first
         self._first = place + 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +20,8 @@ from torch.fx.experimental.sym_node import SymNode
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
 from onnxwright.exporter.capture.assumptions.decisions import Decision, sym_node_changed
+from onnxwright.exporter.capture.model_lines import calling_frame, model_frame
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.machinery import model_frame
 
 # Calls that make Python's iterables of a tensor or of numbers.
 _ITERABLES = (
@@ -119,7 +118,7 @@ def record_loops(changes: Changes, found: Loops) -> None:
 
 def _asking_frame() -> FrameType | None:
     """The innermost frame of the model's Python; None outside of a call of the model."""
-    frame = model_frame(sys._getframe(3))
+    frame = model_frame(calling_frame())
     around = frame
     while around is not None and around.f_code.co_filename != strategies.__file__:
         around = around.f_back

@@ -19,7 +19,8 @@ from torch.export.graph_signature import InputKind
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.assumptions.decisions import Decision, is_strict
+from onnxwright.exporter.capture.assumptions.asking import is_strict
+from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.declared import is_certain
 from onnxwright.exporter.capture.assumptions.demands import is_multiple, refuses_others, user_line
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small

@@ -118,7 +118,7 @@ class QuantizedTensors(CallHandler):
         """True: operators are known by their names."""
         return True
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call the function, or its rule."""
         return apply(func, args, kwargs)
 

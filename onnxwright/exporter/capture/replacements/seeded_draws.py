@@ -7,7 +7,6 @@ generator with that seed; for others there is a warning (OW860).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.replacements.changes import Changes, active
 from onnxwright.exporter.capture.replacements.traced_loops import is_traced
 from onnxwright.exporter.places import line_of
@@ -106,5 +106,4 @@ def _is_known(value: Any) -> bool:
 
 
 def _warn() -> None:
-    frame = sys._getframe(2)
-    warn(messages.SeededDraw(span=line_of(frame.f_code.co_filename, frame.f_lineno)))
+    warn(messages.SeededDraw(span=line_of(*model_line())))

@@ -96,7 +96,7 @@ class SizeTensors(CallHandler):
         """Whether there is a tensor of a known number."""
         return bool(self._numbers or self._kept)
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch, and follow the numbers in its arguments."""
         if func in _MAKERS and args and isinstance(args[0], SIZES):
             return self._made(func, args[0], kwargs)

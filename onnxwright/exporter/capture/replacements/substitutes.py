@@ -157,6 +157,6 @@ class Substitutes(CallHandler):
         self._by_function = in_force(table)
         self.functions = self._by_function.keys()
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call the replacement of a function."""
         return self._by_function.get(func, func)(*args, **kwargs)

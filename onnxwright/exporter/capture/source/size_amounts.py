@@ -113,7 +113,7 @@ class Arguments(CallHandler):
     def __init__(self, found: Amounts) -> None:
         self.found = found
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             index = self._index(args[0], args[1])

@@ -18,12 +18,13 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 from torch.utils._sympy.functions import Max, Min
 
-from onnxwright.exporter.capture.assumptions.decisions import passed_over
+from onnxwright.exporter.capture.assumptions.asking import passed_over
 from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.places import is_of_user
 
@@ -283,7 +284,7 @@ class SizeSides:
         """
         condition = self.conditions[side is not False]
         sizes = tuple(found for found in self.at.values() if found is not None)
-        self.sizes.made.append(SizeDecision(*asking_line(), condition, side is None, sizes))
+        self.sizes.made.append(SizeDecision(*model_line(), condition, side is None, sizes))
 
 
 def _expression(size: Any) -> Any:

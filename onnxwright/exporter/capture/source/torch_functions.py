@@ -221,7 +221,7 @@ class ListFunctions(CallHandler):
         session = current()
         return session is not None and bool(session.numbers or session.answers)
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
         if func in _PARTS:
             found = _PARTS[func](*args, **kwargs)

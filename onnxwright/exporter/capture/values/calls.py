@@ -141,7 +141,7 @@ class Candidates(CallHandler):
         session = current()
         return session is not None and session.numbers.has_choices
 
-    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
         return called(func, args, kwargs)
 
