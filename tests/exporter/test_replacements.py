@@ -208,14 +208,14 @@ def test_a_call_of_torch_passes_the_handlers_in_their_order() -> None:
     asked: list[tuple[str, str]] = []
 
     class Sizes(torch_calls.SizeTensors):
-        def call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        def on_call(self, func: Any, args: Any, kwargs: Any) -> Any:
             asked.append(("sizes", func.__name__))
             return func(*args, **kwargs)
 
     class Functions(torch_calls.Substitutes):
         functions = (torch.neg,)
 
-        def call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        def on_call(self, func: Any, args: Any, kwargs: Any) -> Any:
             asked.append(("functions", func.__name__))
             return torch.add(*args, torch.scalar_tensor(1))
 

@@ -135,7 +135,7 @@ def record_decisions(
 
         def kept(self: Any, other: Any) -> Any:
             made = compare(self, other)
-            if getattr(made._expr, "free_symbols", None):
+            if made._expr not in _CONSTANTS:
                 return made
             caller = calling_frame()
             if not is_comparing(caller):
@@ -169,6 +169,8 @@ def _below_sides(condition: Any) -> Any:
     return session.sizes.below(condition)
 
 
+# What a comparison that the sizes do not change gives.
+_CONSTANTS = frozenset((True, False, sympy.true, sympy.false))
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge,

@@ -40,6 +40,8 @@ def reached(
         The identities of those that are reached.
     """
     left = {id(value) for value in wanted}
+    if not left:
+        return set()
     found: set[int] = set()
     names: set[str] = set()
     waiting: list[Any] = []

@@ -7,6 +7,8 @@ What torch asks there holds for this side only: it is proven of all its sizes, o
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +41,10 @@ class FixedSizeError(RuntimeError):
 
 class NoSizesError(RuntimeError):
     """No sizes are found at which a side of a decision is taken."""
+
+
+# Numbers of the times that sizes of their own were given to a side.
+_MOVES = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class SizeDecisions:
     made: list[SizeDecision] = field(default_factory=list)
     guarded: dict[tuple[str, int], str] = field(default_factory=dict)
     choosing: list[Any] = field(default_factory=list)
-    _moved: bool = False
+    _moved: int = 0
     _hints: dict[Any, Any] = field(default_factory=dict)
 
     def where(self) -> Any:
@@ -170,7 +176,7 @@ class SizeDecisions:
                 raise FixedSizeError(str(guard.expr))
 
     def _give(self, env: Any, sizes: Mapping[Any, Any]) -> None:
-        self._moved = True
+        self._moved = next(_MOVES)
         self._hints.clear()
         for symbol in env.backed_var_to_val:
             if str(symbol) in sizes:
@@ -182,6 +188,13 @@ class SizeDecisions:
         own = node._hint
         if not self._moved or own is None or not isinstance(own, (bool, int, float)):
             return own
+        known = node.__dict__.get("_ow_hint")  # torch asks the same node again and again
+        if known is None or known[0] != self._moved:
+            known = node._ow_hint = self._moved, self._hint_of(node, own)
+        return known[1]
+
+    def _hint_of(self, node: Any, own: Any) -> Any:
+        """The value of a symbolic number whose hint was `own` when it was made."""
         expression = node.expr
         key = expression, type(own)
         if key not in self._hints:
@@ -366,6 +379,19 @@ def _forget(env: Any) -> None:
             clear()
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_provable(condition: Any) -> bool:
+    """Whether a condition is one of sizes for which a proof is tried."""
+    # A symbol of sympy is a Boolean, too: torch asks for the number.
+    if not isinstance(condition, sympy.logic.boolalg.Boolean) or condition.is_Symbol:
+        return False
+    symbols = condition.free_symbols
+    if not symbols or free_unbacked_symbols(condition):
+        return False
+    # An order of two sizes is about the layout of memory, mostly: dear to prove, no limit of sizes.
+    return not isinstance(condition, _ORDERS) or len(symbols) == 1
+
+
 @contextmanager
 def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
     """In this context, torch makes no guard of what holds at all sizes, and asks each side's sizes.
@@ -380,13 +406,7 @@ def sizes_decided(sizes: SizeDecisions | None) -> Iterator[None]:
     hint = SymNode.hint
 
     def known(condition: Any) -> bool | None:
-        # A symbol of sympy is a Boolean, too: torch asks for the number.
-        is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
-        if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
-            return None
-        if isinstance(condition, _ORDERS) and len(condition.free_symbols) > 1:
-            return None  # about the layout of memory, mostly: dear to prove, and no limit of sizes
-        return sizes.known(condition)
+        return sizes.known(condition) if _is_provable(condition) else None
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
         found = known(condition)
