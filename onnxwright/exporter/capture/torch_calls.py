@@ -23,21 +23,21 @@ from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.capture.values.calls import Candidates
 
 ORDER: tuple[type[CallHandler], ...] = (
-    # A tensor of a size is a size again, before anything asks whether it is a tensor.
+    # Tensors of sizes become sizes again before any other handler looks at the arguments.
     SizeTensors,
-    # What a function stands for is made of calls that all others see.
+    # A replacement calls functions of torch itself: the handlers below see these calls.
     Substitutes,
-    # The result has its final sizes, but those that decisions by sizes generalize.
+    # A result gets opaque sizes when the handlers below have computed it.
     OpaqueSizes,
-    # Each candidate is called by itself: none of the handlers below knows of several values.
+    # Each candidate is called by itself: the handlers below never see one of several values.
     Candidates,
-    # Numbers have their general form before a list is split or joined by them.
+    # Numbers get their general form before tensors are split, or lists joined, by them.
     Arguments,
     ListFunctions,
-    # The operators on integers, which nothing above makes.
+    # Operators on quantized tensors: no handler above calls one.
     QuantizedTensors,
 )
-"""The handlers, in the order in which they are asked, with the reason for each place."""
+"""The handlers in the order in which they are asked, each with the reason for its place."""
 
 
 class TorchCalls(TorchFunctionMode):  # type: ignore[misc]

@@ -55,7 +55,9 @@ class _Calls:
         self._given: list[dict[str, Any]] = []
         for module in model.modules() if isinstance(model, torch.nn.Module) else ():
             code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
-            names = () if code is None else code.co_varnames[1 : code.co_argcount]
+            if code is None:  # a function in C
+                continue
+            names = code.co_varnames[1 : code.co_argcount]
             if {"grid_thw", "cu_seqlens"} & set(names):
                 begin, end = self._begin(code, names), self._end
                 changes.later(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
