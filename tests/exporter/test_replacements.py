@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 import onnxwright as ow
-from onnxwright.exporter.capture import strategies
+from onnxwright.exporter.capture import attempts, torch_calls
+from onnxwright.exporter.capture.inputs import shapes
 from onnxwright.exporter.capture.replacements import entries, table
 from onnxwright.exporter.capture.replacements.changes import active
 from onnxwright.exporter.capture.replacements.table import Entry
@@ -175,21 +177,56 @@ def test_every_entry_says_why_and_each_target_is_there_once() -> None:
 def test_a_capture_of_a_relu_enters_at_most_five_context_managers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those around `torch.export.export`, and those that they enter."""
-    ow.export(nn.ReLU(), (torch.ones(2),))  # what is made once
-    kind, entered = contextlib._GeneratorContextManager, []
-    enter = kind.__enter__
+    """All that are around `torch.export.export`, modes of torch's functions included."""
+    args, kind, entered = (torch.ones(2),), contextlib._GeneratorContextManager, []
+    wanted, export = shapes.read(nn.ReLU(), args, {}, None), torch.export.export
+    counts: list[list[str]] = []
 
-    def counted(self: Any) -> Any:
-        entered.append(f"{self.func.__module__}.{self.func.__qualname__}")
-        return enter(self)
+    def counting(owner: Any, name: Callable[[Any], Any]) -> None:
+        enter = owner.__enter__
 
-    monkeypatch.setattr(kind, "__enter__", counted)
-    monkeypatch.setattr(torch.export, "export", lambda *_, **__: None)
-    with entries.changed("every", nn.ReLU()):
-        strategies.non_strict(nn.ReLU(), (torch.ones(2),), {}, None)
-    ours = [name for name in entered if name.startswith("onnxwright")]
-    assert len(ours) + len(["SizeTensors"]) <= 5, ours
+        def counted(self: Any) -> Any:
+            entered.append(name(self))
+            return enter(self)
+
+        monkeypatch.setattr(owner, "__enter__", counted)
+
+    def exported(*given: Any, **options: Any) -> Any:
+        counts.append([name for name in entered if name.startswith("onnxwright")])
+        return export(*given, **options)
+
+    counting(kind, lambda one: f"{one.func.__module__}.{one.func.__qualname__}")
+    counting(TorchFunctionMode, lambda one: f"{type(one).__module__}.{type(one).__qualname__}")
+    monkeypatch.setattr(torch.export, "export", exported)
+    attempts.capture(nn.ReLU(), wanted, "auto", [])
+    (around,) = counts
+    assert 1 < len(around) <= 5, around
+
+
+def test_a_call_of_torch_passes_the_handlers_in_their_order() -> None:
+    """Each is asked where it is concerned; what it calls passes those after it."""
+    asked: list[tuple[str, str]] = []
+
+    class Sizes(torch_calls.SizeTensors):
+        def on_call(self, func: Any, args: Any, kwargs: Any) -> Any:
+            asked.append(("sizes", func.__name__))
+            return func(*args, **kwargs)
+
+    class Functions(torch_calls.Substitutes):
+        functions = (torch.neg,)
+
+        def on_call(self, func: Any, args: Any, kwargs: Any) -> Any:
+            asked.append(("functions", func.__name__))
+            return torch.add(*args, torch.scalar_tensor(1))
+
+    sizes, functions = Sizes(), Functions(())
+    sizes.functions = (torch.neg, torch.add, torch.scalar_tensor)
+    functions.functions = (torch.neg,)
+    with torch_calls.TorchCalls(functions, sizes):
+        assert torch.neg(torch.ones(())).item() == 2  # the sum is not one for `sizes`
+        assert torch.add(torch.ones(()), 1).item() == 2
+        torch.abs(torch.ones(()))
+    assert asked == [("sizes", "neg"), ("functions", "neg"), ("sizes", "add")]
 
 
 # -- still needed: a program that is wrong, or refused, without the entry --------------------------

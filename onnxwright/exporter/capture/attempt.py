@@ -16,7 +16,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
+from onnxwright.exporter.capture.assumptions.decisions import Decision, record_decisions
 from onnxwright.exporter.capture.assumptions.demands import refuses_others
 from onnxwright.exporter.capture.assumptions.excluded import excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guards import (
@@ -44,13 +44,14 @@ from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
 from onnxwright.exporter.capture.replacements import torch_func
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Source, Strategy, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
-from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
-from onnxwright.exporter.capture.values.texts import Texts, texts_recorded
+from onnxwright.exporter.capture.unrolled_loops import Loops, record_loops
+from onnxwright.exporter.capture.values.texts import Texts, record_texts
 from onnxwright.exporter.places import line_of, span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
@@ -216,14 +217,7 @@ def attempted(way: Way, model: Any, wanted: Wanted, *, ends: bool = False) -> At
     with TORCH_LOCK, capture_torch_output() as output:
         found = Attempt(way, wanted, output)
         try:
-            # A draft names the lines of what it assumes by its own stack.
-            recorded = nullcontext() if way.strategy is draft else loops_recorded(found.loops)
-            with (
-                recorded,
-                texts_recorded(found.texts),
-                torch_func.forward_derivatives_noted() as found.forward_derivatives,
-            ):
-                found.program = _captured(found, model, ends)
+            found.program = _captured(found, model, ends)
         except OneSideError as ended:
             found.ended = ended
         except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
@@ -241,15 +235,18 @@ def _captured(found: Attempt, module: Any, ends: bool) -> ExportedProgram:
     """
     way, given = found.way, found.wanted.for_torch()
     try:
-        recorded = (
-            nullcontext()
-            if way.strategy is draft
-            else decisions_recorded(found.decisions, found.end if ends else None)
-        )
+
+        def record(changes: Changes, _: Any) -> None:
+            record_texts(changes, found.texts)
+            torch_func.note_forward_derivatives(changes, found.forward_derivatives)
+            if way.strategy is not draft:  # which names the lines of what it assumes itself
+                record_loops(changes, found.loops)
+                record_decisions(changes, found.decisions, found.end if ends else None)
+
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
         kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
         equal = nullcontext() if given is found.wanted else equal_sizes_checked(module, given)
-        with TORCH_LOCK, changed("every", module), warnings.catch_warnings(), equal, recorded, kept:
+        with TORCH_LOCK, changed("every", module, record), warnings.catch_warnings(), equal, kept:
             # What is kept is reported with its line (OW839), or nobody reads it.
             warnings.filterwarnings(
                 "ignore", r"The tensor attributes? .* assigned during export", UserWarning

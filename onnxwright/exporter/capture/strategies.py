@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -11,9 +10,11 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
+from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
+from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import FUNCTIONS, changed
@@ -26,9 +27,14 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import hooks_decided
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.source.session import current as session
+from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments
 from onnxwright.exporter.capture.source.strategy import Found, by_source
+from onnxwright.exporter.capture.source.torch_functions import ListFunctions
+from onnxwright.exporter.capture.torch_calls import TorchCalls
 from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.capture.values.results import results_checked
 from onnxwright.exporter.torch_internals import pytree
 
@@ -37,9 +43,16 @@ Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram
 
 def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch traces the Python of the model, with what it cannot trace by itself written out."""
+    return _traced(model, args, kwargs, dims)
+
+
+def _traced(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any, *handlers: CallHandler
+) -> Any:
+    """The same, with more handlers of calls of torch."""
     module = model if isinstance(model, torch.nn.Module) else None
-    sizes = SizeTensors(module, FUNCTIONS["non-strict"])
-    with changed("non-strict", model), sizes:
+    calls = TorchCalls(SizeTensors(module, FUNCTIONS["non-strict"]), *handlers)
+    with changed("non-strict", model), calls:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -52,8 +65,15 @@ def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any)
 
 def substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Functions that decide are replaced by equivalents that do not."""
-    with Substitutes(FUNCTIONS["substitutes"]), changed("substitutes", model):
-        return non_strict(model, args, kwargs, dims)
+    return _substituted(model, args, kwargs, dims)
+
+
+def _substituted(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any, *handlers: CallHandler
+) -> Any:
+    """The same, with more handlers of calls of torch."""
+    with changed("substitutes", model):
+        return _traced(model, args, kwargs, dims, Substitutes(FUNCTIONS["substitutes"]), *handlers)
 
 
 def with_torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -101,13 +121,20 @@ class Source:
             with (
                 capture_torch_output() as output,
                 torch.set_grad_enabled(self.with_gradients),
-                sizes if self.with_opaque_sizes else nullcontext(),
                 hooks_decided(model),
                 results_checked(model),
             ):
-                program = substitutes(model, args, kwargs, dims)
+                program = _substituted(model, args, kwargs, dims, *handlers())
             output.replay()
             return program
+
+        def handlers() -> Iterator[CallHandler]:
+            yield from (Candidates(), ListFunctions())
+            if self.with_opaque_sizes:
+                yield sizes
+            now = session()
+            if now is not None and now.sizes is not None:
+                yield Arguments(Amounts(now.sizes))
 
         def attempt() -> Any:
             try:
@@ -158,7 +185,7 @@ def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         raise_quantized("an input")
     try:
         with readable(model):
-            return non_strict(model, args, kwargs, dims)
+            return _traced(model, args, kwargs, dims, QuantizedTensors())
     except Exception as error:
         if f"{Quantized.__module__}.{Quantized.__name__}" in str(error):
             raise_quantized("a result")

@@ -11,7 +11,7 @@ from torch.fx.experimental.symbolic_shapes import (
     PendingUnbackedSymbolNotFound,
 )
 
-from onnxwright.exporter.capture.source.machinery import is_frame_of_machinery
+from onnxwright.exporter.capture.model_lines import is_frame_of_machinery
 
 _NOT_FOUND = (KeyError, AttributeError)
 # A symbol for a number that is not known, in a text.

@@ -9,9 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -21,9 +19,10 @@ from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
-from onnxwright.exporter.capture.assumptions.asking_lines import sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
 from onnxwright.exporter.capture.assumptions.decisions import Decision
-from onnxwright.exporter.capture.source.machinery import model_frame
+from onnxwright.exporter.capture.model_lines import calling_frame, model_frame
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 # Calls that make Python's iterables of a tensor or of numbers.
 _ITERABLES = (
@@ -97,11 +96,11 @@ def _with_advice(reason: str) -> str:
     )
 
 
-@contextmanager
-def loops_recorded(found: Loops) -> Iterator[None]:
+def record_loops(changes: Changes, found: Loops) -> None:
     """Record the functions whose loops make a number of a dynamic size.
 
     Args:
+        changes: undo it.
         found: they are added here.
     """
     as_int, as_bool = SymNode.guard_int, SymNode.guard_bool
@@ -114,13 +113,13 @@ def loops_recorded(found: Loops) -> Iterator[None]:
         found.record(self, tests=True)
         return as_bool(self, file, line)
 
-    with sym_node_wrapped("guard_int", guard_int), sym_node_wrapped("guard_bool", guard_bool):
-        yield
+    changes.later(sym_node_changed("guard_int", guard_int))
+    changes.later(sym_node_changed("guard_bool", guard_bool))
 
 
 def _asking_frame() -> FrameType | None:
     """The innermost frame of the model's Python; None outside of a call of the model."""
-    frame = model_frame(sys._getframe(3))
+    frame = model_frame(calling_frame())
     around = frame
     while around is not None and around.f_code.co_filename != strategies.__file__:
         around = around.f_back

@@ -5,30 +5,27 @@ Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, w
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 
-from onnxwright.diagnostics.file_owners import path_in_torch
-from onnxwright.exporter.capture.assumptions.asking_lines import (
-    COMPARING,
-    asking_frame,
+from onnxwright.exporter.capture.assumptions.asking import (
+    asking_line,
     asks_layout,
+    asks_settled,
     deciding_line,
-    is_of_machinery,
-    line_of_user,
-    sym_node_wrapped,
+    is_comparing,
+    is_of_iteration,
+    sym_node_changed,
 )
-from onnxwright.exporter.capture.assumptions.settled import is_settled
+from onnxwright.exporter.capture.model_lines import calling_frame
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.session import current
 
 
@@ -98,16 +95,18 @@ def recorded_now() -> Recorded | None:
     return getattr(_now, "recorded", None)
 
 
-@contextmanager
-def decisions_recorded(
-    found: list[Decision], ends: Callable[[Decision, Mapping[Any, Any]], None] | None = None
-) -> Iterator[None]:
-    """Record the decisions that Python of the user makes inside.
+def record_decisions(
+    changes: Changes,
+    found: list[Decision],
+    ends: Callable[[Decision, Mapping[Any, Any]], None] | None = None,
+) -> None:
+    """Record the decisions that Python of the user makes.
 
     Sizes are positive for torch: `n == 0` is false before it is asked.  Such a comparison is
     recorded where it is made: the program is for sizes of 1 or more.
 
     Args:
+        changes: undo it.
         found: they are added here.
         ends: is called for each, with the ranges of torch's symbols, and may end the capture.
     """
@@ -115,6 +114,7 @@ def decisions_recorded(
     recorded = Recorded(found)
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
+        caller = calling_frame()
         # An answer narrows the ranges.
         ranges = dict(self.shape_env.var_to_range) if ends is not None else {}
         answer: bool = guard(self, file, line)
@@ -123,13 +123,15 @@ def decisions_recorded(
             recorded.add(empty)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
-            frame = sys._getframe(1)
-            place, asked = deciding_line(frame)
+            place, asked = deciding_line(caller)
             expression = _below_sides(expression if answer else ~expression)
-            settled = asked is None and (own := asking_frame(frame)) is not None and is_settled(own)
-            if place is not None and expression is not None and not settled:
+            if (
+                place is not None
+                and expression is not None
+                and not (asked is None and asks_settled(caller))
+            ):
                 demand = not place[0]
-                inner = bool(file) and not (asked is None and asks_layout(frame))
+                inner = bool(file) and not (asked is None and asks_layout(caller))
                 decision = Decision(expression, *place, demand, answer, inner, asked)
                 recorded.add(decision)
                 if ends is not None:
@@ -141,18 +143,18 @@ def decisions_recorded(
 
         def kept(self: Any, other: Any) -> Any:
             made = compare(self, other)
-            if getattr(made._expr, "free_symbols", None):
+            if made._expr not in _CONSTANTS:
                 return made
-            caller = sys._getframe(1)
-            if path_in_torch(caller.f_code.co_filename) not in COMPARING:
+            caller = calling_frame()
+            if not is_comparing(caller):
                 return made  # an operator of torch asks
             if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
                 return made
-            if current() is not None and is_of_machinery(caller):
+            if current() is not None and is_of_iteration(caller):
                 return made
             # Sizes that are known to be equal are one.
             symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
-            place = line_of_user(asking_frame(caller))
+            place = asking_line(caller)
             for symbol in _not_known(symbols) if place is not None else ():
                 condition = sympy.Ge(symbol, 1, evaluate=False)
                 decision = Decision(condition, *place, demand=not place[0])
@@ -164,13 +166,11 @@ def decisions_recorded(
         return kept
 
     before, _now.recorded = recorded_now(), recorded
-    with contextlib.ExitStack() as stack:
-        stack.callback(setattr, _now, "recorded", before)
-        stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
-        stack.enter_context(sym_node_wrapped("sym_not", _negated(SymNode.sym_not)))
-        for name in _COMPARISONS:
-            stack.enter_context(sym_node_wrapped(name, keeps(name)))
-        yield
+    changes.later(lambda: setattr(_now, "recorded", before))
+    changes.later(sym_node_changed("guard_bool", guard_bool))
+    changes.later(sym_node_changed("sym_not", _negated(SymNode.sym_not)))
+    for name in _COMPARISONS:
+        changes.later(sym_node_changed(name, keeps(name)))
 
 
 _IF_EMPTY = "_ow_if_empty"
@@ -213,6 +213,8 @@ def _below_sides(condition: Any) -> Any:
     return session.sizes.below(condition)
 
 
+# What a comparison that the sizes do not change gives.
+_CONSTANTS = frozenset((True, False, sympy.true, sympy.false))
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge,

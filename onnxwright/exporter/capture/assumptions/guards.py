@@ -21,7 +21,7 @@ from torch.export.graph_signature import InputKind
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.assumptions.asking_lines import is_strict
+from onnxwright.exporter.capture.assumptions.asking import is_strict
 from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.demands import refuses_others, user_line
 from onnxwright.exporter.capture.assumptions.excluded import (

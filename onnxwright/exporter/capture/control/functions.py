@@ -34,7 +34,7 @@ from onnxwright.exporter.capture.control.places import (
     Items,
     Position,
     attribute,
-    is_container,
+    has_items,
 )
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
@@ -164,7 +164,7 @@ def _of_method(store: Store, f: MethodType) -> Any:
     owner: Any = f.__self__
     inner = f.__func__
     name = getattr(inner, "__name__", "")
-    if name in MUTATORS and is_container(owner):
+    if name in MUTATORS and has_items(owner):
         store.note(Items(owner))
     elif isinstance(owner, random.Random) and store.depth:
         store.note(Position(owner))
@@ -186,7 +186,7 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
     if isinstance(owner, torch.Tensor):
         if name.endswith("_") and not name.endswith("__"):
             note_elements(store, owner)
-    elif name in MUTATORS and is_container(owner):
+    elif name in MUTATORS and has_items(owner):
         store.note(Items(owner))
     elif isinstance(owner, type) and f is not owner.__new__:
         is_apply = name == "apply" and issubclass(owner, torch.autograd.Function)
@@ -238,7 +238,7 @@ def _of_object(store: Store, f: Any) -> Any:
             return functools.partial(replaced, store)
         return functools.partial(_unbound, store, f) if f.__name__ in MUTATORS else f
     if type(f) is _SPECIAL:  # a special method of an object of C
-        if f.__name__ in MUTATORS and is_container(f.__self__):
+        if f.__name__ in MUTATORS and has_items(f.__self__):
             store.note(Items(f.__self__))
         elif f.__name__ in ("__setattr__", "__delattr__"):
             return functools.partial(_noted_attribute, store, f)
@@ -255,7 +255,7 @@ def _of_object(store: Store, f: Any) -> Any:
 
 def _unbound(store: Store, f: Any, owner: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`list.append(owner, x)`."""
-    if is_container(owner):
+    if has_items(owner):
         store.note(Items(owner))
     return f(owner, *args, **kwargs)
 
@@ -313,7 +313,7 @@ def _noted(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
     for value in (owner, *args, *kwargs.values()):
         if store.depth and not _is_flat(value):
             raise OpaqueCallError(getattr(f, "__qualname__", repr(f)), type(value).__name__)
-        if is_container(value):
+        if has_items(value):
             store.note(Items(value))
         elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(
             value, (type, ModuleType, FunctionType, torch.Tensor)
@@ -327,7 +327,7 @@ def _is_flat(value: Any) -> bool:
     if isinstance(value, (dict, list, set, tuple)):
         items = value.values() if isinstance(value, dict) else value
         return all(type(v) in PLAIN or isinstance(v, torch.Tensor) for v in items)
-    if is_container(value) or isinstance(value, (type, ModuleType, torch.Tensor)):
+    if has_items(value) or isinstance(value, (type, ModuleType, torch.Tensor)):
         return True
     return not is_of_user(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
 

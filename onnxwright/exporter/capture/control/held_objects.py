@@ -31,9 +31,9 @@ from onnxwright.exporter.capture.control.places import (
     InnerState,
     Items,
     Place,
+    has_items,
     has_state,
     is_array,
-    is_container,
     is_same,
 )
 from onnxwright.exporter.places import is_of_user
@@ -119,7 +119,7 @@ class Reached:
                 continue
             self.keep(ClassItems(one), of_module=False, owner=one, name=one.__name__)
             for name, value in list(vars(one).items()):
-                if is_container(value) and not name.startswith("_"):
+                if has_items(value) and not name.startswith("_"):
                     self._waiting.append((value, f"{one.__name__}.{name}", False))
 
     def is_new(self, value: Any) -> bool:
@@ -153,7 +153,7 @@ class Reached:
             self._waiting += [(part, name, of_module) for part in parts]
         elif isinstance(value, tuple):
             self._waiting += [(v, f"{name}[{n}]", of_module) for n, v in enumerate(value)]
-        elif is_container(value):
+        elif has_items(value):
             self._container(value, name, of_module)
         elif isinstance(value, ContextVar):
             self.keep(ContextValue(value), of_module=of_module, owner=None, name=name)

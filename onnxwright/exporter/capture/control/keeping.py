@@ -6,7 +6,7 @@ import dis
 import functools
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.export import _trace
 
-from onnxwright.exporter.capture.control.calls import calls_converted
+from onnxwright.exporter.capture.control.calls import convert_calls
 from onnxwright.exporter.capture.control.held_tensors import HeldTensors
 from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
@@ -32,7 +32,9 @@ from onnxwright.exporter.capture.control.places import (
 )
 from onnxwright.exporter.capture.control.settings import Settings
 from onnxwright.exporter.capture.control.snapshot import Snapshot
-from onnxwright.exporter.capture.control.store import Store, Write, opened
+from onnxwright.exporter.capture.control.store import Store, Write, open_store
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,18 @@ def held_state_kept(
     store.on_function, store.snapshot = snapshot.add, snapshot
     settings = Settings()
     tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
+    made = Changes()
     try:
-        with _settled(store):
-            if converts:
-                with calls_converted(store):
-                    yield
-            else:
-                with opened(None):
-                    yield
+        with TORCH_LOCK if converts else nullcontext():
+            try:
+                _settle_before_torch(made, store)
+                if converts:
+                    convert_calls(made, store)
+                else:
+                    made.later(open_store(None))
+                yield
+            finally:
+                made.undo()
     finally:
         # PyTorch gave the module copies of its containers: the snapshot has those of before.
         there, old = (module, snapshot.held()), snapshot.identities()
@@ -99,13 +105,11 @@ def held_state_kept(
         tensors.restore()
 
 
-@contextmanager
-def _settled(store: Store) -> Iterator[None]:
+def _settle_before_torch(changes: Changes, store: Store) -> None:
     """Note what was written before PyTorch itself sets attributes back, as its capture does."""
     name = "_detect_attribute_assignment"
     original = getattr(_trace, name, None)
     if original is None:
-        yield
         return
 
     @contextmanager
@@ -116,11 +120,7 @@ def _settled(store: Store) -> Iterator[None]:
             finally:
                 store.settle()
 
-    setattr(_trace, name, watched)
-    try:
-        yield
-    finally:
-        setattr(_trace, name, original)
+    changes.attribute(_trace, name, watched)
 
 
 # -- what is reported ------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ class _Missing:
 
 MISSING: Any = _Missing()
 _JOINING = (enumerate, zip, map, filter, reversed)
-_CONTAINERS = (dict, list, set, deque, bytearray, array, MutableMapping)
+_CONTAINERS = (dict, list, set, deque)
+_OTHERS = (bytearray, array, MutableMapping)
 
 
 def is_array(value: Any) -> bool:
@@ -40,8 +41,13 @@ def is_array(value: Any) -> bool:
 
 
 def is_container(value: Any) -> bool:
-    """Whether a value has items that may change."""
-    return isinstance(value, _CONTAINERS) or is_array(value)
+    """Whether a value is a container of Python whose items sides of a decision may choose."""
+    return isinstance(value, _CONTAINERS)
+
+
+def has_items(value: Any) -> bool:
+    """Whether a value is a container or an array: its items may change."""
+    return is_container(value) or isinstance(value, _OTHERS) or is_array(value)
 
 
 def is_same(one: Any, two: Any) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections import deque
 from collections.abc import Iterable
-from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.places import PLAIN
+from onnxwright.exporter.capture.model_lines import calling_frame
 from onnxwright.exporter.places import CAPTURE
 
 _SKIPPED = frozenset(
@@ -40,6 +40,8 @@ def reached(
         The identities of those that are reached.
     """
     left = {id(value) for value in wanted}
+    if not left:
+        return set()
     found: set[int] = set()
     names: set[str] = set()
     waiting: list[Any] = []
@@ -100,7 +102,7 @@ def named_now(wanted: Iterable[Any]) -> set[int]:
     objects = [value for value in wanted if type(value) not in _LEAVES]
     if not objects:
         return set()
-    frame: FrameType | None = sys._getframe(1)
+    frame = calling_frame()
     roots: list[Any] = []
     names: list[tuple[CodeType, dict[str, Any]]] = []
     while frame is not None and frame.f_code.co_filename != CAPTURE:

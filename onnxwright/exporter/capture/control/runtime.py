@@ -28,7 +28,7 @@ from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
 from onnxwright.exporter.capture.control.iterators import own_iterator
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
-from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, is_container
+from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, has_items
 from onnxwright.exporter.capture.control.store import Store, current
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
@@ -75,7 +75,7 @@ def items_of(container: Any) -> Any:
         return _Items(store, container)
     if type(container) is dict and "__builtins__" in container:
         return _Globals(store, container)
-    if is_container(container):
+    if has_items(container):
         store.note(Items(container))
     return container
 
@@ -123,7 +123,7 @@ def augmented(value: Any) -> None:
         return
     if isinstance(value, torch.Tensor):
         note_elements(store, value)
-    elif is_container(value):
+    elif has_items(value):
         store.note(Items(value))
 
 

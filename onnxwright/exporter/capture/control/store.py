@@ -8,7 +8,6 @@ gives all places back what they held when the capture began.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place, Variable
 from onnxwright.exporter.capture.control.reaching import reached
+from onnxwright.exporter.capture.model_lines import model_line
 
 FACTORY = "_ow_factory"
 """The function that makes rewritten ones: names of functions that these make begin with it."""
@@ -182,12 +182,12 @@ class Store:
         """Remember what a place holds that is about to be given a value."""
         log = self._logs[-1]
         if place.key not in log:
-            log[place.key] = Entry(place, place.read(), writing_line())
+            log[place.key] = Entry(place, place.read(), model_line())
 
     def note_first(self, place: Place) -> None:
         """The same for the whole capture: no side takes back what is written to the place."""
         if place.key not in self._logs[0]:
-            self._logs[0][place.key] = Entry(place, place.read(), writing_line())
+            self._logs[0][place.key] = Entry(place, place.read(), model_line())
 
     def write(self, place: Place, value: Any) -> None:
         """Let a place hold a value, which is what `Place.read` gives of it."""
@@ -312,14 +312,6 @@ def _put_back(log: _Log) -> None:
         entry.place.put(entry.before)
 
 
-def writing_line() -> tuple[str, int]:
-    """The innermost line outside this package, for messages."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and owner_of(frame.f_code.co_filename) is Owner.ONNXWRIGHT:
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
-
-
 _now = threading.local()
 
 
@@ -337,9 +329,15 @@ def current() -> Store | None:
 @contextmanager
 def opened(store: Store | None) -> Iterator[Store | None]:
     """Make a store that of this thread; with None, code runs as it is."""
-    before = current()
-    _now.store = store
+    close = open_store(store)
     try:
         yield store
     finally:
-        _now.store = before
+        close()
+
+
+def open_store(store: Store | None) -> Callable[[], None]:
+    """The same until what is returned is called."""
+    before = current()
+    _now.store = store
+    return lambda: setattr(_now, "store", before)

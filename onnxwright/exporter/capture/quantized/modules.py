@@ -12,7 +12,6 @@ from torch.ao.quantization.fake_quantize import FakeQuantizeBase
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.packed import CellWeights, Packed, PackedRows
 from onnxwright.exporter.capture.quantized.tensors import QUANTIZED_TYPES
 
@@ -67,8 +66,7 @@ def readable(module: torch.nn.Module) -> Iterator[None]:
         if observing:
             modules = "1 module" if observing == 1 else f"{observing} modules"
             warn(messages.ObserversOn(count=modules, span=user_span()))
-        with QuantizedTensors():
-            yield
+        yield
     finally:
         for step in reversed(undo):
             step()

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.quantized.packed import Packed, PackedRows
 from onnxwright.exporter.capture.quantized.recurrent import (
     gru_cell,
@@ -111,12 +111,16 @@ def apply(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 DISPATCH.append(apply)
 
 
-class QuantizedTensors(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, functions that make or take quantized tensors work on `Quantized`."""
+class QuantizedTensors(CallHandler):
+    """Functions that make or take quantized tensors work on `Quantized`."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def is_for_all(self) -> bool:
+        """True: operators are known by their names."""
+        return True
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call the function, or its rule."""
-        return apply(func, args, kwargs or {})
+        return apply(func, args, kwargs)
 
 
 # -- making and reading --------------------------------------------------------------------------

@@ -7,6 +7,7 @@ that only PyTorch calls).  `FUNCTIONS` and `CHANGES` are by the way to capture t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -388,11 +389,15 @@ for _entry in CALLS:
     table.register(_entry)
 
 
-def changed(way: str, model: Any = None) -> AbstractContextManager[Changes]:
+def changed(
+    way: str, model: Any = None, *more: Callable[[Changes, Any], None]
+) -> AbstractContextManager[Changes]:
     """What makes the changes for a way to capture, and undoes them.
 
     Args:
         way: a key of `CHANGES`.
         model: what is captured.
+        more: further changes, before those.
     """
-    return applied([entry.make for entry in CHANGES[way] if table.is_needed(entry)], model)
+    entries = [entry.make for entry in CHANGES[way] if table.is_needed(entry)]
+    return applied([*more, *entries], model)

@@ -8,7 +8,6 @@ kernels need, are computed where the program reads them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from types import FrameType
@@ -18,6 +17,7 @@ import torch
 from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from torch.nn.attention import flex_attention as flex
 
+from onnxwright.exporter.capture.model_lines import calling_frame
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.torch_func import traced_below_autograd
 from onnxwright.exporter.torch_internals import math_attention
@@ -67,13 +67,13 @@ class _DeferredBlockMask(flex.BlockMask):  # type: ignore[misc] # torch's own, w
         """What only the blocks tell; the operator asks for the batch size and the device."""
         if name.startswith("__") or name == "with_blocks":
             raise AttributeError(name)
-        if name == "kv_num_blocks" and _is_operator(sys._getframe(1)):
+        if name == "kv_num_blocks" and _is_operator(calling_frame()):
             return self.mask
         return getattr(self.with_blocks(), name)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """The fields; for the operator the last one is enough."""
-        if _is_operator(sys._getframe(1)):
+        if _is_operator(calling_frame()):
             return (self.mask_mod,)
         fields: tuple[Any, ...] = self.with_blocks().as_tuple(flatten)
         return fields
@@ -84,8 +84,8 @@ class _DeferredBlockMask(flex.BlockMask):  # type: ignore[misc] # torch's own, w
         return tuple(self.mask.shape)
 
 
-def _is_operator(frame: FrameType) -> bool:
-    return frame.f_code is flex.flex_attention.__code__
+def _is_operator(frame: FrameType | None) -> bool:
+    return frame is not None and frame.f_code is flex.flex_attention.__code__
 
 
 def _attention(

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.held_state import run_unchanged
 from onnxwright.exporter.torch_internals import size_functions as functions
 
@@ -55,24 +55,26 @@ def _(x: Any, sizes: Any) -> Any:
     return x.new_empty(sizes)
 
 
-class OpaqueSizes(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, tensors have sizes of their own in the place of long expressions.
+class OpaqueSizes(CallHandler):
+    """Tensors have sizes of their own in the place of long expressions.
 
     Fields:
         names: the expressions -> the sizes.
     """
 
+    is_after = True
+
     def __init__(self) -> None:
-        super().__init__()
         self.names: dict[Any, Any] = {}
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        result = func(*args, **(kwargs or {}))
+    def after(self, args: Any, result: Any, below: Below) -> Any:
+        """The result, with sizes of its own where they are long."""
         if not isinstance(result, torch.Tensor):
             return result
         long = [n for n, size in enumerate(result.shape) if _is_long(size)]
-        return self._renamed(result, long) if long and not _is_view(result, args) else result
+        if not long or _is_view(result, args):
+            return result
+        return below(self._renamed, result, long)
 
     def _renamed(self, x: Any, long: list[int]) -> Any:
         """A tensor with other sizes along some axes; equal expressions are one size."""

@@ -13,7 +13,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 
-from onnxwright.exporter.capture.assumptions.asking_lines import sym_node_changed
+from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import FloorDiv
 

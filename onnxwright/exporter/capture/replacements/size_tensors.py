@@ -1,7 +1,7 @@
 """Tensors that hold a number computed from sizes: the number is followed as a size.
 
 `torch.as_tensor(x.shape[0] / 2)` makes torch take the number of the example inputs, and
-`x[:length]` with a tensor `length` reads its value.  Within `SizeTensors` the first is an operator
+`x[:length]` with a tensor `length` reads its value.  With `SizeTensors` the first is an operator
 of the dynamic number, and the second a slice to a symbolic size, as for a number that never was a
 tensor.  Numbers that a module keeps as tensors (buffers that are not saved, as the strides of an
 audio codec) are known where they are computed with sizes.
@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.number_forms import SIZES
 from onnxwright.exporter.capture.replacements.size_numbers import (
     RULES,
@@ -74,8 +74,8 @@ def _version(tensor: Any) -> int:
     return 0 if tensor.is_inference() else int(tensor._version)
 
 
-class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, numbers that follow from sizes stay symbolic where they pass a tensor.
+class SizeTensors(CallHandler):
+    """Numbers that follow from sizes stay symbolic where they pass a tensor.
 
     Args:
         model: the module that is captured; None to know no tensors that it keeps.
@@ -85,23 +85,24 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
     def __init__(
         self, model: torch.nn.Module | None = None, table: tuple[Substitute, ...] = ()
     ) -> None:
-        super().__init__()
         self._functions = in_force(table)
+        self.functions = (*_MAKERS, *self._functions)
         self._numbers: dict[int, _Known] = {}
         self._kept = [] if model is None else _kept_numbers(model)
         # The versions that tensors which modules keep had when they were first seen.
         self._versions = WeakIdKeyDictionary()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def is_for_all(self) -> bool:
+        """Whether there is a tensor of a known number."""
+        return bool(self._numbers or self._kept)
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch, and follow the numbers in its arguments."""
-        kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], SIZES):
             return self._made(func, args[0], kwargs)
         if func in self._functions:
             args = self._read(args) if func is torch.linspace else args
             return self._functions[func](*args, **kwargs)
-        if not self._numbers and not self._kept and func not in RULES:
-            return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
             number = self._number(args[0])
             if number is not None:

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
 
@@ -146,17 +146,17 @@ def _is_place(part: Any) -> bool:
     return isinstance(part, torch.Tensor) and part.ndim == 0 and part.dtype in kinds
 
 
-class Substitutes(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, substitutes are called in the place of torch's functions.
+class Substitutes(CallHandler):
+    """Substitutes are called in the place of torch's functions.
 
     Args:
         table: the entries.
     """
 
     def __init__(self, table: tuple[Substitute, ...]) -> None:
-        super().__init__()
-        self.functions = in_force(table)
+        self._by_function = in_force(table)
+        self.functions = self._by_function.keys()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call the function, or its replacement."""
-        return self.functions.get(func, func)(*args, **(kwargs or {}))
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call the replacement of a function."""
+        return self._by_function.get(func, func)(*args, **kwargs)

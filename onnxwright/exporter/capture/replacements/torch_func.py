@@ -69,14 +69,13 @@ def chunks_joined(changes: Changes, model: Any) -> None:
     changes.attribute(apis, "vmap_impl", whole)
 
 
-@contextmanager
-def forward_derivatives_noted() -> Iterator[list[int]]:
-    """In this context, forward derivatives that are computed are noted.
+def note_forward_derivatives(changes: Changes, levels: list[int]) -> None:
+    """Note the forward derivatives that are computed.
 
-    Yields:
-        A list with the level of each.
+    Args:
+        changes: undo it.
+        levels: the level of each is added here.
     """
-    levels: list[int] = []
     before = eager_transforms._jvp_increment_nesting
 
     def noted() -> int:
@@ -84,11 +83,7 @@ def forward_derivatives_noted() -> Iterator[list[int]]:
         levels.append(level)
         return level
 
-    eager_transforms._jvp_increment_nesting = noted
-    try:
-        yield levels
-    finally:
-        eager_transforms._jvp_increment_nesting = before
+    changes.attribute(eager_transforms, "_jvp_increment_nesting", noted)
 
 
 def without_transformations(model: torch.nn.Module) -> torch.nn.Module:

@@ -15,15 +15,16 @@ right, too.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any
 
 import torch
 from torch.nn import functional
 
-from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.reaching import names_of
 from onnxwright.exporter.capture.replacements.changes import Changes
 
@@ -37,14 +38,59 @@ _PLACED = frozenset(
 )  # fmt: skip
 # The types of which videos are computed at once: positions by frame, or by seconds.
 _FRAMES, _TIMED = frozenset({"qwen3_vl", "qwen3_vl_moe"}), frozenset({"qwen2_5_vl"})
+# Whether the module itself asks how it attends.
+_ATTENDS = " attends"
 _VIDEOS = _FRAMES | _TIMED | {"qwen2_vl"}
+
+
+class _Calls:
+    """The calls, of modules that take sizes of images or ends of parts, that run now.
+
+    Args:
+        changes: undo what is added to the modules.
+        model: a module.
+    """
+
+    def __init__(self, changes: Changes, model: Any) -> None:
+        self._given: list[dict[str, Any]] = []
+        for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+            code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+            if code is None:  # a function in C
+                continue
+            names = code.co_varnames[1 : code.co_argcount]
+            if {"grid_thw", "cu_seqlens"} & set(names):
+                begin, end = self._begin(code, names), self._end
+                changes.later(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
+                changes.later(module.register_forward_hook(end, always_call=True).remove)
+
+    def _begin(self, code: CodeType, names: Sequence[str]) -> Callable[..., None]:
+        attends = "is_flash_attention_requested" in names_of(code)
+
+        def begin(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self._given.append(dict(zip(names, args)) | kwargs | {_ATTENDS: attends})
+
+        return begin
+
+    def _end(self, module: Any, args: Any, result: Any) -> None:
+        self._given.pop()
+
+    def count_of_patches(self) -> Any:
+        """The number of patches of all images, as the hidden states say; None if unknown."""
+        hidden = self._given[-1].get("hidden_states") if self._given else None
+        return hidden.shape[0] if isinstance(hidden, torch.Tensor) and hidden.dim() == 2 else None
+
+    def attends_by_parts(self) -> bool:
+        """Whether the module attends within parts of a sequence, whose ends are `cu_seqlens`."""
+        given = self._given[-1] if self._given else {}
+        return bool(given.get(_ATTENDS)) and isinstance(given.get("cu_seqlens"), torch.Tensor)
 
 
 def grids_at_once(changes: Changes, model: Any) -> None:
     """Images that are packed by their sizes are computed at once."""
     utils = sys.modules[_UTILS]
+    calls = _Calls(changes, model)
     replaced = {
-        getattr(utils, name, None): constructor
+        getattr(utils, name, None): functools.partial(constructor, calls)
         for name, constructor in (
             ("get_vision_position_ids", _position_ids),
             ("get_vision_window_index", _window_index),
@@ -61,7 +107,7 @@ def grids_at_once(changes: Changes, model: Any) -> None:
                 if value in replaced:
                     change(module, name, replaced[value](value))
         if hasattr(module, "is_flash_attention_requested"):
-            _attend_at_once(module, change)
+            _attend_at_once(calls, module, change)
         if path.split(".")[2] in _PLACED:
             for kind in [v for v in vars(module).values() if isinstance(v, type)]:
                 if kind.__module__ == path and "get_rope_index" in vars(kind):
@@ -69,21 +115,7 @@ def grids_at_once(changes: Changes, model: Any) -> None:
                     change(kind, "get_rope_index", _rope_index(own, path.split(".")[2]))
 
 
-def _caller() -> FrameType:
-    """The function of the model that called: the run time of converted code is between."""
-    frame = sys._getframe(2)
-    while owner_of(frame.f_code.co_filename) is Owner.ONNXWRIGHT and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
-
-
 # -- patches ---------------------------------------------------------------------------------------
-
-
-def _count_of_patches(frame: FrameType) -> Any:
-    """The number of patches of all images, as the caller's hidden states say; None if unknown."""
-    hidden = frame.f_locals.get("hidden_states")
-    return hidden.shape[0] if isinstance(hidden, torch.Tensor) and hidden.dim() == 2 else None
 
 
 def _within(counts: Any, total: Any) -> tuple[Any, Any]:
@@ -95,9 +127,8 @@ def _within(counts: Any, total: Any) -> tuple[Any, Any]:
     return which, torch.arange(which.shape[0]) - starts[which]
 
 
-def _places(grid: Any, merge: Any, frame: FrameType) -> tuple[Any, Any, Any, Any]:
+def _places(grid: Any, merge: Any, total: Any) -> tuple[Any, Any, Any, Any]:
     """For each patch its image, frame, row and column, in blocks of `merge` by `merge`."""
-    total = _count_of_patches(frame)
     which, place = _within(grid[:, 0] * grid[:, 1] * grid[:, 2], total)
     if isinstance(merge, torch.Tensor):
         merge = merge[which]
@@ -110,7 +141,7 @@ def _places(grid: Any, merge: Any, frame: FrameType) -> tuple[Any, Any, Any, Any
     return which, time, rows, columns
 
 
-def _position_ids(own: Callable[..., Any]) -> Callable[..., Any]:
+def _position_ids(calls: _Calls, own: Callable[..., Any]) -> Callable[..., Any]:
     """Rows and columns of the patches, block after block."""
 
     def run(
@@ -121,13 +152,13 @@ def _position_ids(own: Callable[..., Any]) -> Callable[..., Any]:
         if kwargs is not None:
             kwargs.pop("position_ids", None)
         grid = grid_thw.to(torch.int64)
-        _, frame, rows, columns = _places(grid, spatial_merge_size, _caller())
+        _, frame, rows, columns = _places(grid, spatial_merge_size, calls.count_of_patches())
         return torch.stack([frame, rows, columns] if include_temporal else [rows, columns], dim=-1)
 
     return run
 
 
-def _window_index(own: Callable[..., Any]) -> Callable[..., Any]:
+def _window_index(calls: _Calls, own: Callable[..., Any]) -> Callable[..., Any]:
     """The order of the patches by windows, and where each window begins."""
 
     def run(
@@ -142,7 +173,7 @@ def _window_index(own: Callable[..., Any]) -> Callable[..., Any]:
             kwargs.pop(name, None)
         side = window_size // spatial_merge_size // patch_size
         unit = spatial_merge_size**2
-        total = _count_of_patches(_caller())
+        total = calls.count_of_patches()
         grid = grid_thw.to(torch.int64)
         rows, columns = grid[:, 1] // spatial_merge_size, grid[:, 2] // spatial_merge_size
         down, across = rows // side + 1, columns // side + 1
@@ -165,7 +196,7 @@ def _window_index(own: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _interpolation(own: Callable[..., Any]) -> Callable[..., Any]:
+def _interpolation(calls: _Calls, own: Callable[..., Any]) -> Callable[..., Any]:
     """The places of a square table that make the embedding of a patch, and their weights."""
 
     def run(
@@ -181,7 +212,7 @@ def _interpolation(own: Callable[..., Any]) -> Callable[..., Any]:
         for name in names if kwargs is not None else ():
             kwargs.pop(name, None)
         grid = grid_thw.to(torch.int64)
-        which, _, row, column = _places(grid, spatial_merge_size, _caller())
+        which, _, row, column = _places(grid, spatial_merge_size, calls.count_of_patches())
         side, facts = num_grid_per_side, (mode, align_corners, padding)
         taps = sys.modules[_UTILS]._interpolation_axis_taps_weights
         down, down_weights = taps(row, grid[which, 1], side, *facts)
@@ -196,23 +227,7 @@ def _interpolation(own: Callable[..., Any]) -> Callable[..., Any]:
 # -- attention within each image -------------------------------------------------------------------
 
 
-def _attends_by_parts(frame: FrameType | None) -> bool:
-    """Whether a function attends within parts of a sequence, whose ends are `cu_seqlens`.
-
-    A test that was rewritten is a function inside of it.
-    """
-    file = None if frame is None else frame.f_code.co_filename
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename != file and owner_of(code.co_filename) is not Owner.ONNXWRIGHT:
-            return False
-        if isinstance(frame.f_locals.get("cu_seqlens"), torch.Tensor):
-            return "is_flash_attention_requested" in names_of(code)
-        frame = frame.f_back
-    return False
-
-
-def _attend_at_once(module: Any, change: Callable[[Any, str, Any], None]) -> None:
+def _attend_at_once(calls: _Calls, module: Any, change: Callable[[Any, str, Any], None]) -> None:
     """Give functions that attend within parts all parts, and a mask."""
     asked = module.is_flash_attention_requested
     interfaces: Any = getattr(module, "ALL_ATTENTION_FUNCTIONS", None)
@@ -220,12 +235,12 @@ def _attend_at_once(module: Any, change: Callable[[Any, str, Any], None]) -> Non
         return
 
     def is_packed(*args: Any, **kwargs: Any) -> Any:
-        return _attends_by_parts(_caller()) or asked(*args, **kwargs)
+        return calls.attends_by_parts() or asked(*args, **kwargs)
 
     class Interfaces:
         def get_interface(self, *args: Any) -> Any:
             own = interfaces.get_interface(*args)
-            return _masked(own) if _attends_by_parts(_caller()) else own
+            return _masked(own) if calls.attends_by_parts() else own
 
         def __getattr__(self, name: str) -> Any:
             return getattr(interfaces, name)

@@ -17,6 +17,7 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
 from onnxwright.exporter.capture.source.memory import (
@@ -29,7 +30,7 @@ from onnxwright.exporter.capture.source.memory import (
 )
 from onnxwright.exporter.capture.source.regions import Part, node_for, tracer, value_of
 from onnxwright.exporter.capture.source.returned import is_running, returning_frame
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.join import Pair
 from onnxwright.exporter.capture.values.one_of import WHICH
 from onnxwright.exporter.places import line_of
@@ -47,23 +48,33 @@ def has_tags() -> bool:
 # -- writes ----------------------------------------------------------------------------------------
 
 
-def settle() -> None:
-    """Give what operators wrote since the last call to all tensors that are the same.
+def new_writes() -> list[int]:
+    """The memory that operators wrote to since the last call."""
+    t = tracer()
+    if t is None or current() is None or aliases().paused:
+        return []
+    known = aliases()
+    new = _new_nodes(t.graph, known)
+    written = list(dict.fromkeys(memory_of(n) for node in new for n in written_arguments(node)))
+    if written:
+        place = model_line()
+        known.writes += [(memory, place) for memory in written]
+    return written
+
+
+def settle(written: list[int]) -> None:
+    """Give what operators wrote to all tensors that are the same.
+
+    Args:
+        written: the memory, as `new_writes` gives it.
 
     Raises:
         ChosenChangedError: that is not possible.
     """
-    t = tracer()
-    if t is None or current() is None or aliases().paused:
-        return
     known = aliases()
-    new = _new_nodes(t.graph, known)
-    written = [memory_of(n) for node in new for n in written_arguments(node)]
-    for memory in dict.fromkeys(written):
-        known.writes.append((memory, asking_line()))
-    for memory in dict.fromkeys(written) if known.every else ():
+    for memory in written if known.every else ():
         _give(memory, known)
-        _new_nodes(t.graph, known)
+        _new_nodes(tracer().graph, known)
 
 
 def _new_nodes(graph: fx.Graph, known: Aliases) -> list[fx.Node]:
@@ -159,7 +170,7 @@ def refusal(alias: Alias, place: tuple[str, int] | None = None) -> ChosenChanged
         place: the file and line of the write; None for the line that runs.
     """
     error = ChosenChangedError("Tensor", in_loop=alias.in_loop, is_item=alias.is_item)
-    error.span = line_of(*(place or asking_line()))
+    error.span = line_of(*(place or model_line()))
     error.chosen_at = alias.place
     error.decision = None if alias.is_item else _TENSORS
     return error
@@ -220,7 +231,7 @@ class Join:
             tag = next(tags) if has_tags() and self._has_tag(n) else None
             returned_by = returning_frame(self.pairs[n].path)
             aliases().every.append(
-                Alias(made[n], Origin(views, tag), asking_line(), returned_by=returned_by)
+                Alias(made[n], Origin(views, tag), model_line(), returned_by=returned_by)
             )
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.reaching import named_now
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.chosen_objects import Chosen, add_chosen, is_object
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.parts import parts_of
 
 _Path = tuple[Any, ...]
@@ -77,7 +78,7 @@ class CarriedObjects:
             shared += [v for v in ends
                        if v is not new and (id(v) in named or self._twice(v, path))]  # fmt: skip
             if shared and any(v is w for v in (new, *shared) for w in self.written):
-                raise self.inner.get(path, Chosen((), asking_line(), in_loop=True)).error(new)
+                raise self.inner.get(path, Chosen((), model_line(), in_loop=True)).error(new)
 
     def _twice(self, value: Any, path: _Path) -> bool:
         """Whether another variable has an object after an iteration, too."""
@@ -106,7 +107,7 @@ class CarriedObjects:
             ]  # fmt: skip
             if kept:
                 frame = self.returned.get(path[0])
-                add_chosen([Chosen((result, *kept), asking_line(), True, frame)])
+                add_chosen([Chosen((result, *kept), model_line(), True, frame)])
 
 
 def _objects(one: Any, two: Any, path: _Path) -> Iterator[tuple[_Path, Any, Any]]:

@@ -14,11 +14,12 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.places import is_container
 from onnxwright.exporter.capture.control.reaching import named_now
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.errors import ChosenChangedError
-from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.returned import is_running
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import line_of
 
 
@@ -58,7 +59,7 @@ def note_item(item: Any) -> None:
     if session is None or isinstance(item, torch.Tensor):
         return
     if is_object(item):
-        session.chosen.append(Chosen((item,), asking_line(), is_item=True))
+        session.chosen.append(Chosen((item,), model_line(), is_item=True))
     for part in parts_in(item):
         note_item(part)
 
@@ -91,7 +92,7 @@ def note_chosen(
         kept = [old for old in (one, two) if id(old) in named]
         kept += [other for a, b, other in made if other is not new and (a is one or b is two)]
         if kept:
-            session.chosen.append(Chosen((new, *kept), asking_line(), returned_by=frame))
+            session.chosen.append(Chosen((new, *kept), model_line(), returned_by=frame))
 
 
 def refuse_write(owner: Any) -> None:

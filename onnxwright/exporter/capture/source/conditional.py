@@ -11,7 +11,8 @@ import torch
 from torch import fx
 
 from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.source.aliases import Join, kept_equal, settle
+from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.source.aliases import Join, kept_equal, new_writes, settle
 from onnxwright.exporter.capture.source.chosen_objects import (
     Chosen,
     add_chosen,
@@ -35,7 +36,7 @@ from onnxwright.exporter.capture.source.regions import (
 )
 from onnxwright.exporter.capture.source.returned import returning_frame
 from onnxwright.exporter.capture.source.rows import like_of
-from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
+from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.size_sides import SizeSides
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
@@ -129,7 +130,7 @@ def _conditional(
                 if truth not in outside:
                     known |= region.facts.suppose(holds)
             branch()
-            settle()
+            settle(new_writes())
             chosen_there += take_chosen(count)
             after = rows_kept(before, state.read())
             state.setter(before)
@@ -244,7 +245,7 @@ def _note_types(pair: Pair, result: torch.Tensor) -> None:
         return
     types = tuple(x.dtype for x in sides)
     if types[0] != types[1] and not any(x in session.numbers for x in sides):
-        session.two_types.setdefault(asking_line(), (*types, result.dtype))
+        session.two_types.setdefault(model_line(), (*types, result.dtype))
 
 
 def _merged_effect(

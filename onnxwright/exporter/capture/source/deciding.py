@@ -9,11 +9,11 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.assumptions.decisions import recorded_now
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.raising import refuse_caught
 from onnxwright.exporter.capture.source.session import (
-    asking_line,
     current,
     equal_sides,
     note,
@@ -76,7 +76,7 @@ def _by_sizes(
     """Run both sides of a decision by sizes; whether that is possible."""
     session, recorded = current(), recorded_now()
     assert session is not None
-    place = asking_line()
+    place = model_line()
     if place in session.sizes.guarded:
         return False
     state.open()

@@ -15,9 +15,9 @@ from onnxwright.diagnostics.file_owners import path_in_torch
 from onnxwright.exporter.capture.control.calls import calls_converted
 from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.model_lines import is_machinery
 from onnxwright.exporter.capture.source.chosen_objects import refuse_write
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.machinery import is_machinery
 from onnxwright.exporter.capture.source.rewriting import rewritten
 from onnxwright.exporter.capture.values.results import asks
 from onnxwright.exporter.places import line_of

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
-from onnxwright.exporter.capture.control.places import PLAIN, Items
-
-__all__ = ["PLAIN", "is_container", "is_same_items", "items_of", "slots_of"]
-
-
-def is_container(value: Any) -> bool:
-    """Whether a value is a container of Python whose items sides may choose."""
-    return isinstance(value, (dict, list, set, deque))
+from onnxwright.exporter.capture.control.places import Items
 
 
 def items_of(container: Any) -> Any:

@@ -13,8 +13,9 @@ from typing import Any
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.places import Attribute, Position
 from onnxwright.exporter.capture.control.store import current as store_now
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.errors import UsedAgainError
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import line_of
 
 
@@ -105,5 +106,5 @@ def refuse_left(iterator: Any) -> None:
 
 def _used_again() -> UsedAgainError:
     error = UsedAgainError()
-    error.span = line_of(*asking_line())
+    error.span = line_of(*model_line())
     return error

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 from onnxwright.exporter.capture.control.lists import List, is_rows
 from onnxwright.exporter.capture.control.places import Items
 from onnxwright.exporter.capture.control.store import current as store_now
+from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ListUseError
-from onnxwright.exporter.capture.source.machinery import model_span
 
 
 def written(items: list[Any], made: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.aliases import has_tags, refusal
 from onnxwright.exporter.capture.source.carries import Carry
 from onnxwright.exporter.capture.source.memory import (
@@ -29,7 +30,7 @@ from onnxwright.exporter.capture.source.memory import (
 )
 from onnxwright.exporter.capture.source.regions import Region, tracer
 from onnxwright.exporter.capture.source.returned import returning_frame
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 
 # A loop has as many numbers for the tensors that its iterations make, as a power of 2.
 _BITS = 32
@@ -71,7 +72,7 @@ class LoopAliases:
     """
 
     def __init__(self) -> None:
-        self.place = asking_line()
+        self.place = model_line()
         self.carries: dict[int, Carry] = {}
         self.tags: dict[int, Carry] = {}
         # For each tensor, the tensors from before the loop that it may be.

@@ -9,7 +9,7 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from onnxwright.exporter.capture.source.aliases import settle
+from onnxwright.exporter.capture.source.aliases import new_writes, settle
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
 from onnxwright.exporter.capture.source.carries import (
@@ -185,7 +185,7 @@ class Loop:
                 objects = CarriedObjects(before, given, count, returned_places(names))
                 lists = self._own_lists(values)
                 again = self.body(self._count)
-                settle()
+                settle(new_writes())
                 after = rows_kept(values, self.state.read())
                 for n, items in lists.items():
                     if not is_same_items(values[n], items):

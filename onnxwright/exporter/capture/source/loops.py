@@ -14,6 +14,7 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.carried_lists import Trips
@@ -25,7 +26,6 @@ from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import (
-    asking_line,
     current,
     fixed_places,
     note,
@@ -216,7 +216,7 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
             loop.lists.has(error.loop_list) for loop in session.loops
         ):
             raise  # the loop around this one carries its list
-        session.unrolled.setdefault(asking_line(), error)
+        session.unrolled.setdefault(model_line(), error)
         session.choices, session.chosen = choices, chosen
         state.setter(before)  # the places are those of the objects that variables had before
         state.open()
@@ -242,7 +242,7 @@ def _after_loop(
     if certain and _peeled(items, take, body, state):
         return None
     if _looped(items, take, body, broken, state):
-        session.unrolled.pop(asking_line(), None)
+        session.unrolled.pop(model_line(), None)
         return None
     if not certain:
         return items
@@ -254,7 +254,7 @@ def _after_loop(
     # A dict that got a key in the first iteration gets others in the next ones.
     if has_new_keys(side) or not _looped(rest, take, body, broken, state):
         return rest
-    session.unrolled.pop(asking_line(), None)
+    session.unrolled.pop(model_line(), None)
     return None
 
 
@@ -278,13 +278,13 @@ def _peeled(
     try:
         if _looped(items, take, body, None, state):
             return True
-        error = session.unrolled[asking_line()]
+        error = session.unrolled[model_line()]
         if not isinstance(error, LoopChangeError):
             return False
-        session.unrolled.pop(asking_line())
+        session.unrolled.pop(model_line())
         if _worked(first_alone, state):
             return True
-        session.unrolled.pop(asking_line())
+        session.unrolled.pop(model_line())
         return False
     finally:
         session.fixed_forms -= 1

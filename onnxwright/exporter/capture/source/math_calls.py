@@ -13,10 +13,11 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -69,7 +70,7 @@ def math_(function: Any, *args: Any) -> Any:
     elif any(isinstance(arg, (torch.Tensor, *SYMBOLS)) and is_unknown(arg) for arg in args):
         reason = f"`math.{function.__name__}` of a number that is known at run time only"
         advice = "compute it with operators of PyTorch, or of a number that Python knows"
-        raise CannotRewriteError(reason, line_of(*asking_line()), advice)
+        raise CannotRewriteError(reason, line_of(*model_line()), advice)
     else:
         return function(*args)
     session.numbers.add(result)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.columns import number
@@ -23,7 +24,6 @@ from onnxwright.exporter.capture.source.list_calls import (
     stacked,
 )
 from onnxwright.exporter.capture.source.list_writes import written
-from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
@@ -29,7 +30,6 @@ from onnxwright.exporter.capture.source.iterators import (
 from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import asking_line
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -208,7 +208,7 @@ def _part(items: Any) -> Any:
         of_python = list(items)
         note_left(items)
         return of_python
-    raise ItemsReadError(line_of(*asking_line()))
+    raise ItemsReadError(line_of(*model_line()))
 
 
 def _at(items: Any, place: Any) -> Any:

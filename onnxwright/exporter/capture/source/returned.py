@@ -8,12 +8,12 @@ has returned; after that, changes count as those of any object that a decision c
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from types import FrameType
 
 from onnxwright.converter.frontend.hir import INTERNAL, RESULT
 from onnxwright.converter.normalize.loop_exits import VALUE
+from onnxwright.exporter.capture.model_lines import calling_frame
 from onnxwright.exporter.capture.source.structure import python_name
 
 _NAMES = python_name(RESULT), python_name(INTERNAL + VALUE)
@@ -33,7 +33,7 @@ def returning_frame(path: str) -> FrameType | None:
     if not is_returned(path):
         return None
     name = re.split(r"\W", path, maxsplit=1)[0]
-    frame: FrameType | None = sys._getframe(1)
+    frame = calling_frame()
     while frame is not None and name not in frame.f_code.co_cellvars:
         frame = frame.f_back
     return frame
@@ -46,7 +46,7 @@ def returned_places(names: Sequence[str]) -> dict[int, FrameType | None]:
 
 def is_running(function: FrameType | None) -> bool:
     """Whether a function has not ended yet."""
-    frame = None if function is None else sys._getframe(1)
+    frame = None if function is None else calling_frame()
     while frame is not None and frame is not function:
         frame = frame.f_back
     return frame is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.values.truths import Truths
 from onnxwright.exporter.places import line_of
@@ -60,6 +59,11 @@ class Numbers:
         """The tag that picks a number, and the numbers; None for one that no tag picks."""
         return self._picked.get(id(number))
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether there is a tensor that stands for one of a few numbers of Python."""
+        return bool(self._choices or self._picked)
+
     def choices(self, number: Any) -> frozenset[int]:
         """The integers of Python that a value may stand for; none where they are not known."""
         if isinstance(number, int):
@@ -68,6 +72,9 @@ class Numbers:
 
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 @dataclass
@@ -135,7 +142,7 @@ class Session:
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
-        file, line = asking_line()
+        file, line = model_line()
         choice = Choice(kind, file, line, linecache.getline(file, line).strip(), sides)
         self.choices.setdefault(choice)
         return choice
@@ -144,7 +151,7 @@ class Session:
         """What the user said of the decision that is asked now; None if nothing."""
         if not self.assume:
             return None
-        file, line = asking_line()
+        file, line = model_line()
         text = linecache.getline(file, line).strip()
         for key, value in self.assume.items():
             place, _, number = key.rpartition(":")
@@ -164,7 +171,7 @@ def equal_sides() -> bool | None:
     Returns:
         The answer that leads to it; None for decisions of which that is not known.
     """
-    file, line = asking_line()
+    file, line = model_line()
     for home, text, answer in _EQUAL:
         if file.endswith(home) and linecache.getline(file, line).strip().startswith(text):
             return answer
@@ -283,7 +290,7 @@ def note_iteration(n: int) -> None:
         return
     noted.longest = max(noted.longest, n)
     if noted.most is not None and n > noted.most:
-        raise LongLoopError(asking_line(), noted.most)
+        raise LongLoopError(model_line(), noted.most)
 
 
 def is_noting() -> bool:
@@ -295,15 +302,7 @@ def note(kind: str, answer: int, sides: int = 2) -> None:
     """Record what the decision that runs now is answered, if that is wanted."""
     noted: Noted | None = getattr(_now, "noted", None)
     if noted is not None:
-        noted.setdefault(asking_line(), {}).setdefault((kind, sides), set()).add(answer)
-
-
-def asking_line() -> tuple[str, int]:
-    """The innermost line outside this package."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and _is_between(frame.f_code.co_filename):
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+        noted.setdefault(model_line(), {}).setdefault((kind, sides), set()).add(answer)
 
 
 @contextmanager
@@ -313,17 +312,5 @@ def refused_here() -> Iterator[None]:
         yield
     except RefusedError as error:
         if error.span is None:
-            error.span = line_of(*asking_line())
+            error.span = line_of(*model_line())
         raise
-
-
-# Files of torch through which a call of a function of torch passes to what a mode makes of it.
-_DISPATCHING = ("_export/", "fx/", "overrides.py")
-
-
-def _is_between(file: str) -> bool:
-    """Whether a file is of this package or of Python itself, or dispatches calls in torch."""
-    inner = path_in_torch(file)
-    if inner is not None:
-        return inner.startswith(_DISPATCHING)
-    return owner_of(file) in (Owner.ONNXWRIGHT, Owner.PYTHON)

@@ -19,11 +19,11 @@ from onnxwright.exporter.capture.control.places import (
     Items,
     ModuleAttribute,
     Variable,
+    is_container,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
-from onnxwright.exporter.capture.source.holding import is_container
 from onnxwright.exporter.capture.source.iterators import kind_of
 from onnxwright.exporter.capture.source.state import Globals, Place, State, value_at
 from onnxwright.exporter.capture.values.logic import scope

@@ -7,18 +7,19 @@ there is nothing to pad, it pads by 0.  On the side itself both forms are equal:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.assumptions import amounts
-from onnxwright.exporter.capture.assumptions.asking_lines import sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
 from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import FloorDiv, pytree
 
 # What Python computes sizes with.
@@ -46,10 +47,13 @@ def amounts_generalized(sides: Sides) -> Iterator[None]:
         sides: whose conditions are supposed.
     """
     found = Amounts(sides)
-    with ExitStack() as stack:
-        for name in _ARITHMETIC:
-            stack.enter_context(sym_node_wrapped(name, found.computing(name)))
+    changes = Changes()
+    for name in _ARITHMETIC:
+        changes.later(sym_node_changed(name, found.computing(name)))
+    try:
         yield
+    finally:
+        changes.undo()
 
 
 class Amounts:
@@ -96,16 +100,21 @@ class Amounts:
         return None
 
 
-class Arguments(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, functions of torch are given numbers in their general form."""
+class Arguments(CallHandler):
+    """Functions of torch are given numbers in their general form.
+
+    Args:
+        found: the general forms.
+    """
+
+    functions = (torch.Tensor.__getitem__, torch.Tensor.__setitem__, *_SLICES)
+    kinds = (torch.SymInt,)
 
     def __init__(self, found: Amounts) -> None:
-        super().__init__()
         self.found = found
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
-        kwargs = kwargs or {}
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             index = self._index(args[0], args[1])
             return func(args[0], index, *args[2:], **kwargs)

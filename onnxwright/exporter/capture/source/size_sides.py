@@ -7,6 +7,7 @@ What torch asks there holds for this side only: it is proven of all its sizes, o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,9 @@ from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.regions import fake_mode
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.source.torch_sizes import Known, forget_answers
 from onnxwright.exporter.places import is_of_user
@@ -44,6 +46,10 @@ class FixedSizeError(RuntimeError):
 
 class NoSizesError(RuntimeError):
     """No sizes are found at which a side of a decision is taken."""
+
+
+# Numbers of the times that sizes of their own were given to a side.
+_MOVES = itertools.count(1)
 
 
 @dataclass
@@ -67,7 +73,7 @@ class SizeDecisions:
     choosing: list[Any] = field(default_factory=list)
     filled: list[Any] = field(default_factory=list)
     empty: list[Any] = field(default_factory=list)
-    _moved: bool = False
+    _moved: int = 0
     _hints: dict[Any, Any] = field(default_factory=dict)
 
     def where(self) -> Any:
@@ -191,7 +197,7 @@ class SizeDecisions:
                 raise FixedSizeError(str(guard.expr))
 
     def _give(self, env: Any, sizes: Mapping[Any, Any]) -> None:
-        self._moved = True
+        self._moved = next(_MOVES)
         self._hints.clear()
         for symbol in env.backed_var_to_val:
             if str(symbol) in sizes:
@@ -218,6 +224,13 @@ class SizeDecisions:
         own = node._hint
         if not self._moved or own is None or not isinstance(own, (bool, int, float)):
             return own
+        known = node.__dict__.get("_ow_hint")  # torch asks the same node again and again
+        if known is None or known[0] != self._moved:
+            known = node._ow_hint = self._moved, self._hint_of(node, own)
+        return known[1]
+
+    def _hint_of(self, node: Any, own: Any) -> Any:
+        """The value of a symbolic number whose hint was `own` when it was made."""
         expression = node.expr
         key = expression, type(own)
         if key not in self._hints:
@@ -325,7 +338,7 @@ class SizeSides:
         """
         condition = self.conditions[side is not False]
         sizes = tuple(found for found in self.at.values() if found is not None)
-        self.sizes.made.append(SizeDecision(*asking_line(), condition, side is None, sizes))
+        self.sizes.made.append(SizeDecision(*model_line(), condition, side is None, sizes))
 
 
 class EmptySides(SizeSides):
@@ -370,7 +383,7 @@ class EmptySides(SizeSides):
             recorded.remove(self.decision)
         condition = self.decision.expression
         self.sizes.made.append(
-            SizeDecision(*asking_line(), condition, side is None, tuple(self.at.values()))
+            SizeDecision(*model_line(), condition, side is None, tuple(self.at.values()))
         )
 
 

@@ -17,11 +17,12 @@ from onnxwright.exporter.capture.control.places import (
     Items,
     Variable,
     attribute,
+    is_container,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.source.holding import is_container, items_of
-from onnxwright.exporter.capture.source.session import asking_line
+from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.source.holding import items_of
 from onnxwright.exporter.capture.source.session import current as active_session
 
 
@@ -153,7 +154,7 @@ class State:
         session = active_session()
         owner, name = self.place(n)
         if session is not None and owner is not None and name is not None:
-            session.one_sided[id(owner), name] = owner, asking_line()
+            session.one_sided[id(owner), name] = owner, model_line()
 
     def fails_unset(self, n: int) -> bool:
         """Whether a read of a slot fails where the slot is not set.

@@ -22,11 +22,9 @@ from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.size_sides import SizeDecisions
-from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.capture.source.torch_lists import register_lists
 from onnxwright.exporter.capture.source.torch_sizes import sizes_decided
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size, lines_passed, reads_value
-from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.places import line_of
 
 
@@ -78,8 +76,8 @@ def by_source(
             found.sizes = SizeDecisions()
         try:
             with (
-                changed.running(), session(found), ListFunctions(), grad_modes_dropped(),
-                sizes_decided(found.sizes), Candidates(),
+                changed.running(), session(found), grad_modes_dropped(),
+                sizes_decided(found.sizes),
             ):  # fmt: skip
                 made = Found(run(), found, changed)
             changed.check_plain(has_choices=found.has_choices)

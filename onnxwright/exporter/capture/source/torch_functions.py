@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
@@ -18,39 +18,6 @@ from onnxwright.exporter.capture.source.number_results import in_place, note_num
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import Session, current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
-
-
-class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, functions of torch that join the items of a list take one."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        kwargs = kwargs or {}
-        if func in _PARTS:
-            found = _PARTS[func](*args, **kwargs)
-            if found is not None:
-                return found
-        if func in _INDEXING and len(args) > 1:
-            args = (args[0], _index(args[1]), *args[2:])
-        for name in ("tensors", "sequences", "data"):
-            if not args and isinstance(kwargs.get(name), Rows):
-                args = (kwargs.pop(name),)
-        for value in (*args[1:], *kwargs.values()):
-            if isinstance(value, Rows):
-                raise value.misuse(getattr(func, "__name__", "a function"))
-        if args and isinstance(args[0], Rows):
-            joined = _JOINED.get(func)
-            if joined is None:
-                raise args[0].misuse(getattr(func, "__name__", "a function"))
-            return joined(*args, **kwargs)
-        args = tuple(list(x) if type(x) is List else x for x in args)
-        if getattr(func, "__name__", "") in _LOGIC:
-            args = [_truth_tensor(x) for x in args]
-        session = current()
-        result = (in_place(func, args, session) or func)(*args, **kwargs)
-        note_number(func, args, result, session)
-        return result
-
 
 _INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
@@ -241,3 +208,42 @@ _JOINED: dict[Any, Callable[..., Any]] = {
     torch._C._nn.pad_sequence: _padded,
 }
 """Functions of torch that join the items of a list."""
+
+
+class ListFunctions(CallHandler):
+    """Functions of torch that join the items of a list take one of run-time length."""
+
+    functions = _PARTS.keys()
+    kinds = (List, torch.SymBool)
+
+    def is_for_all(self) -> bool:
+        """Whether a tensor may stand for a number of Python."""
+        session = current()
+        return session is not None and bool(session.numbers or session.answers)
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call a function of torch."""
+        if func in _PARTS:
+            found = _PARTS[func](*args, **kwargs)
+            if found is not None:
+                return found
+        if func in _INDEXING and len(args) > 1:
+            args = (args[0], _index(args[1]), *args[2:])
+        for name in ("tensors", "sequences", "data"):
+            if not args and isinstance(kwargs.get(name), Rows):
+                args = (kwargs.pop(name),)
+        for value in (*args[1:], *kwargs.values()):
+            if isinstance(value, Rows):
+                raise value.misuse(getattr(func, "__name__", "a function"))
+        if args and isinstance(args[0], Rows):
+            joined = _JOINED.get(func)
+            if joined is None:
+                raise args[0].misuse(getattr(func, "__name__", "a function"))
+            return joined(*args, **kwargs)
+        args = tuple(list(x) if type(x) is List else x for x in args)
+        if getattr(func, "__name__", "") in _LOGIC:
+            args = [_truth_tensor(x) for x in args]
+        session = current()
+        result = (in_place(func, args, session) or func)(*args, **kwargs)
+        note_number(func, args, result, session)
+        return result

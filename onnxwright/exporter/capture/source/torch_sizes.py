@@ -10,7 +10,7 @@ import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 
-from onnxwright.exporter.capture.assumptions.asking_lines import passed_over
+from onnxwright.exporter.capture.assumptions.asking import passed_over
 from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)

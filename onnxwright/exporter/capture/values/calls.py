@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.source.aliases import settle
+from onnxwright.exporter.capture.source.aliases import new_writes, settle
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.one_of import OneOf, among
@@ -130,13 +130,26 @@ def _own_tag(number: Any) -> tuple[Any, dict[int, Any]]:
     return number, {n: n for n in session.numbers.choices(number)}
 
 
-class Candidates(TorchFunctionMode):  # type: ignore[misc]
-    """In this context, functions of torch take arguments that are one of several values."""
+class Candidates(CallHandler):
+    """Functions of torch take arguments that are one of several values."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    kinds = (OneOf,)
+    is_after = True
+
+    def is_for_all(self) -> bool:
+        """Whether a number may stand for a few numbers of Python."""
+        session = current()
+        return session is not None and session.numbers.has_choices
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
-        result = called(func, args, kwargs or {})
-        settle()
+        return called(func, args, kwargs)
+
+    def after(self, args: Any, result: Any, below: Below) -> Any:
+        """The result; what the operators wrote is given to all tensors that are the same."""
+        written = new_writes()
+        if written:
+            below(settle, written)
         return result
 
 

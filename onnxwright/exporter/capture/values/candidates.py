@@ -13,7 +13,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.source.holding import PLAIN, is_container, slots_of
+from onnxwright.exporter.capture.control.places import PLAIN, is_container
+from onnxwright.exporter.capture.source.holding import slots_of
 from onnxwright.exporter.capture.source.merged_sizes import are_known
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current

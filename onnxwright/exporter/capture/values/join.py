@@ -21,12 +21,13 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.lists import kind_of
+from onnxwright.exporter.capture.control.places import PLAIN, is_container
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.building_rows import BuildingRows
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
-from onnxwright.exporter.capture.source.holding import PLAIN, is_container
 from onnxwright.exporter.capture.source.regions import SYMBOLS, is_traced
 from onnxwright.exporter.capture.source.rows import Parts, Rows
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
 from onnxwright.exporter.capture.values.candidates import (
     form_key,
@@ -231,7 +232,7 @@ def _are_references(
 def _is_by_reference(value: Any) -> bool:
     """Whether a container is one of several by reference at the line that runs."""
     session = current()
-    is_line = session is not None and asking_line() in session.references
+    is_line = session is not None and model_line() in session.references
     return is_line and is_mutable(value)
 
 

@@ -22,12 +22,12 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
-from onnxwright.exporter.capture.source.machinery import model_line
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.rows import Parts
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
 from onnxwright.exporter.capture.values.candidates import (
@@ -63,7 +63,7 @@ class OneOf:
     def __init__(self, tag: Any, items: Mapping[int, Any], name: str = "the result") -> None:
         object.__setattr__(self, "_ow_tag", tag)
         object.__setattr__(self, "_ow_items", dict(items))
-        object.__setattr__(self, "_ow_line", asking_line())
+        object.__setattr__(self, "_ow_line", model_line())
         object.__setattr__(self, "_ow_name", name)
         session = current()
         if session is not None:
@@ -291,7 +291,7 @@ def leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
     """Go on without the candidates for which Python raises an error at this line (OW900)."""
     session = current()
     if session is not None and errors:
-        line = model_line() or asking_line()
+        line = model_line()
         session.left_out.setdefault(line, type(next(iter(errors.values()))).__name__)
         session.truths.exclude(one._ow_tag, errors, one._ow_items)
 
@@ -430,4 +430,4 @@ def _between(one: OneOf, parts: Mapping[int, Callable[[], Any]]) -> Any:
 def refused(use: str) -> CannotRewriteError:
     """The error for what is done with one of several values and needs to know which."""
     reason = f"{use} of one of several values, which is known at run time only,"
-    return CannotRewriteError(reason, line_of(*asking_line()))
+    return CannotRewriteError(reason, line_of(*model_line()))

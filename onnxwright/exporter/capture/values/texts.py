@@ -11,9 +11,7 @@ import ast
 import linecache
 import re
 import string
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,10 +19,11 @@ import torch
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.model_lines import calling_line, is_machinery, model_line
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import TextUsedError
-from onnxwright.exporter.capture.source.machinery import is_machinery, model_line
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, chosen, each
 from onnxwright.exporter.capture.values.places import tensor_of
@@ -54,7 +53,7 @@ def _refusing(name: str) -> Callable[..., Any]:
     function = getattr(str, name)
 
     def method(self: TextOfNumber, *args: Any, **kwargs: Any) -> Any:
-        place = model_line() or asking_line()
+        place = model_line()
         if current() is not None and is_used(*place):
             raise TextUsedError(line_of(*place))
         return function(self, *args, **kwargs)
@@ -209,33 +208,26 @@ def warn_texts(texts: Texts) -> None:
         warn(messages.TextOfNumber(span=line_of(*place)))
 
 
-@contextmanager
-def texts_recorded(found: Texts) -> Iterator[None]:
+def record_texts(changes: Changes, found: Texts) -> None:
     """Record the lines that make a text of a number of run time.
 
     Args:
+        changes: undo it.
         found: the lines are added, but for texts of errors and of calls whose result nobody reads.
     """
-    before = {name: getattr(torch.SymInt, name) for name in ("__str__", "__repr__")}
 
     def recording(method: Callable[[torch.SymInt], str]) -> Callable[[torch.SymInt], str]:
         def text(self: torch.SymInt) -> str:
             if self.node.expr.free_symbols:
-                frame = sys._getframe(1)
-                place = frame.f_code.co_filename, frame.f_lineno
+                place = calling_line()
                 if _is_of_model(place[0]) and is_used(*place):
                     found.setdefault(place)
             return method(self)
 
         return text
 
-    for name, method in before.items():
-        setattr(torch.SymInt, name, recording(method))
-    try:
-        yield
-    finally:
-        for name, method in before.items():
-            setattr(torch.SymInt, name, method)
+    for name in ("__str__", "__repr__"):
+        changes.attribute(torch.SymInt, name, recording(getattr(torch.SymInt, name)))
 
 
 def _is_of_model(file: str) -> bool:

@@ -1,11 +1,13 @@
-"""The line of Python that asks for a size, by the frames of torch and of wrappers between."""
+"""Whose code asks for the truth of a condition on sizes, by the frames that run.
+
+It is the user's, that of an operator of torch, or what converted code calls for a loop or a list.
+"""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,24 +18,26 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.exporter.capture.assumptions.settled import is_settled
 from onnxwright.exporter.capture.control import number_kinds
 from onnxwright.exporter.places import is_of_user
 
 # What calls the comparison of two numbers that Python of the user compares.
-COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
+_COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
 # The files of torch between a decision of Python and torch's answer.
-_ANSWERING = (*COMPARING, "fx/experimental/symbolic_shapes.py")
+_ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 # The others, those of wrappers and of what converted code calls.
-_BETWEEN = {__file__, str(Path(__file__).with_name("decisions.py")), number_kinds.__file__}
+_BETWEEN = {number_kinds.__file__}
 # What rewritten code of a capture by source calls.
 _REWRITTEN = str(Path(__file__).parent.parent / "source") + os.sep
 # The files of it that decide for the user, and its function that asks whether a loop goes on.
 _DECIDING = ("/deciding.py", "/operators.py")
 _TEST_OF_LOOP = "going"
-# How functions of torch such as `torch._assert` are called while they are followed, and what stands
-# for `min`, `max` and attention.
+# How functions of torch are called while they are followed (`torch_calls`), and what stands for
+# `min`, `max` and attention.
 _FOLLOWED = (
-    "__torch_function__", "handle_torch_function", "_tensor_min_max", "_followed_attention"
+    "__torch_function__", "handle_torch_function", "_calls_below", "on_call", "_tensor_min_max",
+    "_followed_attention",
 )  # fmt: skip
 # What Python asks of the layout of a tensor, and may decide by.
 _LAYOUTS = (torch.Tensor.is_contiguous, torch.Tensor.stride)
@@ -42,21 +46,6 @@ _STRICT = "_dynamo/"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
 _EXEC = "<string>"
 _GENERATED = ("<eval_with_key>", "<lambdifygenerated", "<frozen ", "<torch_package")
-
-
-@contextmanager
-def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
-    """In this context, torch's symbolic numbers have another method.
-
-    Args:
-        name: of the method.
-        wrapper: the function in its place.
-    """
-    undo = sym_node_changed(name, wrapper)
-    try:
-        yield
-    finally:
-        undo()
 
 
 def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], None]:
@@ -97,20 +86,6 @@ def passed_over(file: str) -> Callable[[], None]:
     return lambda: None if known else skipped.discard(file)
 
 
-def asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameType | None:
-    """The function that uses torch's symbolic numbers: not what torch and wrappers call for it.
-
-    Args:
-        frame: where it is asked.
-        rewritten: stop at what rewritten code calls.
-    """
-    while frame is not None and (
-        _is_between(frame) or (not rewritten and frame.f_code.co_filename.startswith(_REWRITTEN))
-    ):
-        frame = frame.f_back
-    return frame
-
-
 def _is_between(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     if file in _BETWEEN or frame.f_code.co_name in _FOLLOWED:
@@ -118,25 +93,23 @@ def _is_between(frame: FrameType) -> bool:
     return path_in_torch(file) in _ANSWERING
 
 
-def is_of_machinery(frame: FrameType) -> bool:
-    """Whether a loop or a list of rewritten code asks, which works for no iterations, too.
-
-    What the user decides by a size is asked by `decided` for `if_` and operators.
+def asks_settled(frame: FrameType | None) -> bool:
+    """Whether the rest of the `and` or `or` that asks has one result for both answers.
 
     Args:
-        frame: where it is asked.
+        frame: where torch is asked.
     """
-    asks = asking_frame(frame, rewritten=True)
-    if asks is None:
-        return False
-    if asks.f_code.co_filename.startswith(_REWRITTEN):
-        by = asks.f_back if asks.f_code.co_name == "decided" else asks
-        if by is None or not by.f_code.co_filename.endswith(_DECIDING):
-            return True
-    while (asks := asks.f_back) is not None and asks.f_code.co_filename.startswith(_REWRITTEN):
-        if asks.f_code.co_name == _TEST_OF_LOOP:
-            return True
-    return False
+    frame = _asking_frame(frame)
+    return frame is not None and is_settled(frame)
+
+
+def is_comparing(frame: FrameType | None) -> bool:
+    """Whether Python compares two numbers, and not an operator of torch.
+
+    Args:
+        frame: what calls the comparison.
+    """
+    return frame is not None and path_in_torch(frame.f_code.co_filename) in _COMPARING
 
 
 def asks_layout(frame: FrameType | None) -> bool:
@@ -145,7 +118,7 @@ def asks_layout(frame: FrameType | None) -> bool:
     A mode of torch's functions is active in each capture: its frame knows what is called.
 
     Args:
-        frame: where it is asked.
+        frame: where torch is asked.
     """
     while frame is not None and _is_between(frame):
         if frame.f_code.co_name == "__torch_function__":
@@ -154,14 +127,38 @@ def asks_layout(frame: FrameType | None) -> bool:
     return False
 
 
-def line_of_user(frame: FrameType | None) -> tuple[str, int] | None:
-    """The line of a function, if it is the user's; None for one of torch.
+def is_of_iteration(frame: FrameType | None) -> bool:
+    """Whether a loop or a list of rewritten code asks, which works for no iterations, too.
+
+    What the user decides by a size is asked by `decided` for `if_` and operators.
+
+    Args:
+        frame: where torch is asked.
+    """
+    frame = _asking_frame(frame, rewritten=True)
+    if frame is None:
+        return False
+    if frame.f_code.co_filename.startswith(_REWRITTEN):
+        asks = frame.f_back if frame.f_code.co_name == "decided" else frame
+        if asks is None or not asks.f_code.co_filename.endswith(_DECIDING):
+            return True
+    frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_REWRITTEN):
+        if frame.f_code.co_name == _TEST_OF_LOOP:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def asking_line(frame: FrameType | None) -> tuple[str, int] | None:
+    """The line that asks, if it is the user's; None for decisions within torch.
 
     Guards of a program that was captured before are code that torch generated: they have no file.
 
     Args:
-        frame: of the function that asks.
+        frame: where torch is asked.
     """
+    frame = _asking_frame(frame)
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
@@ -179,6 +176,20 @@ def line_of_user(frame: FrameType | None) -> tuple[str, int] | None:
     return (file, line) if file == _EXEC or is_of_user(file) else None
 
 
+def _asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameType | None:
+    """The function that asks: not wrappers, and not torch's numbers.
+
+    Args:
+        frame: where torch is asked.
+        rewritten: whether what rewritten code calls counts as a function that asks.
+    """
+    while frame is not None and (
+        _is_between(frame) or (not rewritten and frame.f_code.co_filename.startswith(_REWRITTEN))
+    ):
+        frame = frame.f_back
+    return frame
+
+
 def deciding_line(
     frame: FrameType | None,
 ) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
@@ -189,23 +200,23 @@ def deciding_line(
     function of torch in Python decides as one of the user's does.
 
     Args:
-        frame: where it is asked.
+        frame: where torch is asked.
 
     Returns:
         The line of the user's, None for a question within an operator; and the line of torch that
         asked, None where the user's did.
     """
-    direct = line_of_user(asking_frame(frame))
+    direct = asking_line(frame)
     if direct is not None:
         return direct, None
-    frame = asking_frame(frame, rewritten=True)
+    frame = _asking_frame(frame, rewritten=True)
     if frame is None or path_in_torch(frame.f_code.co_filename) is None:
         return None, None
     asked = frame.f_code.co_filename, frame.f_lineno
     while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
         file = frame.f_code.co_filename
         if is_strict(file):
-            break
+            return None, None
         if is_of_user(file):
             return (file, frame.f_lineno), asked
         frame = frame.f_back

@@ -1,4 +1,7 @@
-"""Which frames are of the model's Python, and which of torch's machinery and of this package."""
+"""The line of the user that runs now, for messages and for what is decided line by line.
+
+Frames of torch's machinery, of Python's own library and of this package are not the user's.
+"""
 
 from __future__ import annotations
 
@@ -41,24 +44,42 @@ def is_frame_of_machinery(frame: FrameType) -> bool:
     return is_machinery(frame.f_code.co_filename)
 
 
+def calling_frame(depth: int = 1) -> FrameType | None:
+    """The frame around the function that asks.
+
+    Args:
+        depth: how many calls further out: 1 is the caller of the function that asks.
+    """
+    return sys._getframe(depth + 1)
+
+
+def calling_line() -> tuple[str, int]:
+    """The file and line that called the function that asks."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
 def model_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the model's Python.
 
     Returns:
-        It, or the first one around it that is not of torch's machinery or of this package.
+        It, or the first one around it that is not of torch's machinery, of this package or of
+        Python's own library.
     """
-    while frame is not None and is_frame_of_machinery(frame):
+    while frame is not None and (
+        is_frame_of_machinery(frame) or owner_of(frame.f_code.co_filename) is Owner.PYTHON
+    ):
         frame = frame.f_back
     return frame
 
 
-def model_line() -> tuple[str, int] | None:
-    """The file and line of the model's Python that runs now; None where none does."""
-    frame = model_frame(sys._getframe(1))
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+def model_line() -> tuple[str, int]:
+    """The file and line of the model's Python that runs now; `("", 0)` where none does."""
+    frame = model_frame(calling_frame())
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def model_span() -> Span | None:
-    """The same, as the place of a message."""
+    """The same, as the place of a message; None where none runs."""
     place = model_line()
-    return None if place is None else line_of(*place)
+    return line_of(*place) if place[0] else None
