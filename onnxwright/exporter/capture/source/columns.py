@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.number_forms import NUMBERS, as_tensor, dtype_of
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.regions import depth, empty
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.values.numbers import number
 
 
 @dataclass(frozen=True)
@@ -308,14 +308,6 @@ class ItemForm:
 
 LEAF = ItemForm()
 NUMBER = ItemForm(is_number=True)
-
-
-def number(value: torch.Tensor) -> torch.Tensor:
-    """A tensor that stands for a number of Python."""
-    session = current()
-    if session is not None:
-        session.numbers.add(value)
-    return value
 
 
 def _parts_of(item: Any) -> dict[Any, Any] | None:

@@ -23,6 +23,7 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.iterators import taken
 from onnxwright.exporter.capture.source.list_calls import (
     count_of,
@@ -40,9 +41,9 @@ from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
-from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 from onnxwright.exporter.capture.source.windows import window
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
+from onnxwright.exporter.capture.values.numbers import has_one_element, number, stands_for_number
 from onnxwright.exporter.capture.values.one_of import each, settled
 from onnxwright.exporter.capture.values.texts import str_
 
@@ -65,6 +66,15 @@ def _divmod(one: Any, other: Any) -> Any:
     """`divmod(one, other)`."""
     plain_numbers = all(isinstance(n, (int, float)) for n in (one, other))
     return divmod(one, other) if plain_numbers else (one // other, one % other)
+
+
+def _round(value: Any, *digits: Any) -> Any:
+    """`round(value)`."""
+    if not stands_for_number(value):
+        return round(value, *digits)
+    if digits and digits[0] is not None:
+        raise CannotRewriteError("`round` to digits of a number that is known at run time only")
+    return number(value if not value.is_floating_point() else value.round().to(torch.int64))
 
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
@@ -212,6 +222,7 @@ BUILTINS: dict[str, Builtin] = {
     "next": Builtin(next_, "iterator"),
     "range": Builtin(ranges.range_),
     "reversed": Builtin(ranges.reversed_, "iterator"),
+    "round": Builtin(_round),
     "set": Builtin(made_set, "in any order"),
     "sorted": Builtin(sorted_, "in any order"),
     "str": Builtin(str_, "iterator"),

@@ -15,8 +15,8 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
 from onnxwright.exporter.capture.source.truth import is_number
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.capture.values.going_through import picked
+from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.places import place_of_key, tensor_of
 from onnxwright.exporter.places import line_of
 

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.source.columns import Column, as_row, number
+from onnxwright.exporter.capture.source.columns import Column, as_row
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows
+from onnxwright.exporter.capture.source.rows import Rows, like_of
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.numbers import is_unknown, number
 
 
 def length_of(items: Any) -> Any:
@@ -45,6 +45,17 @@ def part_of(items: Sequence[Any], part: slice) -> Rows | None:
         return None
     found: Rows = Rows.of_tensor(torch.stack(rows))[part]
     return found
+
+
+def repeated(one: Any, other: Any) -> Any:
+    """`[0] * n`, also as often as is known at run time only."""
+    items, times = (one, other) if isinstance(one, list) else (other, one)
+    is_times = isinstance(times, (torch.Tensor, torch.SymInt)) and is_unknown(times)
+    if not is_times or not items or isinstance(items, Rows):
+        return one * other
+    times = times.item() if isinstance(times, torch.Tensor) else times
+    count = torch.sym_max(times, 0) * len(items)
+    return like_of(items[0]).restarted(items).chosen(torch.arange(count) % len(items))
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -133,14 +144,3 @@ def equal(name: str, one: Any, other: Any) -> Any:
     if left is None or right is None:
         return own(one, other)
     return (left == right).all() if name == "Eq" else (left != right).any()
-
-
-def bits(name: str, one: Any, other: Any) -> Any:
-    """`one & other`, `one << other` and the like, of integers of run time as well."""
-    own = getattr(operator, name)
-    symbolic = [isinstance(v, torch.SymInt) and is_unknown(v) for v in (one, other)]
-    plain = all(isinstance(v, (int, torch.SymInt)) or is_of_run_time(v) for v in (one, other))
-    if not any(symbolic) or not plain or current() is None:
-        return own(one, other)
-    made = [v if isinstance(v, torch.Tensor) else torch.full((), v) for v in (one, other)]
-    return number(own(*made))

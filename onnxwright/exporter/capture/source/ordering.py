@@ -11,7 +11,6 @@ import torch
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
-from onnxwright.exporter.capture.source.columns import number
 from onnxwright.exporter.capture.source.comprehensions import listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -27,7 +26,7 @@ from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.unknown_numbers import has_one_element, is_unknown
+from onnxwright.exporter.capture.values.numbers import has_one_element, is_unknown, number
 from onnxwright.exporter.capture.values.one_of import settled
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)

@@ -30,7 +30,7 @@ from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import asking_line
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
 
@@ -135,10 +135,15 @@ def enumerate_(items: Any, start: int = 0) -> Any:
         left = taken(items)
         found = counted(left)
         if found is None:
-            return tuple(enumerate(left, start))
+            return tuple((n + start, one) for n, one in enumerate(left))
         return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
 
-    return _lazy("enumerate", [items], lambda: enumerate(items, start), numbered)
+    def of_python() -> Any:
+        if isinstance(start, int):
+            return enumerate(items, start)
+        return ((n + start, one) for n, one in enumerate(items))
+
+    return _lazy("enumerate", [items], of_python, numbered)
 
 
 def reversed_(items: Any) -> Any:

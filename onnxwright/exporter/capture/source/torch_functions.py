@@ -14,10 +14,9 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.columns import Column, as_place
-from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import Session, current
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.numbers import is_unknown
 
 
 class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
@@ -46,10 +45,7 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
         args = tuple(list(x) if type(x) is List else x for x in args)
         if getattr(func, "__name__", "") in _LOGIC:
             args = [_truth_tensor(x) for x in args]
-        session = current()
-        result = (in_place(func, args, session) or func)(*args, **kwargs)
-        note_number(func, args, result, session)
-        return result
+        return func(*args, **kwargs)
 
 
 _INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
