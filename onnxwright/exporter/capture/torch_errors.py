@@ -72,7 +72,8 @@ def is_about_quantized(error: BaseException | None) -> bool:
 
 # How Python asks an object for the number that it is.
 _ASKING = (
-    "__bool__", "__float__", "__index__", "__int__", "as_integer_ratio", "bit_length", "is_integer",
+    "__bool__", "__float__", "__hash__", "__index__", "__int__", "as_integer_ratio",
+    "bit_length", "is_integer",
 )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def asks_number(error: BaseException | None) -> bool:
     Args:
         error: from `reads_value`.
     """
-    if not isinstance(error, GuardOnDataDependentSymNode):
+    if not isinstance(error, (GuardOnDataDependentSymNode, TypeError)):
         return False
     below: list[FrameType] = []
     for frame, _ in traceback.walk_tb(error.__traceback__):

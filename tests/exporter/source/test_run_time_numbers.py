@@ -110,3 +110,19 @@ def test_an_integer_to_a_negative_power_is_an_error_of_the_model() -> None:
     torch.testing.assert_close(program(INPUTS[1]), negative_power(INPUTS[1]))
     with pytest.raises(Exception, match="OW612"):
         program(INPUTS[0])
+
+
+def caught_division(x):
+    total = 0
+    for i in range(int((x > 0).sum())):
+        try:
+            total += 10 // (i - 1)
+        except ZeroDivisionError:
+            total += 1000
+    return x + total
+
+
+def test_a_division_whose_error_the_model_catches_is_refused() -> None:
+    line = rf"{caught_division.__code__.co_firstlineno + 4}:"
+    with pytest.raises(ExportError, match=rf"OW862(?s:.*)test_run_time_numbers.py:{line}"):
+        ow.export(as_module(caught_division), (INPUTS[0],))

@@ -189,15 +189,13 @@ class Builtin:
     takes: str = "items"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call it; `set(numbers)` are rows of numbers."""
+        """Call it."""
         if self.takes != "iterator":
             args = tuple(map(taken, args))
         first = args[0] if args else None
         if self.takes == "in any order":
             if isinstance(first, ranges.Counted) and not options.get("key"):
                 first = listed(first, ranges.same)
-            if isinstance(first, Rows) and first.is_set:
-                first = Rows(first.columns)
         found = self.call(*(first, *args[1:]) if args else (), **options)
         is_new = hasattr(type(found), "__next__") and self.call not in (next_, iter_)
         return made_here(found) if is_new else found

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.source.columns import Column, as_row
+from onnxwright.exporter.capture.source.columns import as_row
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows, like_of
 from onnxwright.exporter.capture.source.session import current
@@ -102,9 +104,19 @@ def list_of(numbers: torch.Tensor) -> Any:
 
 
 def made_set(*args: Any) -> Any:
-    """`set(values)`."""
-    numbers = numbers_of(args[0]) if len(args) == 1 else None
-    return set(*args) if numbers is None else Rows([Column(torch.unique(numbers))], is_set=True)
+    """`set(values)`, of values that Python knows."""
+    if len(args) == 1 and numbers_of(args[0]) is not None:
+        raise no_set()
+    return set(*args)
+
+
+def no_set() -> CannotRewriteError:
+    """The error for a set of numbers of run time."""
+    return CannotRewriteError(
+        "a set of numbers that are known at run time only",
+        model_span(),
+        "ask a list, `if n not in numbers: numbers.append(n)`, or take `torch.unique(numbers)`",
+    )
 
 
 def contained(value: Any, container: Any) -> Any:

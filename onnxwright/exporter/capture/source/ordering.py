@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.comprehensions import listed
@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.list_calls import (
     is_of_run_time,
     list_of,
+    no_set,
     numbers_of,
     stacked,
 )
@@ -103,12 +104,11 @@ def sort(values: Any, **options: Any) -> None:
 
 def remove(values: Any, wanted: Any) -> None:
     """`values.remove(wanted)`; the model raises an error where there is none."""
-    numbers = numbers_of(values, wanted) if isinstance(values, list) else None
-    if isinstance(values, Rows) or numbers is not None:
-        refuse_handled(ValueError())
-    if isinstance(values, Rows) or numbers is None:
+    numbers = numbers_of(values, wanted) if kind_of(values) is list else None
+    if numbers is None or isinstance(values, Rows):
         values.remove(wanted)
         return
+    refuse_handled(ValueError())
     place = Rows.of_tensor(numbers).place_of_value(wanted)
     before = torch.arange(len(values) - 1) < place
     written(values, list_of(torch.where(before, numbers[:-1], numbers[1:])))
@@ -122,11 +122,7 @@ def append(values: Any, item: Any) -> None:
 def add(values: Any, item: Any) -> Any:
     """`values.add(item)`: a set of Python has numbers that Python knows."""
     if isinstance(values, set) and is_of_run_time(item):
-        raise CannotRewriteError(
-            "a set of numbers that are known at run time only",
-            advice="make it of a list at the end, `set(numbers)`, or ask the list: "
-            "`if n not in numbers: numbers.append(n)`",
-        )
+        raise no_set()
     return values.add(item)
 
 

@@ -26,7 +26,6 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import asking_line
@@ -249,8 +248,6 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, Counted):
         return items
     if isinstance(items, Rows):
-        if items.is_set:  # the order of Python's sets depends on their history
-            raise misused("for ... in set(...)")
         return Counted(0, items.length, 1, items.at)
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])

@@ -20,9 +20,11 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.handlers import handler_of
 from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, CaughtError
+from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import asking_line, current
 from onnxwright.exporter.capture.values.picking import where
@@ -195,6 +197,8 @@ def operation(name: str, *operands: Any) -> Any:
         tag, answers = picked
         if not any(tag is v for v in operands):
             return where(tag, answers)
+    if name in _DIVISIONS:
+        _refuse_zero(operands[1])
     found = own.torch(*_prepared(own, operands))
     assert session is not None
     if picked is None:
@@ -208,6 +212,19 @@ def operation(name: str, *operands: Any) -> Any:
     session.numbers.add(found, frozenset(v for v in results.values() if isinstance(v, int)))
     session.numbers.pick(found, tag, results)
     return found
+
+
+_DIVISIONS = ("truediv", "floordiv", "mod")
+
+
+def _refuse_zero(divisor: Any) -> None:
+    """Refuse a division by a number of run time if the model catches the error for 0."""
+    if isinstance(divisor, (torch.Tensor, *SYMBOLS)) and is_unknown(divisor):
+        handler = handler_of(ZeroDivisionError())
+        if handler is not None:
+            error = CaughtError("ZeroDivisionError", handler.line)
+            error.span = model_span()
+            raise error
 
 
 def _of_candidates(python: Any, operands: Sequence[Any]) -> tuple[Any, dict[int, Any]] | None:
@@ -301,12 +318,14 @@ def _of_truths(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
     """A method of symbolic numbers that takes comparisons as 0 and 1, and any exponent."""
 
     def method(*given: Any) -> Any:
+        operands = list(reversed(given) if swapped else given)
+        if name in _DIVISIONS and current() is not None:
+            _refuse_zero(operands[1])
         if current() is None or not (
             any(isinstance(v, torch.SymBool) for v in given)
             or (name == "pow" and any(isinstance(v, SYMBOLS) and is_unknown(v) for v in given))
         ):
             return NotImplemented if before is None else before(*given)
-        operands = list(reversed(given) if swapped else given)
         if name == "pow" and not (isinstance(operands[1], int) and operands[1] >= 0):
             return operation(name, *operands)
         if not any(isinstance(v, torch.SymBool) for v in given):
@@ -369,6 +388,8 @@ def math_(function: Any, *args: Any) -> Any:
         return function(*args)
     if function in _MATH:
         return number(_MATH[function](*map(_as_double, args)))
+    if function is math.gcd and len(args) == 2:
+        return number(torch.gcd(*(as_tensor(n, torch.int64).reshape(()) for n in args)))
     if any(isinstance(arg, (torch.Tensor, *SYMBOLS)) and is_unknown(arg) for arg in args):
         reason = f"`math.{function.__name__}` of a number that is known at run time only"
         advice = "compute it with operators of PyTorch, or of a number that Python knows"
