@@ -23,16 +23,20 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
+from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.iterators import taken
+from onnxwright.exporter.capture.source.iterators import (
+    LazyIterator,
+    note_taken,
+    refuse_left,
+    taken,
+)
 from onnxwright.exporter.capture.source.list_calls import (
     count_of,
     index_of,
-    is_of_run_time,
     length_of,
     made_set,
 )
-from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.ordering import add, append, extreme, remove, sort, sorted_
 from onnxwright.exporter.capture.source.raising import refuse_handled
@@ -43,7 +47,12 @@ from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import window
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
-from onnxwright.exporter.capture.values.numbers import has_one_element, number, stands_for_number
+from onnxwright.exporter.capture.values.numbers import (
+    has_one_element,
+    is_of_run_time,
+    number,
+    stands_for_number,
+)
 from onnxwright.exporter.capture.values.one_of import each, settled
 from onnxwright.exporter.capture.values.texts import str_
 
@@ -131,6 +140,34 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     if is_truth and kind is int and session is not None:
         session.numbers.add(found, frozenset([0, 1]))
     return found
+
+
+def iter_(items: Any, *rest: Any) -> Any:
+    """`iter(...)`."""
+    if isinstance(items, LazyIterator):
+        return items
+    if not rest and (isinstance(items, Rows) or ranges.is_counted(items)):
+        return LazyIterator("iterator", lambda: items)
+    return made_here(iter(items, *rest) if rest else control.bound(iter)(items))
+
+
+def next_(items: Any, *default: Any) -> Any:
+    """`next(items, default)`: of items whose number is known at run time only, the first."""
+    refuse_left(items)
+    if not isinstance(items, LazyIterator):
+        note_taken(items)
+        return control.bound(next)(items, *default)
+    every = items.take(whole=False)
+    if isinstance(every, Rows):
+        every.check_order("next")
+    found = ranges.counted(every)
+    if found is None:
+        return next(iter(every), *default)
+    if default:
+        return choose(found.length > 0, functools.partial(found.at, 0), lambda: default[0])
+    if not found.is_sized:  # PyTorch takes the sizes of inputs for 1 or more
+        refuse_handled(StopIteration())
+    return found.at(0)
 
 
 def _length(items: Any) -> Any:

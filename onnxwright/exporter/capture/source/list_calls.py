@@ -15,8 +15,7 @@ from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows, like_of
-from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.values.numbers import is_unknown, number
+from onnxwright.exporter.capture.values.numbers import is_number, is_of_run_time, is_unknown, number
 
 
 def length_of(items: Any) -> Any:
@@ -52,8 +51,7 @@ def part_of(items: Sequence[Any], part: slice) -> Rows | None:
 def repeated(one: Any, other: Any) -> Any:
     """`[0] * n`, also as often as is known at run time only."""
     items, times = (one, other) if isinstance(one, list) else (other, one)
-    is_times = isinstance(times, (torch.Tensor, torch.SymInt)) and is_unknown(times)
-    if not is_times or not items or isinstance(items, Rows):
+    if not is_unknown(times) or not items or isinstance(items, Rows):
         return one * other
     times = times.item() if isinstance(times, torch.Tensor) else times
     count = torch.sym_max(times, 0) * len(items)
@@ -61,18 +59,6 @@ def repeated(one: Any, other: Any) -> Any:
 
 
 # -- numbers ---------------------------------------------------------------------------------------
-
-
-def is_of_run_time(value: Any) -> bool:
-    """Whether a value is a number that is known at run time only."""
-    session = current()
-    if isinstance(value, torch.Tensor):
-        return session is not None and value in session.numbers and is_unknown(value)
-    return isinstance(value, SYMBOLS) and is_unknown(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float)) or is_of_run_time(value)
 
 
 def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
@@ -84,7 +70,7 @@ def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
     """
     if isinstance(values, Rows):
         return values.numbers()
-    if not isinstance(values, (list, tuple)) or not values or not all(map(_is_number, values)):
+    if not isinstance(values, (list, tuple)) or not values or not all(map(is_number, values)):
         return None
     return stacked(values) if any(map(is_of_run_time, (*values, *others))) else None
 
@@ -124,7 +110,7 @@ def contained(value: Any, container: Any) -> Any:
     if isinstance(container, Rows):
         return container.equal_to(value).any()
     numbers = numbers_of(container)
-    if numbers is None or not _is_number(value):
+    if numbers is None or not is_number(value):
         return None
     return Rows.of_tensor(numbers).equal_to(value).any()
 

@@ -16,7 +16,6 @@ from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.list_calls import (
-    is_of_run_time,
     list_of,
     no_set,
     numbers_of,
@@ -27,7 +26,12 @@ from onnxwright.exporter.capture.source.machinery import model_span
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.values.numbers import has_one_element, is_unknown, number
+from onnxwright.exporter.capture.values.numbers import (
+    has_one_element,
+    is_of_run_time,
+    is_unknown,
+    number,
+)
 from onnxwright.exporter.capture.values.one_of import settled
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)
@@ -41,15 +45,10 @@ def _is_leaf(value: Any) -> bool:
     return isinstance(value, _LEAVES)
 
 
-def _is_open(value: Any) -> bool:
-    """Whether one is known at run time only."""
-    return isinstance(value, (torch.Tensor, *SYMBOLS)) and is_unknown(value)
-
-
 def _keys_of(keys: Sequence[Any]) -> Rows | None:
     """Numbers and tensors of one element as rows; None where Python knows them."""
     leaves = [leaf for key in keys for leaf in (key if isinstance(key, tuple) else (key,))]
-    if not all(map(_is_leaf, leaves)) or not any(map(_is_open, leaves)):
+    if not all(map(_is_leaf, leaves)) or not any(map(is_unknown, leaves)):
         return None
     if any(isinstance(key, tuple) for key in keys):
         raise _not_numbers("`sorted`")
@@ -161,7 +160,7 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _is_compared_at_run_time(key: Any) -> bool:
-    return has_one_element(key) if isinstance(key, torch.Tensor) else _is_open(key)
+    return has_one_element(key) if isinstance(key, torch.Tensor) else is_unknown(key)
 
 
 def _of_several(

@@ -102,7 +102,7 @@ def range_(*args: Any) -> Any:
     if all(isinstance(a, int) for a in args):
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-    if isinstance(step, (torch.Tensor, *SYMBOLS)) and is_unknown(step):
+    if is_unknown(step):
         # As many as fit, whichever sign the step has.
         ends = [_as_tensor(n) for n in (start, stop, step)]
         first, length = ends[0], -torch.div(ends[0] - ends[1], ends[2], rounding_mode="floor")

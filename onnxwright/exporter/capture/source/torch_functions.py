@@ -90,7 +90,7 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
     """The same for `x.split(size, dim)`; the parts of sizes that are known at run time only."""
     if isinstance(split_size, Rows):
         return Rows([Column(x, dim % x.ndim, split_size.whole("split"))])
-    if isinstance(split_size, (torch.Tensor, torch.SymInt)) and is_unknown(split_size):
+    if is_unknown(split_size):
         return _split_at_run_time(x, split_size, dim)
     if not isinstance(split_size, int) or split_size < 1:
         return None
@@ -105,7 +105,7 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
 
 def _chunks(x: Any, chunks: Any, dim: int = 0) -> Rows | None:
     """`x.chunk(chunks, dim)` of a number that is known at run time only."""
-    if not isinstance(chunks, (torch.Tensor, torch.SymInt)) or not is_unknown(chunks):
+    if not is_unknown(chunks):
         return None
     count, length = as_place(chunks), as_place(x.shape[dim])
     return _split_at_run_time(x, ((length + count - 1) // count).clamp(min=1), dim)

@@ -15,7 +15,7 @@ from onnxwright.exporter.capture.source.regions import Region, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.numbers import candidates_of, computed
 from onnxwright.exporter.capture.values.one_of import OneOf, among
-from onnxwright.exporter.capture.values.places import tensor_of
+from onnxwright.exporter.capture.values.picking import tensor_of
 
 
 def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -33,12 +33,12 @@ from onnxwright.exporter.places import line_of
 _BOTH = frozenset([False, True])
 
 
-def is_unknown(number: Any) -> bool:
-    """Whether a number is known at run time only."""
-    if not isinstance(number, torch.Tensor):
-        return bool(free_unbacked_symbols(number))
+def is_unknown(value: Any) -> bool:
+    """Whether a value is one number that is known at run time only, also of a tensor."""
+    if not isinstance(value, torch.Tensor):
+        return isinstance(value, SYMBOLS) and bool(free_unbacked_symbols(value))
     t = tracer()
-    proxy = t.tensor_tracker.get(number) if t is not None and has_one_element(number) else None
+    proxy = t.tensor_tracker.get(value) if t is not None and has_one_element(value) else None
     return proxy is not None and proxy.constant is None
 
 
@@ -56,6 +56,11 @@ def stands_for_number(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python, a symbolic one, or stands for one."""
     return isinstance(value, NUMBERS) or stands_for_number(value)
+
+
+def is_of_run_time(value: Any) -> bool:
+    """Whether a value is a number of Python that is known at run time only."""
+    return is_number(value) and is_unknown(value)
 
 
 def number(value: torch.Tensor) -> torch.Tensor:
@@ -219,7 +224,7 @@ _DIVISIONS = ("truediv", "floordiv", "mod")
 
 def _refuse_zero(divisor: Any) -> None:
     """Refuse a division by a number of run time if the model catches the error for 0."""
-    if isinstance(divisor, (torch.Tensor, *SYMBOLS)) and is_unknown(divisor):
+    if is_unknown(divisor):
         handler = handler_of(ZeroDivisionError())
         if handler is not None:
             error = CaughtError("ZeroDivisionError", handler.line)
@@ -323,7 +328,7 @@ def _of_truths(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
             _refuse_zero(operands[1])
         if current() is None or not (
             any(isinstance(v, torch.SymBool) for v in given)
-            or (name == "pow" and any(isinstance(v, SYMBOLS) and is_unknown(v) for v in given))
+            or (name == "pow" and any(map(is_unknown, given)))
         ):
             return NotImplemented if before is None else before(*given)
         if name == "pow" and not (isinstance(operands[1], int) and operands[1] >= 0):
@@ -390,7 +395,7 @@ def math_(function: Any, *args: Any) -> Any:
         return number(_MATH[function](*map(_as_double, args)))
     if function is math.gcd and len(args) == 2:
         return number(torch.gcd(*(as_tensor(n, torch.int64).reshape(()) for n in args)))
-    if any(isinstance(arg, (torch.Tensor, *SYMBOLS)) and is_unknown(arg) for arg in args):
+    if any(map(is_unknown, args)):
         reason = f"`math.{function.__name__}` of a number that is known at run time only"
         advice = "compute it with operators of PyTorch, or of a number that Python knows"
         raise CannotRewriteError(reason, line_of(*asking_line()), advice)
@@ -401,7 +406,7 @@ def _is_open(value: Any) -> bool:
     """Whether a number is symbolic, or a tensor that is known at run time only."""
     if isinstance(value, SYMBOLS):
         return value.node.constant is None
-    return isinstance(value, torch.Tensor) and is_unknown(value)
+    return is_unknown(value)
 
 
 def _as_double(value: Any) -> Any:
