@@ -127,7 +127,7 @@ def _lazy(kind: str, items: Sequence[Any], own: Callable[[], Any], make: Callabl
     return LazyIterator(kind, make) if any(map(is_counted, items)) else own()
 
 
-def enumerate_(items: Any, start: int = 0) -> Any:
+def enumerate_(items: Any, start: Any = 0) -> Any:
     """`enumerate(...)`."""
 
     def numbered() -> Any:
