@@ -75,8 +75,10 @@ def begun_with(path: str, start: Any) -> Carry:
         path: what the user calls it.
         start: its value before the loop.
     """
-    shape = tuple(start.shape) if isinstance(start, torch.Tensor) else ()
-    return Carry(path, start, dtype_of(start), shape, _is_number(start))
+    shape, dtype = tuple(start.shape) if isinstance(start, torch.Tensor) else (), dtype_of(start)
+    if dtype.is_floating_point and not isinstance(start, torch.Tensor):
+        dtype = torch.get_default_dtype()  # most often iterations add tensors to it
+    return Carry(path, start, dtype, shape, _is_number(start))
 
 
 def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
@@ -119,6 +121,8 @@ def carried(
     found, is_other = list(known), False
     for pair in pairs:
         wanted = common_dtype(pair.left, pair.right)
+        if wanted.is_floating_point and _is_number(pair.left) and _is_number(pair.right):
+            wanted = torch.float64  # as floats of Python are
         carry = by_path.get(pair.path)
         last = None if carry is None else carry.shape
         shape = carried_shape(pair.path, pair.left, pair.right, last, symbols)
