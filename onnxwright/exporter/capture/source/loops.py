@@ -234,21 +234,18 @@ class _For:
             self.once(items.item(items.start))
             self.counted(dataclasses.replace(items, start=items.next(items.start)))
 
-        worked = False
-        if self.broken is None and statically_known_true(items.more(items.start)):
-            session.fixed_forms += 1
+        is_certain = self.broken is None and statically_known_true(items.more(items.start))
+        for is_fixed in (True, False) if is_certain else (False,):
+            session.fixed_forms += is_fixed
             try:
-                worked = self.looped(items)
-                if not worked and isinstance(session.unrolled[asking_line()], LoopChangeError):
-                    session.unrolled.pop(asking_line())
-                    worked = _worked(first_alone, self.state)
+                if self.looped(items) or (is_certain and _worked(first_alone, self.state)):
                     session.unrolled.pop(asking_line(), None)
+                    return True
+                if is_fixed and isinstance(session.unrolled[asking_line()], LoopChangeError):
+                    session.unrolled.pop(asking_line())
             finally:
-                session.fixed_forms -= 1
-        if not worked and self.looped(items):
-            session.unrolled.pop(asking_line(), None)
-            worked = True
-        return worked
+                session.fixed_forms -= is_fixed
+        return False
 
 
 def _first_places(items: ranges.Counted) -> Iterator[tuple[Any, Callable[[], Any]]]:

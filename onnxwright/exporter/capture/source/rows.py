@@ -137,7 +137,8 @@ class Rows(List):
             LoopChangeError: it has other parts, or parts of other types.
             UnevenItemError: one of them has another size.
         """
-        leaves = [as_row(leaf) for leaf in self.form.leaves(item)]
+        dtypes = [column.values.dtype for column in self._forms]
+        leaves = list(map(as_row, self.form.leaves(item), dtypes))
         note_item(item)
         for column, leaf in zip(self._forms, leaves):
             axes = column.differing_axes(leaf)

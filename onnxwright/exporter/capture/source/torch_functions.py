@@ -16,7 +16,11 @@ from onnxwright.exporter.capture.replacements.integer_arguments import is_dynami
 from onnxwright.exporter.capture.source.columns import Column, as_place
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import Session, current
-from onnxwright.exporter.capture.values.numbers import is_unknown
+from onnxwright.exporter.capture.values.numbers import (
+    as_new_tensor,
+    is_unknown,
+    stands_for_number,
+)
 
 
 class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
@@ -127,10 +131,14 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
         return None
     if not _has_number_of_run_time(values, session):
         return None
-    items = [one if (one := _tensor_of(v)) is not None else torch.as_tensor(v) for v in values]
+    items = [one if (one := _tensor_of(v)) is not None else _item_of(v) for v in values]
     dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
     made = torch.stack([item.to(dtype) for item in items])
     return made.to(options.get("dtype") or dtype)
+
+
+def _item_of(value: Any) -> torch.Tensor:
+    return as_new_tensor(value) if stands_for_number(value) else torch.as_tensor(value)
 
 
 def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:

@@ -158,7 +158,7 @@ _ELEMENTWISE = frozenset(
 _MAKERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor)
 
 
-def _as_new_tensor(value: torch.Tensor, dtype: Any = None, **options: Any) -> torch.Tensor:
+def as_new_tensor(value: torch.Tensor, dtype: Any = None, **options: Any) -> torch.Tensor:
     """`torch.tensor(n)`: floats of Python have the default type."""
     own = torch.get_default_dtype() if value.is_floating_point() else value.dtype
     return value.to(options.get("device"), dtype or own, copy=True)
@@ -173,7 +173,7 @@ def computed(function: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """
     name, swapped = _SPELLED.get(function, ("", False))
     if function in _MAKERS and args and stands_for_number(args[0]):
-        return _as_new_tensor(args[0], **kwargs)
+        return as_new_tensor(args[0], **kwargs)
     if not name and function not in _ELEMENTWISE:
         return None
     if not any(isinstance(a, torch.SymBool) or stands_for_number(a) for a in args):
