@@ -260,11 +260,8 @@ class SidesDiffer(Diagnostic):
 
     @property
     def answer(self) -> str:
-        """An answer to the decision; none where a note has that of the example inputs."""
-        alternative = (
-            f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
-        )
-        return " of the decision" if self.notes else alternative
+        """An answer to the decision."""
+        return f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
 
     def facts(self) -> dict[str, object]:
         """The fields, and an answer."""

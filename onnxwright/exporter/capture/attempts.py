@@ -11,12 +11,10 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Attempt, Way, attempted
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
-from onnxwright.exporter.capture.held_state import run_unchanged
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
 from onnxwright.exporter.capture.source.errors import TextUsedError
-from onnxwright.exporter.capture.source.proposing import proposed
 from onnxwright.exporter.capture.strategies import NAMED, Source, Strategy
 from onnxwright.exporter.capture.torch_errors import is_about_quantized, reads_value
 from onnxwright.exporter.capture.unrolled_loops import Loops
@@ -71,7 +69,7 @@ def capture(
         broadcasting = wanted.broadcasting()
         if broadcasting is not None and not reads_value(found.error):
             return capture(model, broadcasting, how, outcomes, assume)
-        raise_uncaptured(captures.errors, outcomes, captures.proposal())
+        raise_uncaptured(captures.errors, outcomes)
     found.output.replay()
     return Capture(found, captures.loops.notes() if found.lost_sizes() else ())
 
@@ -120,7 +118,6 @@ class _Captures:
         model, wanted, outcomes, assume: as in `capture`.
         refused: what captures raised, and whether by source.
         loops: the loops that made numbers of sizes.
-        last_by_source: the last capture by source.
     """
 
     model: Any
@@ -129,7 +126,6 @@ class _Captures:
     assume: Mapping[str, bool]
     refused: list[tuple[bool, Exception]] = field(default_factory=list)
     loops: Loops = field(default_factory=Loops)
-    last_by_source: Attempt | None = None
 
     def one(self, how: str | Strategy, *, must_work: bool = True, ends: bool = False) -> Attempt:
         """One capture.
@@ -150,7 +146,6 @@ class _Captures:
         self.outcomes.append(found.outcome())
         self.loops.add(found.loops)
         if found.source is not None:
-            self.last_by_source = found
             self.loops.explain(found.source.unrolled)
         if found.error is not None:
             self.loops.refused(found.error)
@@ -190,14 +185,3 @@ class _Captures:
     def may_decide(self) -> bool:
         """Whether the capture by source may succeed where the one as it is has failed."""
         return any(is_of_torch(e) or reads_value(e) is not None for e in self.errors)
-
-    def proposal(self) -> str:
-        """What lets the capture by source succeed; empty where nothing is known."""
-        failed = self.last_by_source
-        if failed is None or failed.error is None or failed.source is None:
-            return ""
-        return proposed(
-            failed.error,
-            failed.source.functions,
-            lambda: run_unchanged(self.model, self.wanted.args, self.wanted.kwargs),
-        )

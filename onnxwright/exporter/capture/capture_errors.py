@@ -15,13 +15,12 @@ from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.places import is_of_torch, span_of_error
 
 
-def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome], proposal: str) -> NoReturn:
+def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
     """Report why a model cannot be captured; the first is the one closest to plain Python.
 
     Args:
         errors: what was raised, in order.
         outcomes: all strategies that were tried.
-        proposal: what lets a capture succeed; empty where nothing is known.
     """
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -30,7 +29,7 @@ def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome], proposal:
     refused = next((e for e in errors if isinstance(e, RefusedError)), None)
     if refused is not None:
         try:
-            fail(refused.diagnostic(proposal))
+            fail(refused.message())
         except ExportError as error:
             raise error from errors[0]
     spans = [span_of_error(error) for error in errors]
@@ -39,7 +38,7 @@ def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome], proposal:
     try:
         fail(
             messages.CaptureFailed(
-                hint=proposal or hint,
+                hint=hint,
                 notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )

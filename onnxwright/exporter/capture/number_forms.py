@@ -16,18 +16,18 @@ NUMBERS = (bool, int, float, *SYMBOLS)
 
 
 def dtype_of(number: Any) -> torch.dtype:
-    """The element type of a number as a tensor.
+    """The element type of a number as a tensor: floats of Python are doubles.
 
     Example:
         >>> [dtype_of(n) for n in (True, 2, 0.5, torch.ones(1, dtype=torch.int8))]
-        [torch.bool, torch.int64, torch.float32, torch.int8]
+        [torch.bool, torch.int64, torch.float64, torch.int8]
     """
     if isinstance(number, torch.Tensor):
         return number.dtype
     if isinstance(number, (bool, torch.SymBool)):
         return torch.bool
     whole = isinstance(number, (int, torch.SymInt))
-    return torch.int64 if whole else torch.get_default_dtype()
+    return torch.int64 if whole else torch.float64
 
 
 def as_tensor(number: Any, dtype: torch.dtype | None = None) -> torch.Tensor:

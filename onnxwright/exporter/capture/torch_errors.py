@@ -11,6 +11,7 @@ from torch.fx.experimental.symbolic_shapes import (
     PendingUnbackedSymbolNotFound,
 )
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.model_lines import is_frame_of_machinery
 
 _NOT_FOUND = (KeyError, AttributeError)
@@ -52,6 +53,28 @@ def is_about_fixed_size(error: BaseException | None) -> bool:
 def is_about_quantized(error: BaseException | None) -> bool:
     """Whether a quantized tensor is what PyTorch cannot capture."""
     return any(sign in str(error) for sign in _OF_QUANTIZED)
+
+
+# How Python asks an object for the number that it is.
+_ASKING = (
+    "__bool__", "__float__", "__hash__", "__index__", "__int__", "as_integer_ratio",
+    "bit_length", "is_integer",
+)  # fmt: skip
+
+
+def asks_number(error: BaseException | None) -> bool:
+    """Whether Python itself asks for a number that is not known, in a line of the model.
+
+    Args:
+        error: from `reads_value`.
+    """
+    if not isinstance(error, (GuardOnDataDependentSymNode, TypeError)):
+        return False
+    below: list[FrameType] = []
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        below = [*below, frame] if is_frame_of_machinery(frame) else []
+    asked = [f for f in below if owner_of(f.f_code.co_filename) is not Owner.ONNXWRIGHT]
+    return bool(asked) and asked[0].f_code.co_name in _ASKING
 
 
 def lines_passed(error: BaseException | None) -> list[tuple[FrameType, int]]:

@@ -62,7 +62,7 @@ def methods_of_a_text_of_a_list(x):
 
 
 def has_ending(n, x):
-    key = f"m{n}"
+    key = ("m0", "m1")[n]
     return x + 1 if key.endswith("1") and key[0] == "m" else x * 2
 
 

@@ -692,20 +692,15 @@ def two_names_of_a_list(x):
 
 
 @program
-def changes_at_places_of_run_time(x):
+def changes_at_both_ends(x):
     order, numbers = [], numbered(x)
     for row in x:
-        place, value = 0, row.sum()
-        while place < len(order) and order[place] < value:
-            place += 1
-        order.insert(place, value)
-    numbers.insert(1, 7)
-    numbers.remove(7)
-    numbers.insert(-1, 8)
+        order.insert(0, row.sum())
+    numbers.insert(0, 7)
     total = x[0, 0] * 0
     while len(order) > 1:
-        total = total * 2 + order.pop(int(x[0].argmax()) % len(order))
-    return total, numbers + numbers, torch.stack(order)
+        total = total * 2 + order.pop(0)
+    return total, numbers + numbers, len(order)
 
 
 @program

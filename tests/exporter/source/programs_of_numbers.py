@@ -27,7 +27,7 @@ def searched_list(x):
     if values == sorted(values):
         found += 4
     first = values.index(max(values))
-    return found, first, x[0, first], values.count(values[0]), len(set(values)), 2 in set(values)
+    return found, first, x[0, first], values.count(values[0]), 2 in values
 
 
 @program
@@ -65,7 +65,7 @@ def list_of_dynamic_length(x):
         if v & 1:
             total += v
     return (
-        total, sum(values), max(values), min(values), values.count(1), len(set(values)),
+        total, sum(values), max(values), min(values), values.count(1),
         values.index(values[-1]), 2 in values,
     )  # fmt: skip
 
@@ -92,6 +92,11 @@ def keys_of_run_time(x):
     for v in x.argmax(1).tolist():
         counts[v] = counts.get(v, 0) + 1
     return len(counts)
+
+
+@refused
+def size_of_a_set(x):
+    return len(set(x.argmax(1).tolist())) + len({int(v) for v in x[0]})
 
 
 @refused

@@ -122,14 +122,12 @@ def test_changes_of_a_list_of_tuples() -> None:
     made = Rows(columns_of([like], form, columns), form)
     for n in (5, 4, 6):
         made.append((torch.tensor([n, n]), n))
-    made.insert(1, (torch.tensor([0, 0]), 9))
     made.reverse()
     assert made.order(reverse=False) is None
-    assert made.columns[1].values.tolist() == [6, 4, 5, 9, 3]
+    assert made.columns[1].values.tolist() == [6, 4, 5, 3]
     pairs, numbers = made.by_parts()
     assert numbers.place_of_value(5) == 2
     assert pairs.at(2).tolist() == [5, 5]
-    numbers.remove(9)
     assert numbers.pop(0) == 6
     numbers[0] = 7
     assert numbers.columns[0].values.tolist() == [7, 5, 3]

@@ -116,10 +116,10 @@ def by_text_of_a_few(m, x, n):
     return y if str(which) == "0" else y * 2
 
 
-BODIES = (by_name, by_chosen_name, by_known_number, in_messages, by_text_of_a_few)
+BODIES = (by_name, by_chosen_name, by_known_number, in_messages)
 REFUSED = (
     by_text, by_f_string, by_format, by_percent, by_attribute, by_text_of_a_branch,
-    by_membership, by_default, by_attribute_or_not, by_comparison,
+    by_membership, by_default, by_attribute_or_not, by_comparison, by_text_of_a_few,
 )  # fmt: skip
 
 

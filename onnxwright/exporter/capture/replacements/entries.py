@@ -39,6 +39,7 @@ from onnxwright.exporter.capture.replacements import (
 from onnxwright.exporter.capture.replacements.changes import Changes, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
 from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers
+from onnxwright.exporter.capture.values.numbers import truths_as_numbers
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"
 _CAST = "`torch.nn.Module._apply` assigns parameters, also where nothing changes"
@@ -261,6 +262,12 @@ _SUBSTITUTES: tuple[Change, ...] = (
         make=lists_of_numbers,
         reason="a list of a length of run time would have the length of the example",
         upstream="`tolist` gives a list of Python, which has one length",
+    ),
+    Change(
+        target="torch.SymBool",
+        make=truths_as_numbers,
+        reason="`(n > 2) * 3` and `(n > 2) + (n > 3)` would have the answers of the example",
+        upstream="`SymBool` has no arithmetic, or asks for its answer",
     ),
     Change(
         target="builtins.range",

@@ -6,8 +6,9 @@ change otherwise, is a tensor of its items that gets longer or shorter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
@@ -24,7 +25,6 @@ from onnxwright.exporter.capture.source.list_forms import form_of_item, is_ragge
 from onnxwright.exporter.capture.source.list_writes import check_own
 from onnxwright.exporter.capture.source.merged_sizes import known_symbols
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.scan_outputs import scan_output
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 
 
@@ -227,3 +227,35 @@ def _not_negative(trips: Any) -> Any:
     count = trips.clamp(min=0).item()
     torch._check(count >= 0)
     return count
+
+
+# -- `onnxwright::scan_output` ---------------------------------------------------------------------
+
+# `while_loop` of torch gives what its last iteration leaves.  The body gives a row as one more
+# carried value, which no iteration reads, and this operator stands for the rows of all iterations.
+# In the ONNX model it is a scan output of Loop.
+
+
+@torch.library.custom_op(  # type: ignore[untyped-decorator] # torch's own
+    "onnxwright::scan_output", mutates_args=()
+)
+def scan_output(
+    last: torch.Tensor,
+    count: Optional[int],  # noqa: UP045 - torch reads the annotation
+    sizes: Sequence[int],
+) -> torch.Tensor:
+    """The rows of all iterations, `[iterations, *sizes]`.
+
+    Args:
+        last: a result of `while_loop`, the row of the last iteration.
+        count: how many iterations there are; None where only the model knows it.
+        sizes: those of a row.
+    """
+    raise NotImplementedError("a scan output has its rows in the exported model only")
+
+
+@scan_output.register_fake  # type: ignore[untyped-decorator] # torch's own
+def _(last: Any, count: Any, sizes: Any) -> Any:
+    if count is None:
+        count = torch.library.get_ctx().new_dynamic_size()
+    return last.new_empty([count, *sizes])

@@ -7,14 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
+from onnxwright.exporter.capture.number_forms import dtype_of
+from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.merged_sizes import new_size
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
-from onnxwright.exporter.capture.values.join import Pair, common_dtype, dtype_of
+from onnxwright.exporter.capture.values.join import Pair, common_dtype
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
+
+
+@dataclass(frozen=True)
+class OwnSize:
+    """A size that iterations change.
+
+    Fields:
+        least: what it is at least, in all iterations.
+    """
+
+    least: int
 
 
 @dataclass
@@ -52,9 +65,16 @@ def is_guessed(value: Any) -> bool:
 
 
 def begun_with(path: str, start: Any) -> Carry:
-    """A tensor or a number that a loop carries in the form that it has before."""
-    shape = tuple(start.shape) if isinstance(start, torch.Tensor) else ()
-    return Carry(path, start, dtype_of(start), shape, _is_number(start))
+    """A tensor or a number that a loop carries in the form that it has before.
+
+    Args:
+        path: what the user calls it.
+        start: its value before the loop.
+    """
+    shape, dtype = tuple(start.shape) if isinstance(start, torch.Tensor) else (), dtype_of(start)
+    if dtype.is_floating_point and not isinstance(start, torch.Tensor):
+        dtype = torch.get_default_dtype()  # most often iterations add tensors to it
+    return Carry(path, start, dtype, shape, _is_number(start))
 
 
 def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
@@ -97,6 +117,8 @@ def carried(
     found, is_other = list(known), False
     for pair in pairs:
         wanted = common_dtype(pair.left, pair.right)
+        if wanted.is_floating_point and _is_number(pair.left) and _is_number(pair.right):
+            wanted = torch.float64  # as floats of Python are
         carry = by_path.get(pair.path)
         last = None if carry is None else carry.shape
         shape = carried_shape(pair.path, pair.left, pair.right, last, symbols)
@@ -171,3 +193,56 @@ def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:
     if all(a is b for a, b in zip(made, parts[1])):
         return value
     return parts[2](made)
+
+
+# -- sizes that iterations change: `x = torch.cat([x, row])` -------------------------------------
+
+
+def carried_shape(
+    path: str, before: Any, after: Any, last: Sequence[Any] | None, known: set[Any]
+) -> tuple[Any, ...]:
+    """The sizes of a carried tensor.
+
+    Args:
+        path: what the user calls it.
+        before, after: its values around an iteration; at least one is a tensor or both are numbers.
+        last: the sizes that were found before; None if it was not carried.
+        known: the sizes known at run time that exist outside of the iteration.
+
+    Returns:
+        A size for each axis; an `OwnSize` where it changes.
+
+    Raises:
+        LoopChangeError: the number of axes changes.
+    """
+    if not isinstance(after, torch.Tensor):
+        return tuple(last or (before.shape if isinstance(before, torch.Tensor) else ()))
+    if isinstance(before, torch.Tensor) and before.ndim:
+        if before.ndim != after.ndim:
+            raise LoopChangeError(path, words(before), words(after))
+        sizes = last if last is not None and len(last) == after.ndim else before.shape
+        triples = zip(before.shape, after.shape, sizes)
+        return tuple(_carried_size(a, b, found) for a, b, found in triples)
+    return tuple(n if free_unbacked_symbols(n) <= known else OwnSize(0) for n in after.shape)
+
+
+def _carried_size(before: Any, after: Any, found: Any) -> Any:
+    """One size of a carried tensor; `found` is what it was taken for."""
+    if isinstance(found, OwnSize):
+        return found if statically_known_true(after >= found.least) else OwnSize(0)
+    if _expression(before) == _expression(after) or statically_known_true(before == after):
+        return found
+    # A tensor that grows has at least the elements that it begins with.
+    least = before if isinstance(before, int) else 1
+    return OwnSize(least if statically_known_true(after >= before) else 0)
+
+
+def _expression(size: Any) -> Any:
+    return size.node.expr if isinstance(size, torch.SymInt) else size
+
+
+def is_same_shape(one: Sequence[Any], two: Sequence[Any]) -> bool:
+    """Whether two carried shapes have as many axes, and the same sizes change."""
+    return len(one) == len(two) and all(
+        a == b for a, b in zip(one, two) if isinstance(a, OwnSize) or isinstance(b, OwnSize)
+    )

@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.number_forms import NUMBERS, as_tensor, dtype_of
 from onnxwright.exporter.capture.source.errors import LoopChangeError, words
 from onnxwright.exporter.capture.source.regions import depth, empty
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.values.numbers import is_number, number
 
 
 @dataclass(frozen=True)
@@ -195,14 +195,20 @@ def place_of(index: Any, length: Any) -> torch.Tensor:
     return as_place(length + index if isinstance(index, int) and index < 0 else index)
 
 
-def as_row(item: Any) -> torch.Tensor:
+def as_row(item: Any, like: torch.dtype | None = None) -> torch.Tensor:
     """A leaf of an item as a tensor.
+
+    Args:
+        item: the leaf.
+        like: the type of the rows that it is put beside; a float of Python takes that of floats.
 
     Raises:
         LoopChangeError: it is neither a tensor nor a number.
     """
     if isinstance(item, (torch.Tensor, *NUMBERS)):
-        return as_tensor(item)
+        row = as_tensor(item)
+        is_float = like is not None and like.is_floating_point and row.dtype == torch.float64
+        return row.to(like) if is_float and is_number(item) else row
     raise LoopChangeError("an item of the list", "a tensor", words(item))
 
 
@@ -243,7 +249,7 @@ class ItemForm:
         """The form of an item."""
         parts = _parts_of(item)
         if parts is None:
-            return LEAF
+            return NUMBER if is_number(item) else LEAF
         return cls(kind_of(item), tuple(parts), tuple(map(cls.of, parts.values())))
 
     def is_alike(self, item: Any) -> bool:
@@ -310,14 +316,6 @@ LEAF = ItemForm()
 NUMBER = ItemForm(is_number=True)
 
 
-def number(value: torch.Tensor) -> torch.Tensor:
-    """A tensor that stands for a number of Python."""
-    session = current()
-    if session is not None:
-        session.numbers.add(value)
-    return value
-
-
 def _parts_of(item: Any) -> dict[Any, Any] | None:
     """The parts of a tuple, list, dict with texts as keys or dataclass; None for anything else."""
     if (isinstance(item, tuple) or kind_of(item) is list) and item:
@@ -340,7 +338,8 @@ def columns_of(items: Sequence[Any], form: ItemForm, like: Sequence[Column]) -> 
     Raises:
         LoopChangeError: an item has other parts, or a leaf has another type or number of axes.
     """
-    every = [[as_row(leaf) for leaf in form.leaves(item)] for item in items]
+    dtypes = [column.values.dtype for column in like]
+    every = [list(map(as_row, form.leaves(item), dtypes)) for item in items]
     made = []
     for n, column in enumerate(like):
         rows = [leaves[n] for leaves in every]

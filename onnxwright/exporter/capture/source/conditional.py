@@ -81,7 +81,8 @@ def conditional(
                 return _conditional(truth, then, orelse, state, sizes)
             except DisagreementError as error:
                 take_chosen(count)
-                error.condition = error.condition or _comparison(condition)
+                if error.condition is None:
+                    error.condition = _comparison(condition)
                 state.write(before)
                 if error.grows is None or not _has_rows(*error.grows):
                     raise

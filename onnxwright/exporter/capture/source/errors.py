@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -34,17 +33,8 @@ class RefusedError(CaptureStoppedError):
         super().__init__(text)
         self.span = span
 
-    def diagnostic(self, proposal: str = "") -> Diagnostic:
-        """The message for the user.
-
-        Args:
-            proposal: what lets the capture succeed; empty where nothing is known.
-        """
-        message = self.message()
-        return dataclasses.replace(message, notes=(proposal,)) if proposal else message
-
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         raise NotImplementedError
 
 
@@ -62,7 +52,7 @@ class CannotRewriteError(RefusedError):
         self.reason, self.advice = reason, advice
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         if self.advice is None:
             return messages.NotRewritten(reason=self.reason, span=self.span)
         return messages.NotRewritten(reason=self.reason, advice=self.advice, span=self.span)
@@ -78,6 +68,22 @@ class GeneratorError(CannotRewriteError):
     def __init__(self, span: Span | None) -> None:
         advice = "give a list: `items.append(x)` in place of `yield x`, and `return items`"
         super().__init__("a generator", span, advice)
+
+
+class NumberReadError(CannotRewriteError):
+    """Python itself asks for a number that is known at run time only.
+
+    Args:
+        span: the line.
+    """
+
+    def __init__(self, span: Span | None) -> None:
+        super().__init__(
+            "a number that is known at run time only, and that Python asks for in this line,",
+            span,
+            "operators, `int`, `float`, `round`, `min`, `max`, `math` and functions of PyTorch "
+            "compute with such a number; `range(n)`, `items[n]` and `x[:n]` take it",
+        )
 
 
 class TextUsedError(CannotRewriteError):
@@ -112,7 +118,7 @@ class DisagreementError(RefusedError):
         self.grows: tuple[list[Any], Any] | None = None
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return messages.SidesDiffer(
             name=self.path, left=self.left, right=self.right, span=self.span
         )
@@ -132,7 +138,7 @@ class LoopChangeError(RefusedError):
         self.path, self.before, self.after = path, before, _told_apart(before, after)
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return messages.LoopChanges(
             name=self.path, before=self.before, after=self.after, span=self.span
         )
@@ -167,7 +173,7 @@ class ListUseError(RefusedError):
         self.use = use
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return messages.ListOfRunTimeLength(use=self.use, span=self.span)
 
 
@@ -178,7 +184,7 @@ class ItemsReadError(RefusedError):
         super().__init__("items whose number is known at run time only are read one by one", span)
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return export_forms.ItemsOfRunTimeNumber(span=self.span)
 
 
@@ -189,7 +195,7 @@ class UsedAgainError(RefusedError):
         super().__init__("an iterator is used again after a loop that a tensor may have ended")
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return export_forms.IteratorUsedAgain(span=self.span)
 
 
@@ -206,7 +212,7 @@ class CaughtError(RefusedError):
         self.kind, self.line = kind, line
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return messages.CaughtError(kind=self.kind, line=self.line, span=self.span)
 
 
@@ -225,7 +231,7 @@ class ChangedInPlaceError(RefusedError):
         super().__init__(f"{self.changed} is changed in place")
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return export_changes.ChangedOnOneSide(changed=self.changed, span=self.span)
 
 
@@ -242,7 +248,7 @@ class MayChangeError(RefusedError):
         self.name, self.kind = name, kind
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return export_changes.MayChange(name=self.name, kind=self.kind, span=self.span)
 
 
@@ -262,7 +268,7 @@ class ChosenChangedError(RefusedError):
         self.chosen_at: tuple[str, int] | None = None
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         file, line = self.chosen_at or ("", 0)
         return export_changes.ChosenChanged(
             kind=self.kind, in_loop=self.in_loop, is_item=self.is_item,
@@ -277,7 +283,7 @@ class SharedWriteError(RefusedError):
         super().__init__("a tensor is written to in place, and read through another view of it")
 
     def message(self) -> Diagnostic:
-        """The message without a proposal."""
+        """The message for the user."""
         return messages.SharedWrite(span=self.span)
 
 

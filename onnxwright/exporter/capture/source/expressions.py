@@ -115,7 +115,10 @@ class Expressions(ast.NodeTransformer):
         """`"..." % n`, `n & 1`."""
         if isinstance(node.left, ast.List) or isinstance(node.right, ast.List):
             _mark_bare(node.left, node.right)
-            return call("own_list", self.generic_visit(node))  # type: ignore[arg-type]
+            self.generic_visit(node)
+            if isinstance(node.op, ast.Mult):
+                return call("own_list", call("repeated", node.left, node.right))
+            return call("own_list", node)
         self.generic_visit(node)
         if isinstance(node.op, _BITS):
             return call("bits", ast.Constant(OPERATORS[type(node.op)]), node.left, node.right)

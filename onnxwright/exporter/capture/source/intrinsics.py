@@ -23,15 +23,20 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
-from onnxwright.exporter.capture.source.iterators import taken
+from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.iterators import (
+    LazyIterator,
+    note_taken,
+    refuse_left,
+    taken,
+)
 from onnxwright.exporter.capture.source.list_calls import (
     count_of,
     index_of,
-    is_of_run_time,
     length_of,
     made_set,
 )
-from onnxwright.exporter.capture.source.next_items import iter_, next_
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.ordering import add, append, extreme, remove, sort, sorted_
 from onnxwright.exporter.capture.source.raising import refuse_handled
@@ -40,9 +45,14 @@ from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.short_circuit import all_, any_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
-from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 from onnxwright.exporter.capture.source.windows import window
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
+from onnxwright.exporter.capture.values.numbers import (
+    has_one_element,
+    is_of_run_time,
+    number,
+    stands_for_number,
+)
 from onnxwright.exporter.capture.values.one_of import each, settled
 from onnxwright.exporter.capture.values.texts import str_
 
@@ -65,6 +75,15 @@ def _divmod(one: Any, other: Any) -> Any:
     """`divmod(one, other)`."""
     plain_numbers = all(isinstance(n, (int, float)) for n in (one, other))
     return divmod(one, other) if plain_numbers else (one // other, one % other)
+
+
+def _round(value: Any, *digits: Any) -> Any:
+    """`round(value)`."""
+    if not stands_for_number(value):
+        return round(value, *digits)
+    if digits and digits[0] is not None:
+        raise CannotRewriteError("`round` to digits of a number that is known at run time only")
+    return number(value if not value.is_floating_point() else value.round().to(torch.int64))
 
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
@@ -123,6 +142,34 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return found
 
 
+def iter_(items: Any, *rest: Any) -> Any:
+    """`iter(...)`."""
+    if isinstance(items, LazyIterator):
+        return items
+    if not rest and (isinstance(items, Rows) or ranges.is_counted(items)):
+        return LazyIterator("iterator", lambda: items)
+    return made_here(iter(items, *rest) if rest else control.bound(iter)(items))
+
+
+def next_(items: Any, *default: Any) -> Any:
+    """`next(items, default)`: of items whose number is known at run time only, the first."""
+    refuse_left(items)
+    if not isinstance(items, LazyIterator):
+        note_taken(items)
+        return control.bound(next)(items, *default)
+    every = items.take(whole=False)
+    if isinstance(every, Rows):
+        every.check_order("next")
+    found = ranges.counted(every)
+    if found is None:
+        return next(iter(every), *default)
+    if default:
+        return choose(found.length > 0, functools.partial(found.at, 0), lambda: default[0])
+    if not found.is_sized:  # PyTorch takes the sizes of inputs for 1 or more
+        refuse_handled(StopIteration())
+    return found.at(0)
+
+
 def _length(items: Any) -> Any:
     """`len(items)`."""
     if isinstance(items, ranges.Counted):
@@ -179,15 +226,13 @@ class Builtin:
     takes: str = "items"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call it; `set(numbers)` are rows of numbers."""
+        """Call it."""
         if self.takes != "iterator":
             args = tuple(map(taken, args))
         first = args[0] if args else None
         if self.takes == "in any order":
             if isinstance(first, ranges.Counted) and not options.get("key"):
                 first = listed(first, ranges.same)
-            if isinstance(first, Rows) and first.is_set:
-                first = Rows(first.columns)
         found = self.call(*(first, *args[1:]) if args else (), **options)
         is_new = hasattr(type(found), "__next__") and self.call not in (next_, iter_)
         return made_here(found) if is_new else found
@@ -212,6 +257,7 @@ BUILTINS: dict[str, Builtin] = {
     "next": Builtin(next_, "iterator"),
     "range": Builtin(ranges.range_),
     "reversed": Builtin(ranges.reversed_, "iterator"),
+    "round": Builtin(_round),
     "set": Builtin(made_set, "in any order"),
     "sorted": Builtin(sorted_, "in any order"),
     "str": Builtin(str_, "iterator"),

@@ -11,13 +11,12 @@ from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.list_calls import part_of
 from onnxwright.exporter.capture.source.ranges import first_items
-from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
 from onnxwright.exporter.capture.source.truth import is_number
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.capture.values.going_through import picked
-from onnxwright.exporter.capture.values.places import place_of_key, tensor_of
+from onnxwright.exporter.capture.values.numbers import is_unknown
+from onnxwright.exporter.capture.values.picking import place_of_key, tensor_of
 from onnxwright.exporter.places import line_of
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
@@ -34,8 +33,7 @@ def item(value: Any, index: Any) -> Any:
     container = isinstance(value, _LISTS) or type(value) is dict
     if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
-    unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
-    items = _items_of(value, index) if unknown else None
+    items = _items_of(value, index) if container and is_unknown(index) else None
     if not items:
         refuse_key(value, index)
         refuse_one_sided_names(value, index)
@@ -69,8 +67,7 @@ def _part(items: Any, part: slice) -> Any:
 
 def _is_open(part: slice) -> bool:
     """Whether a bound of a slice is known at run time only."""
-    bounds = (part.start, part.stop, part.step)
-    return any(isinstance(n, (torch.Tensor, *SYMBOLS)) and is_unknown(n) for n in bounds)
+    return any(map(is_unknown, (part.start, part.stop, part.step)))
 
 
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
@@ -138,8 +135,7 @@ def _items_of(value: Any, index: Any) -> list[Any] | None:
 
 def refuse_key(container: Any, key: Any) -> None:
     """Refuse a key of run time of a dict that grows by it, or has keys that it cannot be."""
-    symbolic = isinstance(key, (torch.Tensor, *SYMBOLS)) and is_number(key) and is_unknown(key)
-    if isinstance(container, dict) and symbolic:
+    if isinstance(container, dict) and is_number(key) and is_unknown(key):
         with refused_here():
             raise CannotRewriteError(
                 "a dict whose keys are known at run time only",

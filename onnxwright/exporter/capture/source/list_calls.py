@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.source.columns import Column, as_row, number
+from onnxwright.exporter.capture.model_lines import model_span
+from onnxwright.exporter.capture.source.columns import as_row
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.source.rows import Rows, like_of
+from onnxwright.exporter.capture.values.numbers import is_number, is_of_run_time, is_unknown, number
 
 
 def length_of(items: Any) -> Any:
@@ -47,19 +48,17 @@ def part_of(items: Sequence[Any], part: slice) -> Rows | None:
     return found
 
 
+def repeated(one: Any, other: Any) -> Any:
+    """`[0] * n`, also as often as is known at run time only."""
+    items, times = (one, other) if isinstance(one, list) else (other, one)
+    if not is_unknown(times) or not items or isinstance(items, Rows):
+        return one * other
+    times = times.item() if isinstance(times, torch.Tensor) else times
+    count = torch.sym_max(times, 0) * len(items)
+    return like_of(items[0]).restarted(items).chosen(torch.arange(count) % len(items))
+
+
 # -- numbers ---------------------------------------------------------------------------------------
-
-
-def is_of_run_time(value: Any) -> bool:
-    """Whether a value is a number that is known at run time only."""
-    session = current()
-    if isinstance(value, torch.Tensor):
-        return session is not None and value in session.numbers and is_unknown(value)
-    return isinstance(value, SYMBOLS) and is_unknown(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float)) or is_of_run_time(value)
 
 
 def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
@@ -71,7 +70,7 @@ def numbers_of(values: Any, *others: Any) -> torch.Tensor | None:
     """
     if isinstance(values, Rows):
         return values.numbers()
-    if not isinstance(values, (list, tuple)) or not values or not all(map(_is_number, values)):
+    if not isinstance(values, (list, tuple)) or not values or not all(map(is_number, values)):
         return None
     return stacked(values) if any(map(is_of_run_time, (*values, *others))) else None
 
@@ -91,9 +90,19 @@ def list_of(numbers: torch.Tensor) -> Any:
 
 
 def made_set(*args: Any) -> Any:
-    """`set(values)`."""
-    numbers = numbers_of(args[0]) if len(args) == 1 else None
-    return set(*args) if numbers is None else Rows([Column(torch.unique(numbers))], is_set=True)
+    """`set(values)`, of values that Python knows."""
+    if len(args) == 1 and numbers_of(args[0]) is not None:
+        raise no_set()
+    return set(*args)
+
+
+def no_set() -> CannotRewriteError:
+    """The error for a set of numbers of run time."""
+    return CannotRewriteError(
+        "a set of numbers that are known at run time only",
+        model_span(),
+        "ask a list, `if n not in numbers: numbers.append(n)`, or take `torch.unique(numbers)`",
+    )
 
 
 def contained(value: Any, container: Any) -> Any:
@@ -101,7 +110,7 @@ def contained(value: Any, container: Any) -> Any:
     if isinstance(container, Rows):
         return container.equal_to(value).any()
     numbers = numbers_of(container)
-    if numbers is None or not _is_number(value):
+    if numbers is None or not is_number(value):
         return None
     return Rows.of_tensor(numbers).equal_to(value).any()
 
@@ -133,14 +142,3 @@ def equal(name: str, one: Any, other: Any) -> Any:
     if left is None or right is None:
         return own(one, other)
     return (left == right).all() if name == "Eq" else (left != right).any()
-
-
-def bits(name: str, one: Any, other: Any) -> Any:
-    """`one & other`, `one << other` and the like, of integers of run time as well."""
-    own = getattr(operator, name)
-    symbolic = [isinstance(v, torch.SymInt) and is_unknown(v) for v in (one, other)]
-    plain = all(isinstance(v, (int, torch.SymInt)) or is_of_run_time(v) for v in (one, other))
-    if not any(symbolic) or not plain or current() is None:
-        return own(one, other)
-    made = [v if isinstance(v, torch.Tensor) else torch.full((), v) for v in (one, other)]
-    return number(own(*made))

@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
 from onnxwright.exporter.capture.source.carries import (
     Carry,
+    OwnSize,
     begun_with,
     carried,
     constants_of,
@@ -39,7 +40,6 @@ from onnxwright.exporter.capture.source.list_forms import rows_kept
 from onnxwright.exporter.capture.source.loop_aliases import LoopAliases
 from onnxwright.exporter.capture.source.merged_sizes import known_symbols
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
-from onnxwright.exporter.capture.source.resizing import OwnSize
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import carrying, current
 from onnxwright.exporter.capture.source.sides import end_side, side_of

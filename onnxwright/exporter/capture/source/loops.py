@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,11 +33,16 @@ from onnxwright.exporter.capture.source.session import (
     note_iteration,
     refused_here,
 )
-from onnxwright.exporter.capture.source.sides import has_new_keys, side_of
+from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
 from onnxwright.exporter.capture.values.going_through import Places, gone_through
+
+# The kind of a loop whose iterations only follow from the sizes of inputs.
+LOOP_OVER_SIZE = "Loop over a size"
+# More iterations that a tensor may end are a loop of the graph, where that works.
+_UNROLLED = 6
 
 
 def while_(
@@ -48,20 +54,20 @@ def while_(
     """`while test: body`, left when `broken` is true."""
 
     def going(_: Any = None) -> Any:
-        if broken is None:
-            return test()
-        return and_(lambda: not_(broken()), test)
+        return test() if broken is None else and_(lambda: not_(broken()), test)
 
-    count = 0
-    session = current()
+    def once(_: Any) -> None:
+        body()
+
+    count, session = 0, current()
     while True:
         found = going()
         if session is not None and session.keeps_loops and _is_about_sizes(found):
-            if _worked(functools.partial(_while_sized, going, body, state), state):
+            if _worked(lambda: _loop(going, once, state, kind=LOOP_OVER_SIZE), state):
                 return
         answer = decided(found)
         if answer is None:
-            _loop(going, lambda _: body(), state)
+            _loop(going, once, state)
             return
         if not answer:
             note("Loop", count > 0)
@@ -69,11 +75,6 @@ def while_(
         count += 1
         note_iteration(count)
         body()
-
-
-def _while_sized(going: Callable[[Any], Any], body: Callable[[], None], state: State) -> None:
-    """A loop that ends by a size."""
-    _loop(going, lambda _: body(), state, kind=LOOP_OVER_SIZE)
 
 
 def _is_about_sizes(test: Any) -> bool:
@@ -91,44 +92,18 @@ def for_(
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
     refuse_one_sided_names(items)
-    items = gone_through(items)
+    items, loop = gone_through(items), _For(take, body, broken, state)
     if isinstance(items, Places):
-        _for_places(items, take, body, broken, state)
+        loop.at_places(items)
         return
     refuse_left(items)
-    iterator = items
-    items = taken(items, whole=broken is None)
+    iterator, items = items, taken(items, whole=broken is None)
     if current() is not None and tracer() is not None:
-        items = _left_to_unroll(items, take, body, broken, state)
-        if items is None:
-            return
+        items = loop.left_to_unroll(items)
     if isinstance(items, Iterator) and broken is not None:
         items = _until(items, broken)
-    n = -1
-    for n, item in enumerate(items):
-        if broken is not None:
-            left = decided(broken())
-            if left is None:
-                note_left(iterator)
-            if left is None:
-                if isinstance(items, range) and len(items) - n > _UNROLLED:
-                    left_over = items[n:]
-                    counted = ranges.Counted(
-                        left_over.start, left_over.stop, left_over.step, lambda count: count
-                    )
-                    if _looped(counted, take, body, broken, state):
-                        return
-                _unless(broken(), item, take, body, state)
-                continue
-            if left:
-                note("If", answer=False)
-                return
-        note_iteration(n + 1)
-        take(item)
-        body()
-    note("Loop", n >= 0)
-    if broken is not None:
-        note("If", answer=True)
+    if items is not None:
+        loop.unrolled(items, iterator)
 
 
 def _until(items: Iterator[Any], broken: Callable[[], Any]) -> Iterator[Any]:
@@ -140,60 +115,147 @@ def _until(items: Iterator[Any], broken: Callable[[], Any]) -> Iterator[Any]:
             return
 
 
-def _left_to_unroll(
-    items: Any,
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    broken: Callable[[], Any] | None,
-    state: State,
-) -> Any:
-    """Items whose number Python knows; None after a loop over others as a loop of the graph."""
-    run_time = ranges.counted(items)
-    if run_time is None:
-        return items
-    if run_time.most is not None:
+@dataclass(frozen=True)
+class _For:
+    """What a `for` does with the items that it goes over.
 
-        def go_through() -> None:
-            _for_places(_first_places(run_time), take, body, broken, state)
+    Fields:
+        take: binds the variables of the loop to an item.
+        body: the rest of an iteration.
+        broken: whether the loop has been left; None without `break`.
+        state: what an iteration changes.
+    """
 
-        if not run_time.is_sized:
-            go_through()
-        elif not _worked(go_through, state):
-            return run_time.unrolled()
+    take: Callable[[Any], None]
+    body: Callable[[], None]
+    broken: Callable[[], Any] | None
+    state: State
+
+    def once(self, item: Any) -> None:
+        """One iteration."""
+        self.take(item)
+        self.body()
+
+    def goes_on(self, there: Any) -> Any:
+        """Whether there is an item, and the loop has not been left."""
+        broken = self.broken
+        return there if broken is None else and_(lambda: not_(broken()), lambda: there)
+
+    def unrolled(self, items: Iterable[Any], iterator: Any) -> None:
+        """The iterations one after the other; of more, which a tensor may end, a loop."""
+        n = -1
+        for n, item in enumerate(items):
+            left = False if self.broken is None else decided(self.broken())
+            if left is None:
+                assert self.broken is not None
+                note_left(iterator)
+                if isinstance(items, range) and len(items) - n > _UNROLLED:
+                    rest = items[n:]
+                    if self.looped(ranges.Counted(rest.start, rest.stop, rest.step, ranges.same)):
+                        return
+                again = functools.partial(self.once, item)
+                if_(self.broken(), lambda: None, again, self.state)
+                continue
+            if left:
+                note("If", answer=False)
+                return
+            note_iteration(n + 1)
+            self.once(item)
+        note("Loop", n >= 0)
+        if self.broken is not None:
+            note("If", answer=True)
+
+    def left_to_unroll(self, items: Any) -> Any:
+        """Items whose number Python knows; None after a loop over others."""
+        several = ranges.counted(items)
+        if several is None:
+            return items
+        if several.most is not None:
+            if several.is_sized:
+                worked = _worked(lambda: self.at_places(_first_places(several)), self.state)
+                return None if worked else several.unrolled()
+            self.at_places(_first_places(several))
+            return None
+        places = ranges.places(items)
+        if places is not None:
+            with fixed_places():
+                looped = self.looped(several)
+            if not looped:
+                self.at_places(
+                    [(there, functools.partial(ranges.same, one)) for there, one in places]
+                )
+            return None
+        if several.is_sized and not self.looped_over_size(several):
+            return several.unrolled()  # the size becomes a number, of which the export warns
+        if not several.is_sized:
+            self.counted(several)
         return None
-    places = ranges.places(items)
-    if places is not None:
-        with fixed_places():
-            looped = _looped(run_time, take, body, broken, state)
-        if not looped:
-            made = [(there, functools.partial(ranges.same, item)) for there, item in places]
-            _for_places(made, take, body, broken, state)
-        return None
-    if not run_time.is_sized:
-        _for_counted(run_time, take, body, broken, state)
-        return None
-    left_over = _after_loop(run_time, take, body, broken, state)
-    if left_over is None:
-        return None
-    # The size becomes a number, of which the export warns.
-    return left_over.unrolled()
+
+    def at_places(self, places: Iterable[tuple[Any, Callable[[], Any]]]) -> None:
+        """Items that may not be there, as a decision for each: whether, and the item."""
+
+        def again(item: Callable[[], Any]) -> None:
+            self.once(item())
+
+        session, written = current(), self.broken is not None
+        for there, item in places:
+            test = self.goes_on(there)
+            if not written and session is not None and decided(test) is None:
+                session.record("Loop")
+            once = functools.partial(again, item)
+            if_(test, once, lambda: None, self.state, written=written)
+
+    def counted(self, items: ranges.Counted) -> None:
+        """As many items as are known at run time, as a loop of the graph."""
+
+        def once(count: Any) -> Any:
+            with counting(count, items):
+                self.once(items.item(count))
+            return items.next(count)
+
+        is_whole = self.broken is None
+        kind = LOOP_OVER_SIZE if items.is_sized and is_whole else "Loop"
+        trips = Trips(items.length, is_whole)
+        _loop(lambda n: self.goes_on(items.more(n)), once, self.state, items.first(), trips, kind)
+
+    def looped(self, items: ranges.Counted) -> bool:
+        """The same; whether that worked, else the state is as before."""
+        return _worked(lambda: self.counted(items), self.state)
+
+    def looped_over_size(self, items: ranges.Counted) -> bool:
+        """The same of a size: the first iteration by itself if that alone changes types.
+
+        A loop whose variables are one kind of value each is preferred.
+        """
+        session = current()
+        assert session is not None
+
+        def first_alone() -> None:
+            self.once(items.item(items.start))
+            self.counted(dataclasses.replace(items, start=items.next(items.start)))
+
+        is_certain = self.broken is None and statically_known_true(items.more(items.start))
+        for is_fixed in (True, False) if is_certain else (False,):
+            session.fixed_forms += is_fixed
+            try:
+                if self.looped(items) or (is_certain and _worked(first_alone, self.state)):
+                    session.unrolled.pop(model_line(), None)
+                    return True
+                if is_fixed and isinstance(session.unrolled[model_line()], LoopChangeError):
+                    session.unrolled.pop(model_line())
+            finally:
+                session.fixed_forms -= is_fixed
+        return False
 
 
-# The kind of a loop whose iterations only follow from the sizes of inputs.
-LOOP_OVER_SIZE = "Loop over a size"
-# More iterations that a tensor may end are a loop of the graph, where that works.
-_UNROLLED = 6
-
-
-def _looped(
-    items: ranges.Counted,
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    broken: Callable[[], Any] | None,
-    state: State,
-) -> bool:
-    """A loop as a loop of the graph; whether that worked."""
-    return _worked(lambda: _for_counted(items, take, body, broken, state), state)
+def _first_places(items: ranges.Counted) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Items of Python, of which the first ones are used, as places."""
+    assert items.most is not None
+    for n in range(int(items.start), items.most):
+        there = items.more(n)
+        if isinstance(there, torch.SymBool):
+            there = as_truth(there)  # a size is asked at run time, too
+        yield there, functools.partial(items.item, n)
 
 
 def _worked(make_loop: Callable[[], None], state: State) -> bool:
@@ -223,141 +285,6 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
         state.write(before)
         return False
     return True
-
-
-def _after_loop(
-    items: ranges.Counted,
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    broken: Callable[[], Any] | None,
-    state: State,
-) -> ranges.Counted | None:
-    """A loop over a size as a loop of the graph; the items that are left where that fails.
-
-    Variables may have their types from the first iteration on only: it is then one by itself.
-    """
-    session = current()
-    assert session is not None
-    certain = broken is None and statically_known_true(items.more(items.start))
-    if certain and _peeled(items, take, body, state):
-        return None
-    if _looped(items, take, body, broken, state):
-        session.unrolled.pop(model_line(), None)
-        return None
-    if not certain:
-        return items
-    with side_of(take, body) as side:
-        take(items.item(items.start))
-        body()
-        side.keep()
-    rest = dataclasses.replace(items, start=items.next(items.start))
-    # A dict that got a key in the first iteration gets others in the next ones.
-    if has_new_keys(side) or not _looped(rest, take, body, broken, state):
-        return rest
-    session.unrolled.pop(model_line(), None)
-    return None
-
-
-def _peeled(
-    items: ranges.Counted,
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    state: State,
-) -> bool:
-    """A loop whose variables are one kind of value each, the first iteration by itself or not."""
-
-    def first_alone() -> None:
-        take(items.item(items.start))
-        body()
-        rest = dataclasses.replace(items, start=items.next(items.start))
-        _for_counted(rest, take, body, None, state)
-
-    session = current()
-    assert session is not None
-    session.fixed_forms += 1
-    try:
-        if _looped(items, take, body, None, state):
-            return True
-        error = session.unrolled[model_line()]
-        if not isinstance(error, LoopChangeError):
-            return False
-        session.unrolled.pop(model_line())
-        if _worked(first_alone, state):
-            return True
-        session.unrolled.pop(model_line())
-        return False
-    finally:
-        session.fixed_forms -= 1
-
-
-def _for_places(
-    places: Iterable[tuple[Any, Callable[[], Any]]],
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    broken: Callable[[], Any] | None,
-    state: State,
-) -> None:
-    """A loop over items that may not be there, as a decision for each: whether, and the item."""
-
-    def again(item: Callable[[], Any]) -> None:
-        take(item())
-        body()
-
-    session = current()
-    for there, item in places:
-        test, once = _more(there, broken), functools.partial(again, item)
-        if broken is None and session is not None and decided(test) is None:
-            session.record("Loop")
-        if_(test, once, lambda: None, state, written=broken is not None)
-
-
-def _first_places(items: ranges.Counted) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    """Items of Python, of which the first ones are used, as places."""
-    assert items.most is not None
-    for n in range(int(items.start), items.most):
-        there = items.more(n)
-        if isinstance(there, torch.SymBool):
-            there = as_truth(there)  # a size is asked at run time, too
-        yield there, functools.partial(items.item, n)
-
-
-def _more(there: Any, broken: Callable[[], Any] | None) -> Any:
-    """Whether a loop goes on: there is an item, and the loop has not been left."""
-    return there if broken is None else and_(lambda: not_(broken()), lambda: there)
-
-
-def _unless(
-    broken: Any, item: Any, take: Callable[[Any], None], body: Callable[[], None], state: State
-) -> None:
-    """One iteration of a loop that a tensor may have left."""
-
-    def again() -> None:
-        take(item)
-        body()
-
-    if_(broken, lambda: None, again, state)
-
-
-def _for_counted(
-    items: ranges.Counted,
-    take: Callable[[Any], None],
-    body: Callable[[], None],
-    broken: Callable[[], Any] | None,
-    state: State,
-) -> None:
-    """A loop over as many items as are known at run time."""
-
-    def going(count: Any) -> Any:
-        return _more(items.more(count), broken)
-
-    def once(count: Any) -> Any:
-        with counting(count, items):
-            take(items.item(count))
-            body()
-        return items.next(count)
-
-    kind = LOOP_OVER_SIZE if items.is_sized and broken is None else "Loop"
-    _loop(going, once, state, items.first(), Trips(items.length, broken is None), kind)
 
 
 def _loop(

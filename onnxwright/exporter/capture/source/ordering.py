@@ -8,18 +8,17 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
-from onnxwright.exporter.capture.source.columns import number
 from onnxwright.exporter.capture.source.comprehensions import listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.list_calls import (
-    is_of_run_time,
     list_of,
+    no_set,
     numbers_of,
     stacked,
 )
@@ -27,7 +26,12 @@ from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.unknown_numbers import has_one_element, is_unknown
+from onnxwright.exporter.capture.values.numbers import (
+    has_one_element,
+    is_of_run_time,
+    is_unknown,
+    number,
+)
 from onnxwright.exporter.capture.values.one_of import settled
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)
@@ -41,15 +45,10 @@ def _is_leaf(value: Any) -> bool:
     return isinstance(value, _LEAVES)
 
 
-def _is_open(value: Any) -> bool:
-    """Whether one is known at run time only."""
-    return isinstance(value, (torch.Tensor, *SYMBOLS)) and is_unknown(value)
-
-
 def _keys_of(keys: Sequence[Any]) -> Rows | None:
     """Numbers and tensors of one element as rows; None where Python knows them."""
     leaves = [leaf for key in keys for leaf in (key if isinstance(key, tuple) else (key,))]
-    if not all(map(_is_leaf, leaves)) or not any(map(_is_open, leaves)):
+    if not all(map(_is_leaf, leaves)) or not any(map(is_unknown, leaves)):
         return None
     if any(isinstance(key, tuple) for key in keys):
         raise _not_numbers("`sorted`")
@@ -104,12 +103,11 @@ def sort(values: Any, **options: Any) -> None:
 
 def remove(values: Any, wanted: Any) -> None:
     """`values.remove(wanted)`; the model raises an error where there is none."""
-    numbers = numbers_of(values, wanted) if isinstance(values, list) else None
-    if isinstance(values, Rows) or numbers is not None:
-        refuse_handled(ValueError())
-    if isinstance(values, Rows) or numbers is None:
+    numbers = numbers_of(values, wanted) if kind_of(values) is list else None
+    if numbers is None or isinstance(values, Rows):
         values.remove(wanted)
         return
+    refuse_handled(ValueError())
     place = Rows.of_tensor(numbers).place_of_value(wanted)
     before = torch.arange(len(values) - 1) < place
     written(values, list_of(torch.where(before, numbers[:-1], numbers[1:])))
@@ -123,11 +121,7 @@ def append(values: Any, item: Any) -> None:
 def add(values: Any, item: Any) -> Any:
     """`values.add(item)`: a set of Python has numbers that Python knows."""
     if isinstance(values, set) and is_of_run_time(item):
-        raise CannotRewriteError(
-            "a set of numbers that are known at run time only",
-            advice="make it of a list at the end, `set(numbers)`, or ask the list: "
-            "`if n not in numbers: numbers.append(n)`",
-        )
+        raise no_set()
     return values.add(item)
 
 
@@ -166,7 +160,7 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _is_compared_at_run_time(key: Any) -> bool:
-    return has_one_element(key) if isinstance(key, torch.Tensor) else _is_open(key)
+    return has_one_element(key) if isinstance(key, torch.Tensor) else is_unknown(key)
 
 
 def _of_several(

@@ -27,10 +27,9 @@ from onnxwright.exporter.capture.source.iterators import (
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.source.list_writes import misused
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
 
@@ -103,7 +102,7 @@ def range_(*args: Any) -> Any:
     if all(isinstance(a, int) for a in args):
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-    if isinstance(step, (torch.Tensor, *SYMBOLS)) and is_unknown(step):
+    if is_unknown(step):
         # As many as fit, whichever sign the step has.
         ends = [_as_tensor(n) for n in (start, stop, step)]
         first, length = ends[0], -torch.div(ends[0] - ends[1], ends[2], rounding_mode="floor")
@@ -128,17 +127,22 @@ def _lazy(kind: str, items: Sequence[Any], own: Callable[[], Any], make: Callabl
     return LazyIterator(kind, make) if any(map(is_counted, items)) else own()
 
 
-def enumerate_(items: Any, start: int = 0) -> Any:
+def enumerate_(items: Any, start: Any = 0) -> Any:
     """`enumerate(...)`."""
 
     def numbered() -> Any:
         left = taken(items)
         found = counted(left)
         if found is None:
-            return tuple(enumerate(left, start))
+            return tuple((n + start, one) for n, one in enumerate(left))
         return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
 
-    return _lazy("enumerate", [items], lambda: enumerate(items, start), numbered)
+    def of_python() -> Any:
+        if isinstance(start, int):
+            return enumerate(items, start)
+        return ((n + start, one) for n, one in enumerate(items))
+
+    return _lazy("enumerate", [items], of_python, numbered)
 
 
 def reversed_(items: Any) -> Any:
@@ -244,8 +248,6 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, Counted):
         return items
     if isinstance(items, Rows):
-        if items.is_set:  # the order of Python's sets depends on their history
-            raise misused("for ... in set(...)")
         return Counted(0, items.length, 1, items.at)
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])

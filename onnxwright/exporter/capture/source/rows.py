@@ -35,7 +35,6 @@ from onnxwright.exporter.capture.source.columns import (
     NUMBER,
     Column,
     ItemForm,
-    as_place,
     as_row,
     column_like,
     columns_of,
@@ -61,17 +60,14 @@ class Rows(List):
     Args:
         columns: one for each leaf of an item.
         form: what an item consists of.
-        is_set: whether it stands for a set: each number once, in order.
     """
 
     is_rows = True
 
-    def __init__(
-        self, columns: Sequence[Column], form: ItemForm = LEAF, *, is_set: bool = False
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], form: ItemForm = LEAF) -> None:
         # Functions of torch look at the types of what is in a list.
         super().__init__([columns[0].values])
-        self._columns, self.form, self.is_set = tuple(columns), form, is_set
+        self._columns, self.form = tuple(columns), form
         # Whether it stands for a generator that changes something else where it gives an item.
         self.changes_others = False
 
@@ -98,11 +94,6 @@ class Rows(List):
         """How many items there are; a symbolic number, or one of Python."""
         return self.columns[0].count
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not self.__dict__.get("is_set"):
-            raise AttributeError(f"'list' object has no attribute '{name}'")
-        raise misused(f"set.{name}")
-
     def _each(self, change: Callable[[Column], Column]) -> Rows:
         return Rows([change(column) for column in self.columns], self.form)
 
@@ -122,7 +113,7 @@ class Rows(List):
         def made(tensors: Sequence[Any]) -> Rows:
             rest = iter(tensors)
             columns = [column.with_tensors(rest) for column in self.columns]
-            return Rows(columns, self.form, is_set=self.is_set)
+            return Rows(columns, self.form)
 
         return [name for name, _ in named], [tensor for _, tensor in named], made
 
@@ -146,7 +137,8 @@ class Rows(List):
             LoopChangeError: it has other parts, or parts of other types.
             UnevenItemError: one of them has another size.
         """
-        leaves = [as_row(leaf) for leaf in self.form.leaves(item)]
+        dtypes = [column.values.dtype for column in self._forms]
+        leaves = list(map(as_row, self.form.leaves(item), dtypes))
         note_item(item)
         for column, leaf in zip(self._forms, leaves):
             axes = column.differing_axes(leaf)
@@ -174,8 +166,6 @@ class Rows(List):
 
     def copy(self) -> Rows:
         """Another list of the same items."""
-        if self.is_set:
-            raise self.misuse("list(set(...))")
         return Rows(self.columns, self.form)
 
     def with_item(self, item: Any, first: bool = False) -> Rows:
@@ -220,36 +210,21 @@ class Rows(List):
         return self._paired(lambda column, leaf: column.with_row_at(place, leaf), leaves)
 
     def with_item_before(self, place: Any, item: Any) -> Rows:
-        """The list with another item before a place, which may be known at run time only."""
-        if isinstance(place, int) and place == 0:
-            return self.with_item(item, first=True)
-        longer = self.with_item(item)
-        last = as_place(longer.length) - 1
-        place = as_place(place)
-        place = torch.where(place < 0, place + last, place).clamp(min=0).minimum(last)
-        places = torch.arange(longer.length)
-        return longer.chosen(
-            torch.where(places < place, places, torch.where(places == place, last, places - 1))
-        )
+        """The list with another item as the first."""
+        if not isinstance(place, int) or place:
+            raise self.misuse(".insert at another place than 0")
+        return self.with_item(item, first=True)
 
     def without_item(self, index: Any = -1) -> tuple[Rows, Any]:
         """The list without an item, and the item."""
-        if isinstance(index, int):
-            rest = self[:index]
-            return (rest if index == -1 else rest.joined_with(self[index + 1 :])), self[index]
-        length = as_place(self.length)
-        place = as_place(index)
-        place = torch.where(place < 0, place + length, place)
-        places = torch.arange(self.length)
-        return self.chosen(places[places != place]), self.at(place)
+        if not isinstance(index, int):
+            raise self.misuse(".pop of a place that is known at run time only")
+        rest = self[:index]
+        return (rest if index == -1 else rest.joined_with(self[index + 1 :])), self[index]
 
     def without_items(self) -> Rows:
         """An empty list of such items."""
         return self.restarted(())
-
-    def without_value(self, value: Any) -> Rows:
-        """The list without the first item that is equal to a value."""
-        return self.without_item(self.place_of_value(value))[0]
 
     def backwards(self) -> Rows:
         """The items from the last to the first."""
@@ -368,7 +343,6 @@ _CHANGES = {
     "insert": "with_item_before",
     "clear": "without_items",
     "reverse": "backwards",
-    "remove": "without_value",
 }
 # Methods of lists that change them -> what gives the rows that the change leaves.
 
@@ -388,8 +362,9 @@ def _refused(use: str) -> Callable[..., Any]:
 
 
 _REFUSED = {
-    "index": ".index", "count": ".count", "sort": ".sort", "__contains__": "in",
-    "__reversed__": "reversed", "__eq__": "==", "__ne__": "!=", "__mul__": "*", "__rmul__": "*",
+    "index": ".index", "count": ".count", "sort": ".sort", "remove": ".remove",
+    "__contains__": "in", "__reversed__": "reversed", "__eq__": "==", "__ne__": "!=",
+    "__mul__": "*", "__rmul__": "*",
 }  # fmt: skip
 # What Python calls that would read the items one by one -> how the program writes it.
 

@@ -6,7 +6,7 @@ Outside a capture by source, and for plain values, each does what Python does.
 import functools
 
 from onnxwright.exporter.capture.control.lists import own_list
-from onnxwright.exporter.capture.source import items, math_calls
+from onnxwright.exporter.capture.source import items
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.intrinsics import (
@@ -17,7 +17,7 @@ from onnxwright.exporter.capture.source.intrinsics import (
     slice_of,
     zip_items,
 )
-from onnxwright.exporter.capture.source.list_calls import bits, equal
+from onnxwright.exporter.capture.source.list_calls import equal, repeated
 from onnxwright.exporter.capture.source.loops import for_, while_
 from onnxwright.exporter.capture.source.operators import (
     and_,
@@ -31,7 +31,9 @@ from onnxwright.exporter.capture.source.operators import (
 from onnxwright.exporter.capture.source.size_sides import as_test as truth
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
+from onnxwright.exporter.capture.values import numbers
 from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
+from onnxwright.exporter.capture.values.numbers import bits
 from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.capture.values.texts import format_, percent, text
 
@@ -40,12 +42,13 @@ attribute = functools.partial(each, items.attribute)
 got = functools.partial(each, items.got)
 has_attribute = functools.partial(each, items.has_attribute)
 item = functools.partial(each, items.item)
-math_ = functools.partial(each, math_calls.math_)
+math_ = functools.partial(each, numbers.math_)
 
 __all__ = [
     "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
     "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
     "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
     "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
+    "repeated",
     "set_item", "set_items", "slice_of", "text", "truth", "while_", "zip_items",
 ]  # fmt: skip

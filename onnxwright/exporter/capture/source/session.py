@@ -86,7 +86,6 @@ class Session:
         choices: what was decided, in order; each once.
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
-        answers: tensors that stand for the answers of comparisons of such numbers.
         truths: what follows from the decisions around the line that runs now.
         one_sided: attributes that only one side of a decision sets -> the object, and the decision.
         loops: the loops of which an iteration is traced now.
@@ -117,7 +116,6 @@ class Session:
     choices: dict[Choice, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
-    answers: Numbers = field(default_factory=Numbers)
     truths: Truths = field(default_factory=Truths)
     one_sided: dict[tuple[int, str], tuple[Any, tuple[str, int]]] = field(default_factory=dict)
     loops: list[Any] = field(default_factory=list)

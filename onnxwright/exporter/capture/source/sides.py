@@ -129,12 +129,3 @@ def _cells(function: Any) -> Iterator[tuple[str, CellType]]:
                 waiting.append(cell.cell_contents)
             except ValueError:
                 continue
-
-
-def has_new_keys(side: Side) -> bool:
-    """Whether a dict has more keys after a side than before."""
-    return any(
-        isinstance(write.before, dict) and len(write.after) > len(write.before)
-        for write in side.writes
-        if isinstance(write.place, Items)
-    )

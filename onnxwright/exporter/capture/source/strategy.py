@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.errors import (
     ChosenChangedError,
     GeneratorError,
     ItemsReadError,
+    NumberReadError,
 )
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
@@ -24,7 +25,12 @@ from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.size_sides import SizeDecisions
 from onnxwright.exporter.capture.source.torch_lists import register_lists
 from onnxwright.exporter.capture.source.torch_sizes import sizes_decided
-from onnxwright.exporter.capture.torch_errors import is_about_fixed_size, lines_passed, reads_value
+from onnxwright.exporter.capture.torch_errors import (
+    asks_number,
+    is_about_fixed_size,
+    lines_passed,
+    reads_value,
+)
 from onnxwright.exporter.places import line_of
 
 
@@ -110,5 +116,7 @@ def _with_reason(raised: Exception, changed: Rewritten) -> Exception:
             return GeneratorError(line_of(frame.f_code.co_filename, line))
         if isinstance(cause, RunTimeLengthError):
             return ItemsReadError(line_of(frame.f_code.co_filename, line))
+        if asks_number(cause):
+            return NumberReadError(line_of(frame.f_code.co_filename, line))
         break
     return raised

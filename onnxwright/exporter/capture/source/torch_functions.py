@@ -14,10 +14,13 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.source.columns import Column, as_place
-from onnxwright.exporter.capture.source.number_results import in_place, note_number
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import Session, current
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
+from onnxwright.exporter.capture.values.numbers import (
+    as_new_tensor,
+    is_unknown,
+    stands_for_number,
+)
 
 _INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 
@@ -61,7 +64,7 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
     """The same for `x.split(size, dim)`; the parts of sizes that are known at run time only."""
     if isinstance(split_size, Rows):
         return Rows([Column(x, dim % x.ndim, split_size.whole("split"))])
-    if isinstance(split_size, (torch.Tensor, torch.SymInt)) and is_unknown(split_size):
+    if is_unknown(split_size):
         return _split_at_run_time(x, split_size, dim)
     if not isinstance(split_size, int) or split_size < 1:
         return None
@@ -76,7 +79,7 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
 
 def _chunks(x: Any, chunks: Any, dim: int = 0) -> Rows | None:
     """`x.chunk(chunks, dim)` of a number that is known at run time only."""
-    if not isinstance(chunks, (torch.Tensor, torch.SymInt)) or not is_unknown(chunks):
+    if not is_unknown(chunks):
         return None
     count, length = as_place(chunks), as_place(x.shape[dim])
     return _split_at_run_time(x, ((length + count - 1) // count).clamp(min=1), dim)
@@ -98,10 +101,14 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
         return None
     if not _has_number_of_run_time(values, session):
         return None
-    items = [one if (one := _tensor_of(v)) is not None else torch.as_tensor(v) for v in values]
+    items = [one if (one := _tensor_of(v)) is not None else _item_of(v) for v in values]
     dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
     made = torch.stack([item.to(dtype) for item in items])
     return made.to(options.get("dtype") or dtype)
+
+
+def _item_of(value: Any) -> torch.Tensor:
+    return as_new_tensor(value) if stands_for_number(value) else torch.as_tensor(value)
 
 
 def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
@@ -243,7 +250,4 @@ class ListFunctions(CallHandler):
         args = tuple(list(x) if type(x) is List else x for x in args)
         if getattr(func, "__name__", "") in _LOGIC:
             args = [_truth_tensor(x) for x in args]
-        session = current()
-        result = (in_place(func, args, session) or func)(*args, **kwargs)
-        note_number(func, args, result, session)
-        return result
+        return func(*args, **kwargs)

@@ -14,15 +14,13 @@ from onnxwright.exporter.capture.source.comprehensions import extend
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item as item_of
 from onnxwright.exporter.capture.source.items import refuse_key
-from onnxwright.exporter.capture.source.list_calls import bits
-from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import is_number
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.capture.values.join import common_dtype
+from onnxwright.exporter.capture.values.numbers import bits, is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
 from onnxwright.exporter.capture.values.parts import is_leaf
-from onnxwright.exporter.capture.values.places import checked_place, place_of_key, tensor_of
+from onnxwright.exporter.capture.values.picking import checked_place, place_of_key, tensor_of
 
 
 def set_item(value: Any, container: Any, index: Any) -> Any:
@@ -92,7 +90,7 @@ def _set_items(value: Any, container: Any, index: Any) -> None:
 
 def _keys(items: Any, index: Any) -> list[Any]:
     """The keys of which one is meant; none where Python knows which, and of rows."""
-    if not isinstance(index, (torch.Tensor, *SYMBOLS)) or not is_unknown(index):
+    if not is_unknown(index):
         return []
     if kind_of(items) is list:
         return list(range(len(items)))

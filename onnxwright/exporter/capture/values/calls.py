@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,11 +11,11 @@ from onnxwright.exporter.capture.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.source.aliases import new_writes, settle
-from onnxwright.exporter.capture.source.regions import Region
+from onnxwright.exporter.capture.source.regions import Region, tracer
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.values.numbers import candidates_of, computed
 from onnxwright.exporter.capture.values.one_of import OneOf, among
-from onnxwright.exporter.capture.values.picking import where
-from onnxwright.exporter.capture.values.places import tensor_of
+from onnxwright.exporter.capture.values.picking import tensor_of
 
 
 def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -27,13 +26,11 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     one = first_of((args, kwargs))
     if one is not None:
         return among(one, lambda item: called(function, *_replaced((args, kwargs), one, item)))
-    found = _compared(function, args)
-    if found is None:
-        found = _computed(function, args)
+    found = computed(function, args, kwargs)
     if found is not None:
         return found
     number = _chosen_number((args, kwargs))
-    if number is None:
+    if number is None or tracer() is None:
         return function(*args, **kwargs)
     try:
         with Region():
@@ -44,7 +41,7 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         session = current()
     # Each number that it may be is a candidate.
     assert session is not None
-    tag, numbers = session.numbers.picked(number) or _own_tag(number)
+    tag, numbers = candidates_of(number)
     every = OneOf(tensor_of(tag), dict(numbers))
     return among(every, lambda n: called(function, *_replaced((args, kwargs), number, n)))
 
@@ -58,78 +55,6 @@ def _chosen_number(values: Any) -> Any:
     return next((v for v in numbers if len(session.numbers.choices(v)) > 1), None)
 
 
-# The function of torch -> what Python compares with, of both ways to write it.
-_COMPARISONS = {
-    getattr(torch.Tensor, form.format(name)): getattr(operator, name)
-    for name in ("eq", "ne", "lt", "le", "gt", "ge") for form in ("{}", "__{}__")
-}  # fmt: skip
-
-
-def _compared(function: Callable[..., Any], args: Any) -> Any:
-    """A comparison of a number that a tag picks, or a decision chose; None for others.
-
-    So a decision by `x.ndim`, or by the length of a tuple, knows the candidate on its sides.
-    """
-    session, compare = current(), _COMPARISONS.get(function)
-    if session is None or compare is None or len(args) != 2:
-        return None
-    number, other = args
-    picked = session.numbers.picked(number)
-    if not isinstance(other, (int, float)):
-        return None
-    if picked is not None:
-        tag, numbers = picked
-        return where(tag, {n: compare(v, other) for n, v in numbers.items()})
-    choices = session.numbers.choices(number)
-    if len(choices) < 2:
-        return None
-    # A decision chose the number: it is its own tag.
-    found = function(number, other)
-    session.numbers.add(found, frozenset([False, True]))
-    session.truths.define(found, "is", number, {n for n in choices if compare(n, other)}, choices)
-    return found
-
-
-# The function of torch -> what Python computes with.
-_ARITHMETIC = {
-    getattr(torch.Tensor, name): getattr(operator, python)
-    for python, names in {
-        "add": ("add", "__add__", "__radd__"), "sub": ("sub", "__sub__"),
-        "mul": ("mul", "__mul__", "__rmul__"),
-        "floordiv": ("floor_divide", "__floordiv__"), "mod": ("remainder", "__mod__"),
-    }.items() for name in names
-}  # fmt: skip
-
-
-def _computed(function: Callable[..., Any], args: Any) -> Any:
-    """What a number that a tag picks, or a decision chose, gives with one of Python.
-
-    It is computed as any number is; remembered is which number of Python it is for each candidate.
-    """
-    session, compute = current(), _ARITHMETIC.get(function)
-    if session is None or compute is None or len(args) != 2 or type(args[1]) is not int:
-        return None
-    number, other = args
-    if len(session.numbers.choices(number)) < 2:
-        return None
-    tag, numbers = session.numbers.picked(number) or _own_tag(number)
-    try:
-        results = {n: compute(v, other) for n, v in numbers.items()}
-    except ArithmeticError:
-        return None
-    found = function(number, other)
-    session.numbers.add(found, frozenset(results.values()))
-    session.numbers.pick(found, tag, results)
-    return found
-
-
-def _own_tag(number: Any) -> tuple[Any, dict[int, Any]]:
-    """A number that a decision chose is its own tag."""
-    session = current()
-    assert session is not None
-    return number, {n: n for n in session.numbers.choices(number)}
-
-
 class Candidates(CallHandler):
     """Functions of torch take arguments that are one of several values."""
 
@@ -137,9 +62,9 @@ class Candidates(CallHandler):
     is_after = True
 
     def is_for_all(self) -> bool:
-        """Whether a number may stand for a few numbers of Python."""
+        """Whether a tensor may stand for a number of Python."""
         session = current()
-        return session is not None and session.numbers.has_choices
+        return session is not None and bool(session.numbers or session.answers)
 
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""

@@ -16,8 +16,7 @@ from onnxwright.exporter.capture.values.one_of import (
     possible,
     refused,
 )
-from onnxwright.exporter.capture.values.picking import where
-from onnxwright.exporter.capture.values.places import checked_place, tensor_of
+from onnxwright.exporter.capture.values.picking import checked_place, tensor_of, where
 
 
 def gone_through(value: Any) -> Any:

@@ -23,6 +23,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.places import PLAIN, is_container
 from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.number_forms import dtype_of
 from onnxwright.exporter.capture.source.building_rows import BuildingRows
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.source.regions import SYMBOLS, is_traced
@@ -412,15 +413,6 @@ def _is_equal(a: Any, b: Any) -> bool:
         return bool(a == b)
     except Exception:  # noqa: BLE001 - `==` of the user's objects may do anything
         return False
-
-
-def dtype_of(value: Any) -> torch.dtype:
-    """The type of a leaf as a tensor."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype
-    if isinstance(value, (bool, torch.SymBool)):
-        return torch.bool
-    return torch.int64 if isinstance(value, (int, torch.SymInt)) else torch.get_default_dtype()
 
 
 def common_dtype(a: Any, b: Any) -> torch.dtype:

@@ -37,7 +37,7 @@ def _class_of(value: Any) -> type:
             return bool
         return float if value.dtype.is_floating_point else int
     if isinstance(value, Rows):
-        return set if value.is_set else list
+        return list
     return KINDS.get(type(value), type(value))
 
 

@@ -1,15 +1,15 @@
-"""Numbers and truth values that the tag of a value picks."""
+"""What a number of run time picks: by the tag of a value, or as the place of an item."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.logic import combined, is_number
-from onnxwright.exporter.capture.values.places import tensor_of
 
 
 def looked_up(tag: Any, numbers: Mapping[int, Any]) -> Any:
@@ -56,3 +56,22 @@ def where(tag: Any, answers: Mapping[int, Any]) -> Any:
     if not tests:
         return False
     return tests[0] if len(tests) == 1 else combined("or", *tests)
+
+
+def tensor_of(number: Any) -> torch.Tensor:
+    """A tensor without axes of a tensor of one element or a symbolic number."""
+    return as_tensor(number).reshape(()) if isinstance(number, torch.Tensor) else as_tensor(number)
+
+
+def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
+    """A place, from 0; from the end where negative.  The model raises an error for others."""
+    places = torch.arange(count, device=place.device)
+    return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
+
+
+def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+    """The place of a key, one that does not exist for others."""
+    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
+    for n, key in enumerate(keys):
+        place = torch.where(wanted == key, n, place)
+    return place

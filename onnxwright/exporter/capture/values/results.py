@@ -15,6 +15,7 @@ from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
 from onnxwright.exporter.capture.values.logic import is_number
+from onnxwright.exporter.capture.values.numbers import stands_for_number
 from onnxwright.exporter.capture.values.one_of import OneOf, by_parts, possible
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_internals import pytree
@@ -60,7 +61,8 @@ def checked(results: Any) -> Any:
 
     def one(value: Any) -> Any:
         if not isinstance(value, OneOf):
-            return value
+            is_float = stands_for_number(value) and value.is_floating_point()
+            return value.to(torch.get_default_dtype()) if is_float else value
         items = possible(value)
         there = {n: item for n, item in items.items() if item is not None}
         if 1 < len(there) == len(items) and len({form_key(item) for item in there.values()}) == 1:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-import re
-import string
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -24,12 +23,10 @@ from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import TextUsedError
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
-from onnxwright.exporter.capture.values.one_of import OneOf, chosen, each
-from onnxwright.exporter.capture.values.places import tensor_of
+from onnxwright.exporter.capture.values.numbers import is_unknown
+from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.places import line_of
 
-_FORMATTER = string.Formatter()
 # Methods that keep what they are given, and that are called for that.
 _KEEPING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault"}
 
@@ -118,11 +115,7 @@ def _formatted(value: Any, conversion: str, spec: str) -> Any:
     kinds: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
     value = _constant(value)
     if _is_of_run_time(value):
-        session = current()
-        few = () if session is None else session.numbers.choices(value)
-        if not few or isinstance(value, str):
-            return TextOfNumber(value)
-        return chosen(tensor_of(value), {n: _formatted(n, conversion, spec) for n in sorted(few)})
+        return TextOfNumber(value)
     return format(kinds[conversion](value) if conversion else value, spec)
 
 
@@ -137,33 +130,19 @@ def _constant(value: Any) -> Any:
 
 def format_(template: str, *args: Any, **kwargs: Any) -> Any:
     """`template.format(...)`."""
-    if not any(map(_depends, (*args, *kwargs.values()))):
-        return template.format(*args, **kwargs)
-    parts: list[Any] = []
-    count = 0
-    for before, name, spec, conversion in _FORMATTER.parse(template):
-        parts.append(before)
-        if name is None:
-            continue
-        if not name:
-            name, count = str(count), count + 1
-        value, _ = _FORMATTER.get_field(name, args, kwargs)
-        parts.append((value, conversion or "", str.format(spec or "", *args, **kwargs)))
-    return text(*parts)
+    if any(map(_is_of_run_time, map(_constant, (*args, *kwargs.values())))):
+        return TextOfNumber(template)
+    return each(template.format, *args, **kwargs)
 
 
 def percent(template: Any, values: Any) -> Any:
     """`template % values`."""
     given = values if isinstance(values, tuple) else (values,)
-    if not any(map(_depends, given)):
-        return template % values
-    places = re.split(r"%[-+ #0-9.]*[dirsfeg]", template)
-    if len(places) != len(given) + 1:
+    if any(map(_is_of_run_time, map(_constant, given))):
         return TextOfNumber(template)
-    parts: list[Any] = [places[0]]
-    for value, after in zip(given, places[1:]):
-        parts += [(value, "", ""), after]
-    return text(*parts)
+    if isinstance(values, tuple):
+        return each(lambda *parts: template % parts, *values)
+    return each(operator.mod, template, values)
 
 
 def str_(*args: Any) -> Any:
@@ -173,15 +152,11 @@ def str_(*args: Any) -> Any:
         isinstance(args[0], torch.Tensor) and (session is None or args[0] not in session.numbers)
     ):
         return str(*args)
-    return args[0] if isinstance(args[0], TextOfNumber) else text((args[0], "s", ""))
-
-
-def _depends(value: Any) -> bool:
-    return isinstance(value, (OneOf, TextOfNumber)) or _is_of_run_time(_constant(value))
+    return text((args[0], "s", ""))
 
 
 def _is_of_run_time(value: Any) -> bool:
-    """Whether a value is one number that is known at run time only."""
+    """Whether a value is one number that is known at run time only, or a text of one."""
     if isinstance(value, TextOfNumber):
         return True
     if current() is None or not isinstance(value, (torch.Tensor, *SYMBOLS)):
