@@ -736,6 +736,23 @@ def list_of_the_module() -> Made:
     return made, lambda: (list(made.seen), made.cache is cache)
 
 
+@program("reported")
+def buffer_replaced_on_a_side_and_written_to() -> Made:
+    class Kept(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("sum", torch.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                self.sum = self.sum * 0.5 + 1
+            self.sum.add_(x[0])
+            return x * self.sum
+
+    made = Kept()
+    return made, lambda: float(made.sum)
+
+
 @program("right")
 def buffer() -> Made:
     class Kept(torch.nn.Module):  # type: ignore[misc]

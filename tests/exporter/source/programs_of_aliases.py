@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from tests.exporter.source.tables import Table, adding_to
 
@@ -287,3 +288,47 @@ def one_attribute_of_two_objects(x):
         n = n / 2
     p.now -= 1
     return p.now, q.now
+
+
+@program
+class TensorOfAListOnASideAndAfter(nn.Module):
+    """A tensor that is no buffer is named on a side first, then after the decision."""
+
+    def __init__(self):
+        super().__init__()
+        self.scales = [torch.tensor([1.0, 2.0, 3.0, 4.0])]
+
+    def forward(self, x):
+        y = x
+        if x.sum() > 0:
+            y = y + self.scales[0]
+            if x.max() > 1:
+                y = y * self.scales[0]
+        return y - self.scales[0]
+
+
+class _Holder:
+    def __init__(self, scale):
+        self.scale = scale
+
+
+def _add_to(holder, x):
+    holder.scale = holder.scale + x[0]
+
+
+@program
+class TensorThatASideReplacesInACall(nn.Module):
+    """The other side, which leaves the tensor as it is, was run before."""
+
+    def forward(self, x):
+        one, two = _Holder(SCALES[0]), _Holder(SCALES[1])
+        held = {"one": one, "both": [one, two]}
+        if x.sum() > 0:
+            chosen = held["one"] if x[0, 0] > 0 else two
+        else:
+            _add_to(held["one"], x)
+            chosen = two
+        return x * held["both"][0].scale + chosen.scale
+
+
+SCALES = [torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([4.0, 3.0, 2.0, 1.0])]

@@ -251,6 +251,9 @@ class Store:
         self._logs, self._settled = [{}], []
         for kept in (self.memo, self.copies, self.made, self.getters):
             kept.clear()
+        # What held PyTorch's stand-in for a tensor, as that run began to write, holds it again.
+        if self.snapshot is not None:
+            self.snapshot.restore()
 
     def taken(self, *roots: Any, old: frozenset[int] = frozenset()) -> list[tuple[str, str, str]]:
         """The iterators of before of which copies were used up.

@@ -141,8 +141,7 @@ def _conditional(
                 held = state.add([place for place, _ in late])
                 before += held
                 after += [value for _, value in late]
-                for part, one in zip(parts, raw):
-                    part.give_outer(leaves_of(held), tracer())
+                for one in raw:
                     one += held
                 found = [[*one, *map(settled, held)] for one in found]
                 slots = state.slots()
@@ -151,6 +150,8 @@ def _conditional(
             parts[-1].known = known
             raw.append(after)
             found.append([settled(value) for value in after])
+        if late and side is False:
+            parts[0].give_outer(leaves_of(held), tracer())
     state.write(before)
     for n, (one, two) in enumerate(zip(*raw)):
         if one is two:  # what both sides leave as it is

@@ -204,7 +204,7 @@ class Region:
         """
         values = list(values)
         nodes = {id(v): node_for(self.tracer, v) for v in values}
-        shared = self._shared_constants(nodes.values())
+        shared = self._shared_constants(nodes)
         inside = set(self.nodes()) - shared
         outside = self.memory_before()
         origins = {key: origin_of(node, inside, outside) for key, node in nodes.items()
@@ -222,21 +222,28 @@ class Region:
         self.closed = True
         return part
 
-    def _shared_constants(self, given: Iterable[fx.Node]) -> set[fx.Node]:
+    def _shared_constants(self, given: dict[int, fx.Node]) -> set[fx.Node]:
         """Tensors of the model that are written to or given, and are named for the first time here.
 
         They are nodes of the graph around this one, which reads what is written: one for each.
+
+        Args:
+            given: the nodes of what the part gives; repeated ones are replaced.
         """
         named = [n for n in self.nodes() if n.op == "get_attr" and "val" in n.meta]
         if not named:
             return set()
         every = [n for node in self.tracer.graph.nodes for n in written_arguments(node)]
-        every += [*given, *(v.node for a in aliases().every for v in a.origin.views.values())]
+        every += [
+            *given.values(),
+            *(v.node for a in aliases().every for v in a.origin.views.values()),
+        ]
         written = {base.target for n in every if (base := base_of(n)).op == "get_attr"}
         first: dict[Any, fx.Node] = {}
         for node in (n for n in named if n.target in written):
             if first.setdefault(node.target, node) is not node:
                 node.replace_all_uses_with(first[node.target])
+                given.update((k, first[n.target]) for k, n in given.items() if n is node)
                 self.tracer.graph.erase_node(node)
         for target, node in first.items():
             kind = type(self.tensors[0][1])
