@@ -59,10 +59,9 @@ class Numbers:
         """The tag that picks a number, and the numbers; None for one that no tag picks."""
         return self._picked.get(id(number))
 
-    @property
-    def has_choices(self) -> bool:
-        """Whether there is a tensor that stands for one of a few numbers of Python."""
-        return bool(self._choices or self._picked)
+    def __bool__(self) -> bool:
+        """Whether there is a tensor that stands for a number of Python."""
+        return bool(self._kept or self._choices or self._picked)
 
     def choices(self, number: Any) -> frozenset[int]:
         """The integers of Python that a value may stand for; none where they are not known."""

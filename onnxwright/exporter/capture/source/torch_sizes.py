@@ -11,7 +11,6 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 
 from onnxwright.exporter.capture.assumptions.asking import passed_over
-from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 
@@ -62,6 +61,18 @@ def forget_answers(env: Any) -> None:
             clear()
 
 
+def _is_provable(condition: Any) -> bool:
+    """Whether a condition is one of sizes for which a proof is tried."""
+    # A symbol of sympy is a Boolean, too: torch asks for the number.
+    if not isinstance(condition, sympy.logic.boolalg.Boolean) or condition.is_Symbol:
+        return False
+    symbols = condition.free_symbols
+    if not symbols or free_unbacked_symbols(condition):
+        return False
+    # An order of two sizes is about the layout of memory, mostly: dear to prove, no limit of sizes.
+    return not isinstance(condition, _ORDERS) or len(symbols) == 1
+
+
 @contextmanager
 def sizes_decided(sizes: Any) -> Iterator[None]:
     """In this context, torch makes no guard of what holds at all sizes, and asks each side's sizes.
@@ -76,13 +87,10 @@ def sizes_decided(sizes: Any) -> Iterator[None]:
     hint = SymNode.hint
 
     def known(condition: Any) -> bool | None:
-        # A symbol of sympy is a Boolean, too: torch asks for the number.
-        is_truth = isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
-        if not is_truth or not condition.free_symbols or free_unbacked_symbols(condition):
+        if not _is_provable(condition):
             return None
-        if isinstance(condition, _ORDERS) and len(condition.free_symbols) > 1:
-            return None  # about the layout of memory, mostly: dear to prove, and no limit of sizes
-        return sizes.known(condition)
+        found: bool | None = sizes.known(condition)
+        return found
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
         found = known(condition)
@@ -99,8 +107,7 @@ def sizes_decided(sizes: Any) -> Iterator[None]:
     SymNode.hint = property(sizes.hint)
     undo = passed_over(__file__)
     try:
-        with Arguments(Amounts(sizes)):
-            yield
+        yield
     finally:
         undo()
         ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate, defer

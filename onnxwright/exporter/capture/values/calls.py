@@ -64,7 +64,7 @@ class Candidates(CallHandler):
     def is_for_all(self) -> bool:
         """Whether a tensor may stand for a number of Python."""
         session = current()
-        return session is not None and bool(session.numbers or session.answers)
+        return session is not None and bool(session.numbers)
 
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
