@@ -163,7 +163,7 @@ def _dtypes(call: OpCall) -> DType | None:
         else:
             raise UnknownError
     key = tuple(given)
-    result = plan.results.get(key, _UNSEEN)
+    result: DType | None = plan.results.get(key, _UNSEEN)
     if result is _UNSEEN:
         result = _first_output(plan, given)
         if len(given) <= _MOST_INPUTS:
