@@ -23,7 +23,9 @@ def check_example(
     decision may have taken the other side there.
 
     Args:
+        sizes: what the program assumes about sizes.
         axes: for each flattened input, what was written for its dynamic axes.
+        flat: the example inputs as they were given.
 
     Raises:
         ExportValueError: it is not (OW825).
@@ -45,6 +47,7 @@ def check_sums(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
 
     Args:
         axes: for each flattened input, what was written for its dynamic axes.
+        flat: the example inputs as they were given.
 
     Raises:
         ExportValueError: the size is not that sum in the example (OW825).
@@ -60,7 +63,12 @@ def check_sums(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
 
 
 def _sums_that_differ(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> str:
-    """Why names of dimensions that are sums are not right for inputs; empty if they are."""
+    """Why names of dimensions that are sums are not right for inputs; empty if they are.
+
+    Args:
+        axes: for each flattened input, the names of its dynamic axes.
+        flat: the inputs.
+    """
     sizes: dict[str, int] = {}
     for value, named in zip(flat, axes, strict=False):
         for axis, dim in named.items() if isinstance(value, torch.Tensor) else ():

@@ -45,14 +45,23 @@ class Carry:
 
 
 def is_guessed(value: Any) -> bool:
-    """Whether what a loop carries a value as is known before an iteration is seen."""
+    """Whether what a loop carries a value as is known before an iteration is seen.
+
+    Args:
+        value: before the loop.
+    """
     if type(value) is tuple:
         return bool(value) and all(map(is_guessed, value))
     return is_leaf(value)
 
 
 def begun_with(path: str, start: Any) -> Carry:
-    """A tensor or a number that a loop carries in the form that it has before."""
+    """A tensor or a number that a loop carries in the form that it has before.
+
+    Args:
+        path: what the user calls it.
+        start: its value before the loop.
+    """
     shape = tuple(start.shape) if isinstance(start, torch.Tensor) else ()
     return Carry(path, start, dtype_of(start), shape, _is_number(start))
 
