@@ -58,7 +58,11 @@ class Carry:
 
 
 def is_guessed(value: Any) -> bool:
-    """Whether what a loop carries a value as is known before an iteration is seen."""
+    """Whether what a loop carries a value as is known before an iteration is seen.
+
+    Args:
+        value: before the loop.
+    """
     if type(value) is tuple:
         return bool(value) and all(map(is_guessed, value))
     return is_leaf(value)
