@@ -133,9 +133,11 @@ def is_of_machinery(frame: FrameType) -> bool:
         by = asks.f_back if asks.f_code.co_name == "decided" else asks
         if by is None or not by.f_code.co_filename.endswith(_DECIDING):
             return True
-    while (asks := asks.f_back) is not None and asks.f_code.co_filename.startswith(_REWRITTEN):
-        if asks.f_code.co_name == _TEST_OF_LOOP:
+    outer = asks.f_back
+    while outer is not None and outer.f_code.co_filename.startswith(_REWRITTEN):
+        if outer.f_code.co_name == _TEST_OF_LOOP:
             return True
+        outer = outer.f_back
     return False
 
 

@@ -153,7 +153,9 @@ def decisions_recorded(
             # Sizes that are known to be equal are one.
             symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
             place = line_of_user(asking_frame(caller))
-            for symbol in _not_known(symbols) if place is not None else ():
+            if place is None:
+                return made
+            for symbol in _not_known(symbols):
                 condition = sympy.Ge(symbol, 1, evaluate=False)
                 decision = Decision(condition, *place, demand=not place[0])
                 recorded.add(decision)

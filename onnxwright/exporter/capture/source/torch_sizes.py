@@ -82,7 +82,8 @@ def sizes_decided(sizes: Any) -> Iterator[None]:
             return None
         if isinstance(condition, _ORDERS) and len(condition.free_symbols) > 1:
             return None  # about the layout of memory, mostly: dear to prove, and no limit of sizes
-        return sizes.known(condition)
+        found: bool | None = sizes.known(condition)
+        return found
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
         found = known(condition)
