@@ -136,43 +136,45 @@ def decisions_recorded(
                     ends(decision, ranges)
         return answer
 
-    def keeps(name: str) -> Callable[[Any, Any], Any]:
-        compare = getattr(SymNode, name)
-
-        def kept(self: Any, other: Any) -> Any:
-            made = compare(self, other)
-            if getattr(made._expr, "free_symbols", None):
-                return made
-            caller = sys._getframe(1)
-            if path_in_torch(caller.f_code.co_filename) not in COMPARING:
-                return made  # an operator of torch asks
-            if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
-                return made
-            if current() is not None and is_of_machinery(caller):
-                return made
-            # Sizes that are known to be equal are one.
-            symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
-            place = line_of_user(asking_frame(caller))
-            if place is None:
-                return made
-            for symbol in _not_known(symbols):
-                condition = sympy.Ge(symbol, 1, evaluate=False)
-                decision = Decision(condition, *place, demand=not place[0])
-                recorded.add(decision)
-                if len(symbols) == 1:
-                    setattr(made, _IF_EMPTY, decision)
-            return made
-
-        return kept
-
     before, _now.recorded = recorded_now(), recorded
     with contextlib.ExitStack() as stack:
         stack.callback(setattr, _now, "recorded", before)
         stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
         stack.enter_context(sym_node_wrapped("sym_not", _negated(SymNode.sym_not)))
         for name in _COMPARISONS:
-            stack.enter_context(sym_node_wrapped(name, keeps(name)))
+            stack.enter_context(sym_node_wrapped(name, _comparing(name, recorded)))
         yield
+
+
+def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
+    """A comparison of symbolic numbers that notes where empty inputs have another answer."""
+    compare = getattr(SymNode, name)
+
+    def kept(self: Any, other: Any) -> Any:
+        made = compare(self, other)
+        if getattr(made._expr, "free_symbols", None):
+            return made
+        caller = sys._getframe(1)
+        if path_in_torch(caller.f_code.co_filename) not in COMPARING:
+            return made  # an operator of torch asks
+        if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
+            return made
+        if current() is not None and is_of_machinery(caller):
+            return made
+        # Sizes that are known to be equal are one.
+        symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
+        place = line_of_user(asking_frame(caller))
+        if place is None:
+            return made
+        for symbol in _not_known(symbols):
+            condition = sympy.Ge(symbol, 1, evaluate=False)
+            decision = Decision(condition, *place, demand=not place[0])
+            recorded.add(decision)
+            if len(symbols) == 1:
+                setattr(made, _IF_EMPTY, decision)
+        return made
+
+    return kept
 
 
 _IF_EMPTY = "_ow_if_empty"
