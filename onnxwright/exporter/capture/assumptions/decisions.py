@@ -126,8 +126,9 @@ def decisions_recorded(
             frame = sys._getframe(1)
             place, asked = deciding_line(frame)
             expression = _below_sides(expression if answer else ~expression)
-            settled = asked is None and (own := asking_frame(frame)) is not None and is_settled(own)
-            if place is not None and expression is not None and not settled:
+            if place is None or expression is None:
+                return answer
+            if asked is not None or not is_settled(asking_frame(frame)):
                 demand = not place[0]
                 inner = bool(file) and not (asked is None and asks_layout(frame))
                 decision = Decision(expression, *place, demand, answer, inner, asked)

@@ -361,7 +361,7 @@ class EmptySides(SizeSides):
 
     @contextmanager
     def merging(self) -> Iterator[None]:
-        """In this context, results of both sides are merged; no size of one is that of the other."""
+        """In this context, results of both sides are merged, each with sizes of its own."""
         self.sizes.choosing.append(None)
         try:
             yield
