@@ -258,7 +258,7 @@ class SizeDecisions:
         if free_unbacked_symbols(left) or free_unbacked_symbols(right):
             return None
         condition = self.choosing[-1]
-        if condition in (sympy.true, sympy.false):
+        if condition is None:
             return None
         where = sympy.And(condition, *self.path), sympy.And(sympy.Not(condition), *self.path)
 
@@ -355,7 +355,7 @@ class EmptySides(SizeSides):
     def __init__(self, sizes: SizeDecisions, env: Any, answer: bool, decision: Decision) -> None:
         self.sizes, self.env, self.answer, self.decision = sizes, env, answer, decision
         (self.symbol,) = decision.expression.free_symbols
-        self.conditions = {True: sympy.true, False: sympy.false}
+        self.conditions = dict.fromkeys((True, False), decision.expression)
         now = {str(s): int(v) for s, v in env.backed_var_to_val.items() if v.is_Integer}
         self.at = {answer: now, not answer: {**now, str(self.symbol): 0}}
 
@@ -372,19 +372,25 @@ class EmptySides(SizeSides):
         finally:
             known.remove(self.symbol)
 
+    @contextmanager
+    def merging(self) -> Iterator[None]:
+        """In this context, results of both sides are merged, each with sizes of its own."""
+        self.sizes.choosing.append(None)
+        try:
+            yield
+        finally:
+            self.sizes.choosing.pop()
+
     def proves_where(self, side: bool) -> Any:
         """Nothing is proven of a size of 0."""
         return lambda condition: False
 
     def record(self, side: bool | None) -> None:
-        """Remember the decision."""
+        """Remember the decision, in the place of that the size is not 0."""
         recorded = recorded_now()
         if recorded is not None:
             recorded.remove(self.decision)
-        condition = self.decision.expression
-        self.sizes.made.append(
-            SizeDecision(*model_line(), condition, side is None, tuple(self.at.values()))
-        )
+        super().record(side)
 
 
 def _expression(size: Any) -> Any:
