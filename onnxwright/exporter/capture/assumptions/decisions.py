@@ -110,11 +110,13 @@ def record_decisions(
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
         caller = calling_frame()
-        # An answer narrows the ranges.
-        ranges = dict(self.shape_env.var_to_range) if ends is not None else {}
-        answer: bool = guard(self, file, line)
         expression = self._expr
-        if getattr(expression, "free_symbols", None):
+        symbols = getattr(expression, "free_symbols", ())
+        # An answer narrows the ranges.
+        before = self.shape_env.var_to_range if symbols and ends is not None else {}
+        ranges = {symbol: before[symbol] for symbol in symbols if symbol in before}
+        answer: bool = guard(self, file, line)
+        if symbols:
             place, asked = deciding_line(caller)
             expression = _below_sides(expression if answer else ~expression)
             if (
