@@ -115,14 +115,16 @@ def record_decisions(
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
         caller = calling_frame()
+        expression = self._expr
+        symbols = getattr(expression, "free_symbols", ())
         # An answer narrows the ranges.
-        ranges = dict(self.shape_env.var_to_range) if ends is not None else {}
+        before = self.shape_env.var_to_range if symbols and ends is not None else {}
+        ranges = {symbol: before[symbol] for symbol in symbols if symbol in before}
         answer: bool = guard(self, file, line)
         empty = if_empty(self)
         if empty is not None:
             recorded.add(empty)
-        expression = self._expr
-        if getattr(expression, "free_symbols", None):
+        if symbols:
             place, asked = deciding_line(caller)
             expression = _below_sides(expression if answer else ~expression)
             if place is None or expression is None:
