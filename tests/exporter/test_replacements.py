@@ -212,6 +212,7 @@ ELSEWHERE = {
     "test_control_flow.py": "torch._dynamo.*",
     "test_seeded_draws.py": "torch.random.manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
+    "source/test_run_time_numbers.py": "torch.SymBool",
 }
 """File with the tests of entries that need a whole model or a library -> targets."""
 
