@@ -25,7 +25,7 @@ def definition_of(tree: ast.AST, code: CodeType, first_line: int | None) -> Func
         The node; None if the tree has none.
 
     Example:
-        >>> tree = ast.parse("def f(x):\\n    return x\")
+        >>> tree = ast.parse("def f(x): return x")
         >>> code = compile(tree, "f.py", "exec").co_consts[0]
         >>> definition_of(tree, code, 1).name
         'f'
