@@ -31,7 +31,7 @@ from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.regions import fake_mode
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
-from onnxwright.exporter.capture.source.size_tests import condition_of, empty_of, is_open
+from onnxwright.exporter.capture.source.size_tests import condition_of, empty_of, is_open, own_range
 from onnxwright.exporter.capture.source.torch_sizes import Known, forget_answers
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import ValueRanges
@@ -131,7 +131,7 @@ class SizeDecisions:
         for symbol, value in env.backed_var_to_val.items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
-                known = _own_range(env.var_to_range[symbol])
+                known = own_range(env.var_to_range[symbol])
                 high = int(known.upper) if known.upper.is_Integer else None
                 ranges[str(symbol)] = int(known.lower), high
         involved = condition.free_symbols

@@ -57,12 +57,12 @@ def is_open(test: Any) -> bool:
     if condition in (sympy.true, sympy.false):
         return False
     env = test.node.shape_env
-    ranges = tuple((s, _own_range(known)) for s, known in env.var_to_range.items())
+    ranges = tuple((s, own_range(known)) for s, known in env.var_to_range.items())
     if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
         return False
     return session.sizes.known(condition) is None
 
 
-def _own_range(known: Any) -> Any:
+def own_range(known: Any) -> Any:
     """The range of a size; torch's lower bound of 2 says nothing."""
     return ValueRanges(1, known.upper) if known.lower == 2 else known
