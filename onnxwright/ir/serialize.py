@@ -6,7 +6,7 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -20,7 +20,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
 from onnxwright.ir.map_types import values_of_model
-from onnxwright.ir.stored import notes_of, props_of
+from onnxwright.ir.stored import holds_nothing, notes_of, props_of
 from onnxwright.ir.text import clean
 
 # So many characters of a part of a model are shown.
@@ -226,11 +226,22 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
         if tensor is not None:
             tensor.name = value.name
             _tensor(proto.initializer.add(), tensor)
-    nodes = proto.node
+    nodes, infos = proto.node, proto.value_info
     for node in graph:
-        _node(nodes, node)
-        for value in node.outputs:
-            if not value.is_graph_output():
+        for value in _node(nodes, node):
+            if value.is_graph_output():
+                continue
+            shape = value.shape
+            if (
+                type(shape) is SharedShape
+                and shape.kind is value.type
+                and holds_nothing(value)
+                and value.name
+            ):
+                info = infos.add()
+                info.name = value.name
+                info.type.CopyFrom(shape.proto)
+            else:
                 _quantization(proto, value)
                 _value_info(proto, value)
     for value in graph.outputs:
@@ -238,12 +249,13 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
         _quantization(proto, value)
 
 
-def _node(nodes: Any, node: ir.Node) -> None:
-    """Add a node; outputs without a name at the end are left out."""
+def _node(nodes: Any, node: ir.Node) -> Sequence[ir.Value]:
+    """Add a node and give its outputs; those without a name at the end are left out."""
+    made = node.outputs
     if getattr(node, "device_configurations", ()):
         nodes.append(ir.to_proto(node))
-        return
-    outputs = [value.name for value in node.outputs]
+        return made
+    outputs = [value.name for value in made]
     while outputs and not outputs[-1]:
         outputs.pop()
     proto = nodes.add(
@@ -253,17 +265,18 @@ def _node(nodes: Any, node: ir.Node) -> None:
     )
     if node.domain:
         proto.domain = node.domain
-    if node.name:
-        proto.name = node.name
+    name = node.name
+    if name:
+        proto.name = name
     if node.overload:
         proto.overload = node.overload
-    if node.doc_string:
-        proto.doc_string = node.doc_string
-    entries = props_of(node)
-    if entries:
-        _metadata(proto, entries)
+    if not holds_nothing(node):
+        if node.doc_string:
+            proto.doc_string = node.doc_string
+        _metadata(proto, props_of(node))
     for attr in node.attributes.data.values():
         _attribute(proto.attribute, attr)
+    return made
 
 
 def _attribute(attributes: Any, attr: ir.Attr) -> None:
@@ -334,14 +347,11 @@ def _value(values: Any, value: ir.Value) -> None:
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
         return
-    if type(shape) is SharedShape:
-        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, shape.known))
-    else:
-        dims = None
-        if shape is not None:
-            dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
-        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
-        _denotations(proto.type.tensor_type, shape)
+    dims = None
+    if shape is not None:
+        dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
+    proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
+    _denotations(proto.type.tensor_type, shape)
     if value.doc_string:
         proto.doc_string = value.doc_string
     entries = props_of(value)
