@@ -349,8 +349,8 @@ class Recorder(KnownValues):
         if self.name_prefix and not base.startswith(self.name_prefix):
             base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
-        names = [self.names.unique(base) for _ in range(outputs)]
-        made = [ir.Value(name=name) for name in names]
+        unique = self.names.unique
+        made = [ir.Value(name=unique(base)) for _ in range(outputs)]
         node = ir.Node(
             domain,
             op_type,
@@ -365,9 +365,9 @@ class Recorder(KnownValues):
         scope.nodes.append(node)
         if self._tracking:
             self._nodes.append(node)
-        for name, value in zip(names, made):
+        for value in made:
             scope.made[value] = None
-            self.holders[name] = value
+            self.holders[str(value.name)] = value
             self.values[value] = ValueInfo()
         if sugar:
             self.sugar.add(node)

@@ -219,31 +219,19 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
             _quantization(proto, value)
     names = {value.name for value in graph.inputs}
     for value in held.values():
-        _quantization(proto, value)
         if value.name not in names and value.name not in untyped:
-            _value_info(proto, value)
+            _value_inside(proto, value)
+        else:
+            _quantization(proto, value)
         tensor = value.const_value
         if tensor is not None:
             tensor.name = value.name
             _tensor(proto.initializer.add(), tensor)
-    nodes, infos = proto.node, proto.value_info
+    nodes = proto.node
     for node in graph:
         for value in _node(nodes, node):
-            if value.is_graph_output():
-                continue
-            shape = value.shape
-            if (
-                type(shape) is SharedShape
-                and shape.kind is value.type
-                and holds_nothing(value)
-                and value.name
-            ):
-                info = infos.add()
-                info.name = value.name
-                info.type.CopyFrom(shape.proto)
-            else:
-                _quantization(proto, value)
-                _value_info(proto, value)
+            if not value.is_graph_output():
+                _value_inside(proto, value)
     for value in graph.outputs:
         _value(proto.output, value)
         _quantization(proto, value)
@@ -326,8 +314,15 @@ def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
             annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
-def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
+def _value_inside(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add what is known of a value inside, where anything is."""
+    shape, name = value.shape, value.name
+    if type(shape) is SharedShape and shape.kind is value.type and name and holds_nothing(value):
+        info = proto.value_info.add()
+        info.name = name
+        info.type.CopyFrom(shape.proto)
+        return
+    _quantization(proto, value)
     known = value.type is not None or value.shape is not None or value.doc_string
     if (known or props_of(value)) and value.name:
         _value(proto.value_info, value)

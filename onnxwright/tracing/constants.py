@@ -38,6 +38,8 @@ class Pool:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
+        # Whether values of one type share the objects that say it, as `NodeAppender` has it.
+        self.shares_types = False
         self.held: dict[ir.Value, tuple[Any, str | None]] = {}
         # Values of another graph that these replace: their notes go with them.
         self.sources: dict[ir.Value, ir.Value] = {}
@@ -254,7 +256,7 @@ class Pool:
         names.for_good = before
         if value is None:
             value = ir.Value(name=unique)
-            adapters.set_type(value, kind)
+            (adapters.share_type if self.shares_types else adapters.set_type)(value, kind)
         elif value.dtype != held.dtype or value.shape != held.shape:
             adapters.set_type(value, kind)  # the model says something else than its tensor
         self.recorder.set_type(value, kind)
