@@ -54,7 +54,6 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("eager/contrib.py", "_ACTIVATIONS"): "what the attribute `activation` may name",
     ("testing/rule_inputs.py", "PRODUCERS"): "what a proof computes the inputs of a rule by",
     ("exporter/dimensions.py", "_FUNCTIONS"): "functions of sympy, not operators",
-    ("exporter/translate/branching.py", "_FOLDED"): "functions of sympy, not operators",
     ("optimizer/library/parts.py", "AS_VECTORS"): "operators that rules are made for",
     ("optimizer/library/reductions.py", "_OF_ONE"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "_UNARY"): "the operators that rules are made for",

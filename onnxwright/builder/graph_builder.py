@@ -108,7 +108,7 @@ class GraphBuilder(Callees, Results, Scoped):
         self.backend.folds = fold
         self.backend.guard = self._check
         self.backend.adapts_arrays = True
-        self.backend.shares_types = True
+        self.backend.shares_types = self.backend.pool.shares_types = True
 
     @classmethod
     def from_model(cls, model: Any, *, origins: bool = False, fold: bool = True) -> GraphBuilder:

@@ -116,26 +116,32 @@ class SharedShape(ir.Shape):
     """The shape of several values of a graph under construction: it cannot be changed.
 
     Args:
-        known: the shape.
+        dtype: the element type of these values.
+        shape: the shape.
+
+    Attributes:
+        kind: the element type as these values have it, which share it too.
+        proto: the element type and the shape as protobuf.
     """
 
-    def __init__(self, known: Shape) -> None:
-        super().__init__([d if type(d) is int else _symbol(d) for d in known], frozen=True)
-        self.known = known
+    def __init__(self, dtype: DType, shape: Shape) -> None:
+        super().__init__([d if type(d) is int else _symbol(d) for d in shape], frozen=True)
+        self.kind = ir.TensorType(_ir_dtype(dtype))
+        self.proto = type_proto(TensorType(dtype, shape))
 
 
 def share_type(value: ir.Value, kind: OnnxType | None) -> None:
     """As `set_type`, with objects that values of the same type share until `own_type`."""
-    if type(kind) is TensorType and kind.shape is not None:
-        value.type, value.shape = _shared_type(kind.dtype, kind.shape)
+    if type(kind) is TensorType and kind.dtype is not None and kind.shape is not None:
+        shape = _shared_type(kind.dtype, kind.shape)
+        value.type, value.shape = shape.kind, shape
     else:
         set_type(value, kind)
 
 
 @functools.lru_cache(maxsize=4096)
-def _shared_type(dtype: DType | None, shape: Shape) -> tuple[ir.TensorType | None, SharedShape]:
-    kind = None if dtype is None else ir.TensorType(_ir_dtype(dtype))
-    return kind, SharedShape(shape)
+def _shared_type(dtype: DType, shape: Shape) -> SharedShape:
+    return SharedShape(dtype, shape)
 
 
 def own_type(value: ir.Value) -> None:

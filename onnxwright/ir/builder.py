@@ -422,7 +422,12 @@ class Recorder(KnownValues):
         kept = set(outputs)
         dead = set()
         for node in reversed(nodes):
-            if node in self.sugar and not any(v.uses() or v in kept for v in node.outputs):
+            if node not in self.sugar:
+                continue
+            for value in node.outputs:
+                if value.uses() or value in kept:
+                    break
+            else:
                 detach(node)
                 dead.add(node)
         if dead:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Namer:
     """Gives names that are unique in one model's main graph or function, subgraphs included.
@@ -14,8 +16,8 @@ class Namer:
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
-        # For each name given: the hint, its count before, the name.
-        self._log: list[tuple[str, int | None, str]] = []
+        # For each name given, one after the other: the hint, its count before, the name.
+        self._log: list[Any] = []
         # While set, names are given for good: going back does not free them.
         self.for_good = False
         self._kept: set[str] = set()
@@ -35,7 +37,7 @@ class Namer:
         if self.for_good:
             self._kept.update((hint, name))
         else:
-            self._log.append((hint, before, name))
+            self._log += (hint, before, name)
         return name
 
     def release(self, name: str) -> None:
@@ -49,7 +51,8 @@ class Namer:
     def rewind(self, mark: int) -> None:
         """Forget every name given since `mark` (what was built with them is thrown away)."""
         while len(self._log) > mark:
-            hint, before, name = self._log.pop()
+            hint, before, name = self._log[-3:]
+            del self._log[-3:]
             if name not in self._kept:
                 self._taken.pop(name, None)
             if before is not None and hint not in self._kept:

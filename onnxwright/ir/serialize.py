@@ -6,7 +6,7 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -20,7 +20,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
 from onnxwright.ir.map_types import values_of_model
-from onnxwright.ir.stored import notes_of, props_of
+from onnxwright.ir.stored import holds_nothing, notes_of, props_of
 from onnxwright.ir.text import clean
 
 # So many characters of a part of a model are shown.
@@ -219,31 +219,31 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
             _quantization(proto, value)
     names = {value.name for value in graph.inputs}
     for value in held.values():
-        _quantization(proto, value)
         if value.name not in names and value.name not in untyped:
-            _value_info(proto, value)
+            _value_inside(proto, value)
+        else:
+            _quantization(proto, value)
         tensor = value.const_value
         if tensor is not None:
             tensor.name = value.name
             _tensor(proto.initializer.add(), tensor)
     nodes = proto.node
     for node in graph:
-        _node(nodes, node)
-        for value in node.outputs:
+        for value in _node(nodes, node):
             if not value.is_graph_output():
-                _quantization(proto, value)
-                _value_info(proto, value)
+                _value_inside(proto, value)
     for value in graph.outputs:
         _value(proto.output, value)
         _quantization(proto, value)
 
 
-def _node(nodes: Any, node: ir.Node) -> None:
-    """Add a node; outputs without a name at the end are left out."""
+def _node(nodes: Any, node: ir.Node) -> Sequence[ir.Value]:
+    """Add a node and give its outputs; those without a name at the end are left out."""
+    made = node.outputs
     if getattr(node, "device_configurations", ()):
         nodes.append(ir.to_proto(node))
-        return
-    outputs = [value.name for value in node.outputs]
+        return made
+    outputs = [value.name for value in made]
     while outputs and not outputs[-1]:
         outputs.pop()
     proto = nodes.add(
@@ -253,17 +253,18 @@ def _node(nodes: Any, node: ir.Node) -> None:
     )
     if node.domain:
         proto.domain = node.domain
-    if node.name:
-        proto.name = node.name
+    name = node.name
+    if name:
+        proto.name = name
     if node.overload:
         proto.overload = node.overload
-    if node.doc_string:
-        proto.doc_string = node.doc_string
-    entries = props_of(node)
-    if entries:
-        _metadata(proto, entries)
+    if not holds_nothing(node):
+        if node.doc_string:
+            proto.doc_string = node.doc_string
+        _metadata(proto, props_of(node))
     for attr in node.attributes.data.values():
         _attribute(proto.attribute, attr)
+    return made
 
 
 def _attribute(attributes: Any, attr: ir.Attr) -> None:
@@ -313,8 +314,15 @@ def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
             annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
-def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
+def _value_inside(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add what is known of a value inside, where anything is."""
+    shape, name = value.shape, value.name
+    if type(shape) is SharedShape and shape.kind is value.type and name and holds_nothing(value):
+        info = proto.value_info.add()
+        info.name = name
+        info.type.CopyFrom(shape.proto)
+        return
+    _quantization(proto, value)
     known = value.type is not None or value.shape is not None or value.doc_string
     if (known or props_of(value)) and value.name:
         _value(proto.value_info, value)
@@ -334,15 +342,12 @@ def _value(values: Any, value: ir.Value) -> None:
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
         return
-    if type(shape) is SharedShape:
-        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, shape.known))
-    else:
-        dims = None
-        if shape is not None:
-            dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
-        proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
-        if shape is not None:
-            _denotations(proto.type, shape, len(dims or ()))
+    dims = None
+    if shape is not None:
+        dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
+    proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
+    if shape is not None:
+        _denotations(proto.type, shape, len(dims or ()))
     if value.doc_string:
         proto.doc_string = value.doc_string
     entries = props_of(value)

@@ -32,6 +32,19 @@ def notes_of(item: Any) -> Mapping[str, Any]:
     return _read(item, "meta", "_metadata")
 
 
+def holds_nothing(item: Any) -> bool:
+    """Whether a node or value surely has no `meta`, `metadata_props` and `doc_string`.
+
+    Example:
+        >>> import onnx_ir as ir
+        >>> holds_nothing(ir.Value(name="x")), holds_nothing(ir.Value(doc_string="The input."))
+        (True, False)
+    """
+    # Where onnx_ir has no fields of these names, nothing is sure.
+    stores = getattr(item, "_metadata", item) or getattr(item, "_metadata_props", item)
+    return not (stores or item.doc_string)
+
+
 def _read(item: Any, name: str, held: str) -> Mapping[str, Any]:
     # Where onnx_ir has no field of this name (another version of it), the property is asked.
     store = getattr(item, held, item)
@@ -39,4 +52,4 @@ def _read(item: Any, name: str, held: str) -> Mapping[str, Any]:
     return made
 
 
-__all__ = ["notes_of", "props_of"]
+__all__ = ["holds_nothing", "notes_of", "props_of"]

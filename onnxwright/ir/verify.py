@@ -19,7 +19,7 @@ from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.nested import subgraphs
 from onnxwright.ir.text import clean
 from onnxwright.operators.contrib import is_of_runtime
-from onnxwright.opset.registry import OpSignature, is_known_domain, signature
+from onnxwright.opset.registry import is_known_domain, signature
 
 
 def verify(
@@ -49,7 +49,7 @@ def verify(
         >>> verify([x], [y], [node], {"": 18})
     """
     check = _Verifier(imports, span, opened)
-    check.graph(list(inputs), list(outputs), nodes, set())
+    check.graph(list(inputs), list(outputs), nodes, {None})  # what is absent can be read
 
 
 class _Verifier:
@@ -58,8 +58,8 @@ class _Verifier:
         self.imports = imports
         self.span = span
         self.names: set[str] = set()
-        # Of each operator that was met: its schema and the attributes that a call needs.
-        self.schemas: dict[tuple[str, str], tuple[OpSignature, tuple[str, ...]] | None] = {}
+        # Of the calls of an operator with so many inputs and outputs: the attributes they need.
+        self.required: dict[tuple[str, str, int, int], tuple[str, ...]] = {}
 
     def broken(self, what: str, node: ir.Node | None = None) -> NoReturn:
         if self.opened:
@@ -76,70 +76,67 @@ class _Verifier:
             where = f" at `{node.op_type}` from {origin}"
         fail(CompilerBug(exception="invalid IR", reason=what + where, span=self.span))
 
-    def define(self, value: ir.Value, visible: set[ir.Value], node: ir.Node | None) -> None:
-        name = value.name
-        if not name:
-            if node is None:
+    def define(
+        self, values: Iterable[ir.Value], visible: set[ir.Value | None], node: ir.Node | None
+    ) -> None:
+        names = self.names
+        for value in values:
+            name = value.name
+            if name:
+                if name in names:
+                    self.broken(f"two values are called `{name}`", node)
+                names.add(name)
+                visible.add(value)
+            elif node is None:
                 self.broken("an input has no name")
-            return
-        if name in self.names:
-            self.broken(f"two values are called `{name}`", node)
-        self.names.add(name)
-        visible.add(value)
 
     def graph(
         self,
         inputs: list[ir.Value],
         outputs: list[ir.Value],
         nodes: Iterable[ir.Node],
-        outer: set[ir.Value],
+        outer: set[ir.Value | None],
     ) -> None:
         visible = set(outer)
-        for value in inputs:
-            self.define(value, visible, None)
+        self.define(inputs, visible, None)
         for node in nodes:
             self.node(node, visible)
         for value in outputs:
             if value not in visible:
                 self.broken(f"the output `{value.name}` is made nowhere")
 
-    def node(self, node: ir.Node, visible: set[ir.Value]) -> None:
-        for value in node.inputs:
-            if value is not None and value not in visible:
+    def node(self, node: ir.Node, visible: set[ir.Value | None]) -> None:
+        read, made = node.inputs, node.outputs
+        for value in read:
+            if value not in visible:
+                assert value is not None
                 self.broken(f"`{value.name}` is read before it is made", node)
-        self.schema(node)
+        form = (node.domain, node.op_type, len(read), len(made))
+        required = self.required.get(form)
+        if required is None:
+            required = self.required[form] = self.checked(node)
+        for name in required:
+            if name not in node.attributes:
+                self.broken(f"attribute `{name}` is missing", node)
         if node.attributes.data:
             for inner in subgraphs(node):
                 self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
-        for value in node.outputs:
-            self.define(value, visible, node)
+        self.define(made, visible, node)
 
-    def schema_of(self, node: ir.Node) -> tuple[OpSignature, tuple[str, ...]] | None:
-        """The schema of a node's operator and its required attributes; None where it has none."""
+    def checked(self, node: ir.Node) -> tuple[str, ...]:
+        """Check how many inputs and outputs a node has, and give the attributes that it needs."""
         version = self.imports.get(node.domain)
         if version is None:
             self.broken(f"domain `{node.domain}` is not imported", node)
         if not is_known_domain(node.domain):
-            return None
+            return ()
         sig = signature(node.domain, node.op_type, version)
         if sig is None:
             if not node.domain and is_of_runtime(node.op_type, version):
-                return None
+                return ()
             self.broken(f"version {version} has no such operator", node)
-        return sig, tuple(n for n, attr in sig.attributes.items() if attr.required)
-
-    def schema(self, node: ir.Node) -> None:
-        key = (node.domain, node.op_type)
-        if key not in self.schemas:
-            self.schemas[key] = self.schema_of(node)
-        found = self.schemas[key]
-        if found is None:
-            return
-        sig, required = found
         if not sig.min_input <= len(node.inputs) <= sig.max_input:
             self.broken(f"{len(node.inputs)} inputs", node)
         if not sig.min_output <= len(node.outputs) <= sig.max_output:
             self.broken(f"{len(node.outputs)} outputs", node)
-        for name in required:
-            if name not in node.attributes:
-                self.broken(f"attribute `{name}` is missing", node)
+        return tuple(n for n, attr in sig.attributes.items() if attr.required)

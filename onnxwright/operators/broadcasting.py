@@ -25,6 +25,9 @@ def broadcast(*shapes: Shape) -> Shape:
     """
     a = shapes[0]
     for b in shapes[1:]:
+        if not a or not b:  # a scalar
+            a = a or b
+            continue
         if a == b and None not in a:
             continue
         if any(_differ(x, y) for x, y in zip(reversed(a), reversed(b))):

@@ -274,9 +274,11 @@ class TracingBackend(GraphBackend):
         return ir_model(self, closed, facts)
 
     def own_types(self, nodes: Iterable[ir.Node]) -> None:
-        """Give each value that nodes of this graph make a type of its own, which may be changed."""
+        """Give the constants of this graph, and what its nodes make, types that may be changed."""
         if self.shares_types:
-            self.shares_types = False
+            self.shares_types = self.pool.shares_types = False
+            for value in self.pool:
+                adapters.own_type(value)
             for node in all_nodes(nodes):
                 for value in node.outputs:
                     adapters.own_type(value)

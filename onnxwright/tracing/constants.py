@@ -23,7 +23,7 @@ from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import array_of, describe, is_number_like
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import TensorType, tensor_type
 
 # Arrays up to this many bytes are compared by what they hold, larger ones by identity.
 SHARED_BYTES = 4096
@@ -38,6 +38,8 @@ class Pool:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
+        # Whether values of one type share the objects that say it, as `NodeAppender` has it.
+        self.shares_types = False
         self.held: dict[ir.Value, tuple[Any, str | None]] = {}
         # Values of another graph that these replace: their notes go with them.
         self.sources: dict[ir.Value, ir.Value] = {}
@@ -83,7 +85,7 @@ class Pool:
             return shared[0]
         attr = ir.Attr("value", ir.AttributeType.TENSOR, adapters.tensor(array))
         (value,) = recorder.node("", "Constant", [], [attr], 1, origin=origin, hint="const")
-        kind = TensorType(_dtype_of(array.dtype), tuple(array.shape))
+        kind = tensor_type(_dtype_of(array.dtype), array.shape)
         adapters.set_type(value, kind)
         info = recorder.info(value)
         info.type, info.const_value = kind, array
@@ -98,7 +100,7 @@ class Pool:
         if array.nbytes <= SHARED_BYTES:
             array = array.copy()
             array.flags.writeable = False
-        kind = TensorType(_dtype_of(array.dtype), array.shape)
+        kind = tensor_type(_dtype_of(array.dtype), array.shape)
         value = self._add(key, array, kind, name)
         if known:
             self.recorder.info(value).const_value = array
@@ -254,7 +256,7 @@ class Pool:
         names.for_good = before
         if value is None:
             value = ir.Value(name=unique)
-            adapters.set_type(value, kind)
+            (adapters.share_type if self.shares_types else adapters.set_type)(value, kind)
         elif value.dtype != held.dtype or value.shape != held.shape:
             adapters.set_type(value, kind)  # the model says something else than its tensor
         self.recorder.set_type(value, kind)

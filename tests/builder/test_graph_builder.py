@@ -526,6 +526,22 @@ def test_each_value_that_is_given_out_has_a_type_of_its_own(what: str, proto_fir
     assert (str(changed.shape), changed.dtype) == ("[M,3]", ir.DataType.DOUBLE)
 
 
+@pytest.mark.parametrize("what", ["model", "function"])
+def test_each_constant_that_is_given_out_has_a_type_of_its_own(what: str):
+    g, x = started(x=FLOAT["N", 3])
+    g.output(x * np.array([1, 2, 3], np.float32) + np.array([4, 5, 6], np.float32), "y")
+    if what == "model":
+        g.to_model_proto()
+        changed, other = g.to_ir_model().graph.initializers.values()
+    else:
+        constants = [n for n in g.to_ir_function("d", "f") if n.op_type == "Constant"]
+        changed, other = (n.outputs[0] for n in constants)
+    changed.shape[0] = 4
+    changed.dtype = ir.DataType.DOUBLE
+    assert (str(other.shape), other.dtype) == ("[3]", ir.DataType.FLOAT)
+    assert (str(changed.shape), changed.dtype) == ("[4]", ir.DataType.DOUBLE)
+
+
 def test_time_is_linear_in_the_number_of_nodes():
     def build(count):
         g, x = started(x=FLOAT["N", 4])

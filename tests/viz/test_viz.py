@@ -373,9 +373,10 @@ def test_long_vectors_are_not_followed_element_by_element(
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", spy)
     proto = model("y = Gather(w, k)", "(int64[1] k) => (float[1] y)")
-    proto.graph.initializer.add(
+    weight = proto.graph.initializer.add(
         name="w", data_type=1, dims=[size], data_location=TensorProto.EXTERNAL
     )
+    weight.external_data.add(key="location", value="weights")
     assert "y: FLOAT[1] = Gather(w, k)" in str(ow.show(proto))
     assert seen == [follows]
 
