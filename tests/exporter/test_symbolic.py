@@ -206,5 +206,5 @@ def test_a_number_that_stays_as_in_the_example_is_told() -> None:
     def turns(x):
         return {str(n): x + n for n in range(x.shape[0] // 2)}
 
-    with pytest.warns(UserWarning, match=r"`n//2` was declared dynamic.* fixes it to 2"):
+    with pytest.warns(UserWarning, match=r"`n // 2` was declared dynamic.* fixes it to 2"):
         check(turns, (randn(4),), None, {"x": {0: "n"}}, sizes=())
