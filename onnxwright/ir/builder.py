@@ -349,8 +349,15 @@ class Recorder(KnownValues):
         if self.name_prefix and not base.startswith(self.name_prefix):
             base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
-        unique = self.names.unique
-        made = [ir.Value(name=unique(base)) for _ in range(outputs)]
+        scope = self.scopes[-1]
+        made: list[ir.Value] = []
+        for _ in range(outputs):
+            name = self.names.unique(base)
+            value = ir.Value(name=name)
+            made.append(value)
+            scope.made[value] = None
+            self.holders[name] = value
+            self.values[value] = ValueInfo()
         node = ir.Node(
             domain,
             op_type,
@@ -361,14 +368,9 @@ class Recorder(KnownValues):
             version=version,
             metadata_props={ORIGIN: origin} if origin and not self.exact else None,
         )
-        scope = self.scopes[-1]
         scope.nodes.append(node)
         if self._tracking:
             self._nodes.append(node)
-        for value in made:
-            scope.made[value] = None
-            self.holders[str(value.name)] = value
-            self.values[value] = ValueInfo()
         if sugar:
             self.sugar.add(node)
         if self.on_node is not None:
@@ -420,12 +422,7 @@ class Recorder(KnownValues):
         kept = set(outputs)
         dead = set()
         for node in reversed(nodes):
-            if node not in self.sugar:
-                continue
-            for value in node.outputs:
-                if value.uses() or value in kept:
-                    break
-            else:
+            if node in self.sugar and not [v for v in node.outputs if v.uses() or v in kept]:
                 detach(node)
                 dead.add(node)
         if dead:

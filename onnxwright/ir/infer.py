@@ -137,7 +137,7 @@ class _Plan:
         )
         self.source = output.type_str
         # By the element types of the inputs of a call: that of its first output.
-        self.results: dict[tuple[tuple[int, DType], ...], DType | None] = {}
+        self.results: dict[tuple[DType | None, ...], DType | None] = {}
 
 
 _PLANS: dict[int, tuple[OpSignature, _Plan]] = {}
@@ -154,29 +154,34 @@ def _dtypes(call: OpCall) -> DType | None:
         # The signature is kept with its plan, so that no other one gets its id.
         found = _PLANS[id(call.signature)] = (call.signature, _Plan(call.signature))
     plan = found[1]
-    given: list[tuple[int, DType]] = []
-    for n, kind in enumerate(call.types):
-        if call.present[n]:
-            if type(kind) is not TensorType or kind.dtype is None:
-                raise UnknownError
-            given.append((n, kind.dtype))
+    given: list[DType | None] = []
+    for kind, present in zip(call.types, call.present):
+        if not present:
+            given.append(None)
+        elif type(kind) is TensorType and kind.dtype is not None:
+            given.append(kind.dtype)
+        else:
+            raise UnknownError
     key = tuple(given)
-    if key not in plan.results:
+    result: DType | None = plan.results.get(key, _UNSEEN)
+    if result is _UNSEEN:
         result = _first_output(plan, given)
-        if len(given) > _MOST_INPUTS:
-            return result
-        plan.results[key] = result
-    return plan.results[key]
+        if len(given) <= _MOST_INPUTS:
+            plan.results[key] = result
+    return result
 
 
 # Of calls with more inputs nothing is kept: there are too many kinds of them.
 _MOST_INPUTS = 4
+_UNSEEN: Any = object()
 
 
-def _first_output(plan: _Plan, given: list[tuple[int, DType]]) -> DType | None:
+def _first_output(plan: _Plan, given: list[DType | None]) -> DType | None:
     last = len(plan.allowed) - 1
     seen: dict[str, DType] = {}
-    for n, dtype in given:
+    for n, dtype in enumerate(given):
+        if dtype is None:
+            continue
         place = min(last, n)
         if dtype not in plan.allowed[place]:
             raise UnknownError

@@ -346,7 +346,8 @@ def _value(values: Any, value: ir.Value) -> None:
     if shape is not None:
         dims = tuple([dim if isinstance(dim, int) else dim.value for dim in shape])
     proto = values.add(name=value.name, type=_tensor_type_proto(kind.dtype.value, dims))
-    _denotations(proto.type.tensor_type, shape)
+    if shape is not None:
+        _denotations(proto.type, shape, len(dims or ()))
     if value.doc_string:
         proto.doc_string = value.doc_string
     entries = props_of(value)
@@ -354,14 +355,14 @@ def _value(values: Any, value: ir.Value) -> None:
         _metadata(proto, entries)
 
 
-def _denotations(proto: onnx.TypeProto.Tensor, shape: ir.Shape | None) -> None:
+def _denotations(proto: onnx.TypeProto, shape: Any, rank: int) -> None:
     """Write down what the axes of a shape mean."""
     denotation = getattr(shape, "get_denotation", None)
     if denotation is not None:
-        for n, dim in enumerate(proto.shape.dim):
+        for n in range(rank):
             meaning = denotation(n)
             if meaning:
-                dim.denotation = meaning
+                proto.tensor_type.shape.dim[n].denotation = meaning
 
 
 @lru_cache(maxsize=4096)

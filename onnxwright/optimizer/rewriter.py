@@ -116,12 +116,9 @@ class Rewriter:
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
-        if len(match.pattern.roots) > 1:
-            if any(r in self.taken for r in match.roots if r is not node):
-                return True  # another match makes that result already
-        if not self._replaced:
-            return False
-        known = [self._replaced.get(n) for n in match.nodes.values()]
+        if any(r in self.taken for r in match.roots if r is not node):
+            return True  # another match makes that result already
+        known = [self._replaced.get(n) for n in match.nodes.values()] if self._replaced else []
         return any(k is not None and len(k.nodes) > size for k in known)
 
     def note(self, rule: Rule, match: Match, use: Use) -> None:

@@ -161,9 +161,7 @@ def test_the_warning_names_the_sizes(function: Callable[..., Any], size: int, te
 
 @pytest.mark.parametrize("function", [above, one_number, of_two])
 def test_both_sides_of_a_quotient(function: Callable[..., Any]) -> None:
-    program = ow.export(
-        function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},), strict=True
-    )
+    program = ow.export(function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},), strict=True)
     for rows in (4, 8, 19, 23, 24, 35, 36, 39, 40, 48, 90):
         x = torch.randn(rows, 3)
         torch.testing.assert_close(program(x), function(x))

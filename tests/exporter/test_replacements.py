@@ -248,6 +248,7 @@ ELSEWHERE = {
     "test_control_flow.py": "torch._dynamo.*",
     "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
+    "source/test_run_time_numbers.py": "torch.SymBool",
 }
 """File with the tests of entries that need a whole model or a library -> targets."""
 

@@ -146,7 +146,7 @@ ONES = [unequal_to_one, above_one, of_two_conditions, one_or_many, squeezed, bro
         added_to_rows, number_of_rows, truth_of_a_number, among_others, written]  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", ONES)
 @pytest.mark.parametrize("size", [1, 4])
 def test_a_size_of_one(function: Callable[..., Any], size: int) -> None:
@@ -166,6 +166,99 @@ def test_an_axis_that_a_side_squeezes_is_not_one() -> None:
     check(program, function, (2,), (3,))
     with pytest.raises(TypeError, match="n != 1"):
         program(torch.ones(1, 3))
+
+
+# -- several conditions ----------------------------------------------------------------------------
+
+
+def divided(x: Any, n: int) -> Any:
+    return x.sum(0) * 7 if n == 1 else x.sum(0) / n
+
+
+def in_a_called_function(x: Any) -> Any:
+    return divided(x * 2, x.shape[0]) + 1
+
+
+def in_a_loop(x: Any) -> Any:
+    for k in (1, 3, 5):
+        if x.shape[0] >= k:
+            x = x + k
+        elif x.shape[0] == k - 1:
+            x = x * k
+    return x
+
+
+def three_deep(x: Any) -> Any:
+    n = x.shape[0]
+    if n > 2:
+        if n % 2:
+            return x * 5 if n == 5 else x * 3
+        if n > 6:
+            return x - 6
+    elif n == 1:
+        return x * 100
+    return x
+
+
+def of_other_shapes(x: Any) -> Any:
+    if x.shape[0] == 1:
+        return x.repeat(3, 1)
+    return x[:4] if x.shape[0] > 4 else torch.cat([x, x])
+
+
+def chained_and_in(x: Any) -> Any:
+    n = x.shape[0]
+    if 1 < n <= 3:
+        x = x * 2
+    if n in (1, 4, 6):
+        x = x + 10
+    return x - 1 if n not in (2, 3) else x
+
+
+def matched(x: Any) -> Any:
+    match x.shape[0]:
+        case 1:
+            return x * 11
+        case 2 | 3:
+            return x * 23
+        case n if n > 6:
+            return x * n
+        case _:
+            return x
+
+
+def least_and_largest(x: Any) -> Any:
+    n = x.shape[0]
+    if min(n, 4) == 1:
+        return x * 9
+    return x * abs(n - 8) if max(n, 5) > 5 else x * abs(3 - n)
+
+
+SEVERAL = [in_a_called_function, in_a_loop, three_deep, of_other_shapes, chained_and_in, matched,
+           least_and_largest]  # fmt: skip
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("function", SEVERAL)
+def test_several_conditions(function: Callable[..., Any]) -> None:
+    with without_warnings():
+        program = ow.export(function, (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    check(program, function, *((n,) for n in range(1, 10)))
+
+
+def of_a_product(x: Any, y: Any) -> Any:
+    if x.shape[0] * y.shape[0] > 10:
+        return x.sum(0) - y.sum(0)
+    if x.shape[0] == 1 and y.shape[0] == 1:
+        return (x * y)[0]
+    return (x + y).sum(0) if x.shape[0] == 1 else x.sum(0) + y.sum(0)
+
+
+def test_two_sizes() -> None:
+    args = (torch.randn(4, 3), torch.randn(5, 3))
+    with without_warnings():
+        program = ow.export(of_a_product, args, dynamic_shapes=({0: "n"}, {0: "m"}))
+    check(program, of_a_product, (1, 1), (1, 4), (4, 1), (2, 3), (4, 5), (1, 12))
 
 
 # -- sizes of 0 ------------------------------------------------------------------------------------

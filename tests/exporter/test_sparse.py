@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -54,17 +55,20 @@ class Holder(torch.nn.Module):  # type: ignore[misc]
         return self.use(self.w, x)
 
 
+KINDS = ("buffer", "parameter", "attribute")
+
+
 @each(
-    ("layout", "kind"),
-    [(layout, kind) for layout in LAYOUTS for kind in ("buffer", "parameter", "attribute")],
+    ("layout", "kind", "use"),
+    [
+        *(("coo", kind, use) for kind in KINDS for use in USES),
+        *zip(LAYOUTS, itertools.cycle(KINDS), itertools.cycle(USES)),
+    ],
 )
-def test_a_sparse_weight_is_refused(layout: str, kind: str) -> None:
-    for use in USES.values():
-        module = Holder(kind, LAYOUTS[layout], use).eval()
-        with pytest.raises(
-            ow.errors.ExportError, match="OW838.*`w` is sparse.*\n(.*\n)*.*to_dense"
-        ):
-            ow.export(module, (torch.randn(4, 6),))
+def test_a_sparse_weight_is_refused(layout: str, kind: str, use: str) -> None:
+    module = Holder(kind, LAYOUTS[layout], USES[use]).eval()
+    with pytest.raises(ow.errors.ExportError, match="OW838.*`w` is sparse.*\n(.*\n)*.*to_dense"):
+        ow.export(module, (torch.randn(4, 6),))
 
 
 def test_a_captured_program_and_products_of_other_sizes_are_refused() -> None:

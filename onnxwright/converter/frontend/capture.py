@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
-from typing import Any, NoReturn, Union
+from typing import Any, NoReturn
 
+from onnxwright.converter.frontend.definitions import FunctionNode, definition_of
 from onnxwright.converter.frontend.source_texts import candidate_texts
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.catalogue import syntax
@@ -28,7 +29,6 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.types.roles import Script
 
-FunctionNode = Union[ast.FunctionDef, ast.Lambda]
 # What `functools.lru_cache` and `functools.cache` make of a function: calling it gives what the
 # function gives.
 CACHES = (type(functools.lru_cache(maxsize=1)(lambda: None)),)
@@ -224,7 +224,7 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
         unit = _from_text(target, source)
     elif known is not None:
         text, tree = known
-        node = _find(tree, code, code.co_firstlineno)
+        node = definition_of(tree, code, code.co_firstlineno)
         assert node is not None
         unit = SourceUnit(target, file, text, node)
     else:
@@ -236,7 +236,7 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
             tree = _parse(file, text)
         except SyntaxError:
             fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
-        node = _find(tree, code, code.co_firstlineno)
+        node = definition_of(tree, code, code.co_firstlineno)
         if node is None or not _is_made_from(code, text):
             fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
         unit = SourceUnit(target, file, text, node)
@@ -355,7 +355,7 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
         except SyntaxError as error:
             advice = f"the text given as `source=` does not parse: {error}"
             fail(messages.NoSource(name=function.__name__, advice=advice))
-    node = _find(tree, code, code.co_firstlineno) or _find(tree, code, None)
+    node = definition_of(tree, code, code.co_firstlineno) or definition_of(tree, code, None)
     if node is not None and not _same_words(code, text):
         fail(messages.SourceChanged(name=function.__name__, span=_about(code)))
     if node is None:
@@ -368,90 +368,6 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
     file = f"<source of {function.__qualname__}>"
     register_source(file, text)
     return SourceUnit(function, file, text, node)
-
-
-# Where a tree keeps the functions that were found in it: a file of many scripts is walked once.
-_INDEX = "_ow_definitions"
-_LAMBDAS = "_ow_lambdas"
-
-
-def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode | None:
-    """The definition that made `code`: same name, first line (decorators count) and variables."""
-    nodes: list[FunctionNode] = []
-    is_lambda = code.co_name == "<lambda>"
-    for line, node in _lambdas(tree) if is_lambda else _definitions(tree).get(code.co_name, ()):
-        if first_line in (None, line) and _same_parameters(node, code):
-            nodes.append(node)
-    if len(nodes) > 1 and is_lambda:
-        nodes = [n for n in nodes if isinstance(n, ast.Lambda) and _same_position(n, code)] or nodes
-    return nodes[0] if nodes else None
-
-
-def _definitions(tree: ast.AST) -> dict[str, list[tuple[int, FunctionNode]]]:
-    """The functions of a file by name, with their first lines; found once for each tree."""
-    index: dict[str, list[tuple[int, FunctionNode]]] | None = getattr(tree, _INDEX, None)
-    if index is not None:
-        return index
-    index = {}
-    for node in _statements(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            index.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
-    setattr(tree, _INDEX, index)
-    return index
-
-
-def _statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every statement, in the order of the text; expressions hold no definition but lambdas."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        inner = [
-            child
-            for field in ("body", "handlers", "cases", "orelse", "finalbody")
-            for child in _children(node, field)
-        ]
-        waiting += reversed(inner)
-
-
-def _children(node: ast.AST, field: str) -> list[ast.AST]:
-    child = getattr(node, field, None)
-    return child if isinstance(child, list) else []
-
-
-def _lambdas(tree: ast.AST) -> list[tuple[int, FunctionNode]]:
-    """The lambdas of a file with their lines; found once for each tree."""
-    index: list[tuple[int, FunctionNode]] | None = getattr(tree, _LAMBDAS, None)
-    if index is None:
-        index = [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-        setattr(tree, _LAMBDAS, index)
-    return index
-
-
-def _same_parameters(node: Any, code: CodeType) -> bool:
-    a = node.args
-    positional = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
-    count = code.co_argcount + code.co_kwonlyargcount
-    return len(positional) == count and [_unmangled(p) for p in code.co_varnames[:count]] == [
-        _unmangled(p) for p in positional
-    ]
-
-
-def _unmangled(name: str) -> str:
-    """A private name of a class without the class in front."""
-    if name.startswith("_") and "__" in name[1:]:
-        return name[name.index("__", 1) :]
-    return name
-
-
-def _same_position(node: ast.Lambda, code: CodeType) -> bool:
-    positions = getattr(code, "co_positions", None)
-    if positions is None:
-        return True
-    columns = [p[2] for p in positions() if p[2] is not None and p[0] == node.body.lineno]
-    low, high = node.body.col_offset, node.body.end_col_offset or 0
-    return any(low <= c <= high for c in columns if c)
 
 
 def _refuse_async(unit: SourceUnit) -> None:

@@ -68,9 +68,27 @@ def lists_of_numbers(x):
     return x + sum(flags) + (10 if any(flags) else 0) + sum(kept) + len(kept)
 
 
+def floats_are_doubles(x):
+    """In float32 ten times seven tenths would be another integer; a tensor keeps its type."""
+    total, mean, share = 0.0, 0.0, 0.1 if x.sum() > 0 else 0.7
+    for i in range(int((x > 0).sum())):
+        total = total + 0.1
+        for _ in range(i):
+            mean = mean + x
+        mean = mean + 0.5
+    return x + int(total * 10) + int(share * 3 * 10), x[0] * total, mean + x
+
+
 @pytest.mark.parametrize(
     "function",
-    [truths_of_a_counter, truths_of_items, types_of_tensors, powers_and_rounding, lists_of_numbers],
+    [
+        floats_are_doubles,
+        truths_of_a_counter,
+        truths_of_items,
+        types_of_tensors,
+        powers_and_rounding,
+        lists_of_numbers,
+    ],
 )
 def test_operators_are_those_of_python(function: Callable[..., Any]) -> None:
     module = as_module(function)

@@ -115,21 +115,21 @@ def record_decisions(
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
         caller = calling_frame()
+        expression = self._expr
+        symbols = getattr(expression, "free_symbols", ())
         # An answer narrows the ranges.
-        ranges = dict(self.shape_env.var_to_range) if ends is not None else {}
+        before = self.shape_env.var_to_range if symbols and ends is not None else {}
+        ranges = {symbol: before[symbol] for symbol in symbols if symbol in before}
         answer: bool = guard(self, file, line)
         empty = if_empty(self)
         if empty is not None:
             recorded.add(empty)
-        expression = self._expr
-        if getattr(expression, "free_symbols", None):
+        if symbols:
             place, asked = deciding_line(caller)
             expression = _below_sides(expression if answer else ~expression)
-            if (
-                place is not None
-                and expression is not None
-                and not (asked is None and asks_settled(caller))
-            ):
+            if place is None or expression is None:
+                return answer
+            if asked is not None or not asks_settled(caller):
                 demand = not place[0]
                 inner = bool(file) and not (asked is None and asks_layout(caller))
                 decision = Decision(expression, *place, demand, answer, inner, asked)
@@ -138,41 +138,43 @@ def record_decisions(
                     ends(decision, ranges)
         return answer
 
-    def keeps(name: str) -> Callable[[Any, Any], Any]:
-        compare = getattr(SymNode, name)
-
-        def kept(self: Any, other: Any) -> Any:
-            made = compare(self, other)
-            if made._expr not in _CONSTANTS:
-                return made
-            caller = calling_frame()
-            if not is_comparing(caller):
-                return made  # an operator of torch asks
-            if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
-                return made
-            if current() is not None and is_of_iteration(caller):
-                return made
-            # Sizes that are known to be equal are one.
-            symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
-            place = asking_line(caller)
-            if place is None:
-                return made
-            for symbol in _not_known(symbols):
-                condition = sympy.Ge(symbol, 1, evaluate=False)
-                decision = Decision(condition, *place, demand=not place[0])
-                recorded.add(decision)
-                if len(symbols) == 1:
-                    setattr(made, _IF_EMPTY, decision)
-            return made
-
-        return kept
-
     before, _now.recorded = recorded_now(), recorded
     changes.later(lambda: setattr(_now, "recorded", before))
     changes.later(sym_node_changed("guard_bool", guard_bool))
     changes.later(sym_node_changed("sym_not", _negated(SymNode.sym_not)))
     for name in _COMPARISONS:
-        changes.later(sym_node_changed(name, keeps(name)))
+        changes.later(sym_node_changed(name, _comparing(name, recorded)))
+
+
+def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
+    """A comparison of symbolic numbers that notes where empty inputs have another answer."""
+    compare = getattr(SymNode, name)
+
+    def kept(self: Any, other: Any) -> Any:
+        made = compare(self, other)
+        if made._expr not in _CONSTANTS:
+            return made
+        caller = calling_frame()
+        if not is_comparing(caller):
+            return made  # an operator of torch asks
+        if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
+            return made
+        if current() is not None and is_of_iteration(caller):
+            return made
+        # Sizes that are known to be equal are one.
+        symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
+        place = asking_line(caller)
+        if place is None:
+            return made
+        for symbol in _not_known(symbols):
+            condition = sympy.Ge(symbol, 1, evaluate=False)
+            decision = Decision(condition, *place, demand=not place[0])
+            recorded.add(decision)
+            if len(symbols) == 1:
+                setattr(made, _IF_EMPTY, decision)
+        return made
+
+    return kept
 
 
 _IF_EMPTY = "_ow_if_empty"

@@ -74,7 +74,7 @@ class SizeGuard:
         value = value_of(self.expression, sizes)
         if value is not None:
             return bool(value)
-        known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
+        known = {s: sizes[str(s)] for s in self.expression.free_symbols if str(s) in sizes}
         try:
             return not _is_false(self.expression.subs(known))
         except ZeroDivisionError:
@@ -84,13 +84,6 @@ class SizeGuard:
         """The same with other names in its text."""
         text = re.sub(r"[^\W\d]\w*", lambda m: mapping.get(m[0], m[0]), self.text)
         return dataclasses.replace(self, text=text)
-
-    def numbers(self) -> list[int]:
-        """The integers in the condition."""
-        return [int(n) for n in self.expression.atoms() if n.is_Integer and abs(n) < 1 << 20]
-
-    def _symbols(self) -> Iterable[Any]:
-        return self.expression.free_symbols  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,11 @@ class Prover:
         return self._known[condition]
 
     def holds_where(self, condition: Any, where: Any) -> bool:
-        """Whether a condition holds at all sizes at which another one does."""
-        return self.answer(sympy.Or(sympy.Not(where), condition)) is True
+        """Whether a condition holds at all sizes at which another one does, or a part of it."""
+        parts = where.args if isinstance(where, sympy.And) else ()
+        return any(
+            self.answer(sympy.Or(sympy.Not(one), condition)) is True for one in (where, *parts)
+        )
 
     def _answered(self, condition: Any) -> bool | None:
         if condition in (sympy.true, sympy.false):

@@ -26,7 +26,7 @@ class _UnknownError(Exception):
     """An operand whose value cannot be read without a side effect."""
 
 
-def is_settled(frame: FrameType) -> bool:
+def is_settled(frame: FrameType | None) -> bool:
     """Whether the condition that a frame asks now makes no difference for the line.
 
     The line is `x = a and b`, `return a and b`, or such a test, one operand is a comparison, and
@@ -35,6 +35,8 @@ def is_settled(frame: FrameType) -> bool:
     Args:
         frame: of the function that asks for the truth of a condition on sizes.
     """
+    if frame is None:
+        return False
     found = statement_at(frame.f_code.co_filename, frame.f_lineno)
     value = getattr(found, "test", None) or getattr(found, "value", None)
     if not isinstance(value, ast.BoolOp) or isinstance(found, (ast.Expr, ast.AugAssign)):

@@ -60,8 +60,12 @@ def _turning_points(
     for difference in _differences(condition):
         function = compiled(difference, symbols) if symbol in difference.free_symbols else None
         if function is not None:
-            found.update(_crossings(lambda n, f=function: f(n, *sizes)))
+            found.update(_crossings(_of_one(function, sizes)))
     return tuple(sorted(found)[:_FOUND_FOR_ONE])
+
+
+def _of_one(function: Callable[..., Any], sizes: Sequence[int]) -> Callable[[int], Any]:
+    return lambda size: function(size, *sizes)
 
 
 def tried_classes(

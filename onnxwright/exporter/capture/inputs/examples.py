@@ -19,7 +19,9 @@ def check_example(sizes: Sizes, axes: Sequence[Mapping[int, Any]], flat: Sequenc
     decision may have taken the other side there.
 
     Args:
+        sizes: what the program assumes about sizes.
         axes: for each flattened input, what was written for its dynamic axes.
+        flat: the example inputs as they were given.
 
     Raises:
         ExportValueError: it is not (OW825).
@@ -41,6 +43,7 @@ def check_sums(axes: Sequence[Mapping[int, Any]], flat: Sequence[Any]) -> None:
 
     Args:
         axes: for each flattened input, what was written for its dynamic axes.
+        flat: the example inputs as they were given.
 
     Raises:
         ExportValueError: the size is not that sum in the example (OW825).

@@ -58,7 +58,11 @@ class Carry:
 
 
 def is_guessed(value: Any) -> bool:
-    """Whether what a loop carries a value as is known before an iteration is seen."""
+    """Whether what a loop carries a value as is known before an iteration is seen.
+
+    Args:
+        value: before the loop.
+    """
     if type(value) is tuple:
         return bool(value) and all(map(is_guessed, value))
     return is_leaf(value)
@@ -99,6 +103,10 @@ def _is_number(value: Any) -> bool:
     return known or not isinstance(value, torch.Tensor)
 
 
+def _axes(value: Any) -> int:
+    return value.ndim if isinstance(value, torch.Tensor) else 0
+
+
 def carried(
     pairs: Iterable[Pair], known: Sequence[Carry], start: Mapping[str, Any], symbols: set[Any]
 ) -> tuple[list[Carry], bool, bool]:
@@ -117,7 +125,8 @@ def carried(
     found, is_other = list(known), False
     for pair in pairs:
         wanted = common_dtype(pair.left, pair.right)
-        if wanted.is_floating_point and _is_number(pair.left) and _is_number(pair.right):
+        both = (pair.left, pair.right)
+        if wanted.is_floating_point and all(_is_number(v) and not _axes(v) for v in both):
             wanted = torch.float64  # as floats of Python are
         carry = by_path.get(pair.path)
         last = None if carry is None else carry.shape

@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.source.session import (
     note,
     refused_here,
 )
-from onnxwright.exporter.capture.source.size_sides import as_test, has_sides
+from onnxwright.exporter.capture.source.size_tests import as_test, has_sides
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
 from onnxwright.exporter.capture.source.truth import decided
 from onnxwright.exporter.capture.values.logic import suppose

@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.sides import side_of
-from onnxwright.exporter.capture.source.size_sides import as_test, has_sides, is_open
+from onnxwright.exporter.capture.source.size_tests import as_test, has_sides, is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.values.one_of import OneOf, each

@@ -28,7 +28,7 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
-from onnxwright.exporter.capture.source.size_sides import as_test as truth
+from onnxwright.exporter.capture.source.size_tests import as_test as truth
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.values import numbers

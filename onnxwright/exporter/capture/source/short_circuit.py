@@ -10,7 +10,7 @@ import torch
 from onnxwright.exporter.capture.source.list_writes import refuse_effects
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.sides import side_of
-from onnxwright.exporter.capture.source.size_sides import is_open
+from onnxwright.exporter.capture.source.size_tests import is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 
 

@@ -20,7 +20,6 @@ from torch.utils._sympy.functions import Max, Min
 
 from onnxwright.exporter.capture.assumptions.decisions import (
     Decision,
-    if_empty,
     recorded_now,
 )
 from onnxwright.exporter.capture.assumptions.fitting import fitting
@@ -32,6 +31,7 @@ from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.regions import fake_mode
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
+from onnxwright.exporter.capture.source.size_tests import condition_of, empty_of, is_open, own_range
 from onnxwright.exporter.capture.source.torch_sizes import Known, forget_answers
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import ValueRanges
@@ -131,7 +131,7 @@ class SizeDecisions:
         for symbol, value in env.backed_var_to_val.items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
-                known = _own_range(env.var_to_range[symbol])
+                known = own_range(env.var_to_range[symbol])
                 high = int(known.upper) if known.upper.is_Integer else None
                 ranges[str(symbol)] = int(known.lower), high
         involved = condition.free_symbols
@@ -258,7 +258,7 @@ class SizeDecisions:
         if free_unbacked_symbols(left) or free_unbacked_symbols(right):
             return None
         condition = self.choosing[-1]
-        if condition in (sympy.true, sympy.false):
+        if condition is None:
             return None
         where = sympy.And(condition, *self.path), sympy.And(sympy.Not(condition), *self.path)
 
@@ -355,7 +355,7 @@ class EmptySides(SizeSides):
     def __init__(self, sizes: SizeDecisions, env: Any, answer: bool, decision: Decision) -> None:
         self.sizes, self.env, self.answer, self.decision = sizes, env, answer, decision
         (self.symbol,) = decision.expression.free_symbols
-        self.conditions = {True: sympy.true, False: sympy.false}
+        self.conditions = dict.fromkeys((True, False), decision.expression)
         now = {str(s): int(v) for s, v in env.backed_var_to_val.items() if v.is_Integer}
         self.at = {answer: now, not answer: {**now, str(self.symbol): 0}}
 
@@ -372,75 +372,26 @@ class EmptySides(SizeSides):
         finally:
             known.remove(self.symbol)
 
+    @contextmanager
+    def merging(self) -> Iterator[None]:
+        """In this context, results of both sides are merged, each with sizes of its own."""
+        self.sizes.choosing.append(None)
+        try:
+            yield
+        finally:
+            self.sizes.choosing.pop()
+
     def proves_where(self, side: bool) -> Any:
         """Nothing is proven of a size of 0."""
         return lambda condition: False
 
     def record(self, side: bool | None) -> None:
-        """Remember the decision."""
+        """Remember the decision, in the place of that the size is not 0."""
         recorded = recorded_now()
         if recorded is not None:
             recorded.remove(self.decision)
-        condition = self.decision.expression
-        self.sizes.made.append(
-            SizeDecision(*model_line(), condition, side is None, tuple(self.at.values()))
-        )
+        super().record(side)
 
 
 def _expression(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
-
-
-def condition_of(test: Any) -> Any:
-    """A test as a condition on sizes of inputs alone; None for other tests.
-
-    Args:
-        test: a truth value or a number of Python, or a symbolic one.
-    """
-    session = current()
-    if session is None or session.sizes is None:
-        return None
-    if not isinstance(test, (torch.SymBool, torch.SymInt)):
-        return None
-    expression = test.node.expr
-    if not getattr(expression, "free_symbols", None) or free_unbacked_symbols(expression):
-        return None
-    return expression if isinstance(test, torch.SymBool) else sympy.Ne(expression, 0)
-
-
-def empty_of(test: Any) -> Decision | None:
-    """The decision that a size is not 0, on which a test depends; None for other tests."""
-    session = current()
-    if session is None or session.sizes is None or not session.sizes.may_join():
-        return None
-    return if_empty(test.node) if isinstance(test, torch.SymBool) else None
-
-
-def as_test(value: Any) -> Any:
-    """The truth value of a number that follows from sizes; anything else as it is."""
-    is_size = isinstance(value, torch.SymInt) and not free_unbacked_symbols(value)
-    return value != 0 if is_size and current() is not None else value
-
-
-def has_sides(test: Any) -> bool:
-    """Whether both sides of a test are run, as it is about sizes."""
-    return is_open(test) or empty_of(test) is not None
-
-
-def is_open(test: Any) -> bool:
-    """Whether a test is about sizes, and holds at some of them only."""
-    condition, session = condition_of(test), current()
-    if condition is None or session is None or not session.sizes.may_join():
-        return False
-    if condition in (sympy.true, sympy.false):
-        return False
-    env = test.node.shape_env
-    ranges = tuple((s, _own_range(known)) for s, known in env.var_to_range.items())
-    if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
-        return False
-    return session.sizes.known(condition) is None
-
-
-def _own_range(known: Any) -> Any:
-    """The range of a size; torch's lower bound of 2 says nothing."""
-    return ValueRanges(1, known.upper) if known.lower == 2 else known

@@ -1,0 +1,68 @@
+"""Which tests are decisions by sizes: those that hold at some sizes of the inputs only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.assumptions.decisions import Decision, if_empty
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.torch_internals import ValueRanges
+
+
+def condition_of(test: Any) -> Any:
+    """A test as a condition on sizes of inputs alone; None for other tests.
+
+    Args:
+        test: a truth value or a number of Python, or a symbolic one.
+    """
+    session = current()
+    if session is None or session.sizes is None:
+        return None
+    if not isinstance(test, (torch.SymBool, torch.SymInt)):
+        return None
+    expression = test.node.expr
+    if not getattr(expression, "free_symbols", None) or free_unbacked_symbols(expression):
+        return None
+    return expression if isinstance(test, torch.SymBool) else sympy.Ne(expression, 0)
+
+
+def empty_of(test: Any) -> Decision | None:
+    """The decision that a size is not 0, on which a test depends; None for other tests."""
+    session = current()
+    if session is None or session.sizes is None or not session.sizes.may_join():
+        return None
+    return if_empty(test.node) if isinstance(test, torch.SymBool) else None
+
+
+def as_test(value: Any) -> Any:
+    """The truth value of a number that follows from sizes; anything else as it is."""
+    is_size = isinstance(value, torch.SymInt) and not free_unbacked_symbols(value)
+    return value != 0 if is_size and current() is not None else value
+
+
+def has_sides(test: Any) -> bool:
+    """Whether both sides of a test are run, as it is about sizes."""
+    return is_open(test) or empty_of(test) is not None
+
+
+def is_open(test: Any) -> bool:
+    """Whether a test is about sizes, and holds at some of them only."""
+    condition, session = condition_of(test), current()
+    if condition is None or session is None or not session.sizes.may_join():
+        return False
+    if condition in (sympy.true, sympy.false):
+        return False
+    env = test.node.shape_env
+    ranges = tuple((s, own_range(known)) for s, known in env.var_to_range.items())
+    if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
+        return False
+    return session.sizes.known(condition) is None
+
+
+def own_range(known: Any) -> Any:
+    """The range of a size; torch's lower bound of 2 says nothing."""
+    return ValueRanges(1, known.upper) if known.lower == 2 else known
