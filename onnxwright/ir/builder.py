@@ -422,12 +422,7 @@ class Recorder(KnownValues):
         kept = set(outputs)
         dead = set()
         for node in reversed(nodes):
-            if node not in self.sugar:
-                continue
-            for value in node.outputs:
-                if value.uses() or value in kept:
-                    break
-            else:
+            if node in self.sugar and not [v for v in node.outputs if v.uses() or v in kept]:
                 detach(node)
                 dead.add(node)
         if dead:
