@@ -18,7 +18,11 @@ from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.entries import FUNCTIONS, changed
-from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes, poolers_scaled
+from onnxwright.exporter.capture.replacements.opaque_sizes import (
+    OpaqueSizes,
+    poolers_scaled,
+    scales_of_poolers,
+)
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.table import replace_attributes
@@ -111,6 +115,7 @@ class Source:
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with the decisions of functions rewritten."""
         sizes = OpaqueSizes()
+        scales = scales_of_poolers(model, args, kwargs, dims)
 
         def run() -> Any:
             sizes.names.clear()
@@ -123,6 +128,7 @@ class Source:
                 torch.set_grad_enabled(self.with_gradients),
                 hooks_decided(model),
                 results_checked(model),
+                poolers_scaled(scales),
             ):
                 program = _substituted(model, args, kwargs, dims, *handlers())
             output.replay()
@@ -150,16 +156,15 @@ class Source:
             with_sizes = self.with_sizes
             return by_source(attempt, self.assume, self.functions, self.keeps_loops, with_sizes)
 
-        with poolers_scaled(model, args, kwargs, dims):
-            try:
-                found = capture()
-            except Exception as error:
-                # Python may need what is known of a size.
-                asks = isinstance(error, RefusedError) or reads_value(error) is not None
-                if not sizes.names or not asks:
-                    raise
-                self.with_opaque_sizes = False
-                found = capture()
+        try:
+            found = capture()
+        except Exception as error:
+            # Python may need what is known of a size.
+            asks = isinstance(error, RefusedError) or reads_value(error) is not None
+            if not sizes.names or not asks:
+                raise
+            self.with_opaque_sizes = False
+            found = capture()
         self.choices = tuple(found.session.choices)
         places = {(choice.file, choice.line) for choice in self.choices}
         self.rewritten = tuple(found.rewritten.names_of(places))

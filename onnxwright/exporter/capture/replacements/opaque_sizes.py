@@ -7,6 +7,7 @@ comparison of two of them.  Here a tensor of such a size has one that is only kn
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -108,39 +109,50 @@ def _is_view(x: Any, args: Any) -> bool:
     return any(isinstance(a, torch.Tensor) and a.untyped_storage()._cdata == home for a in args)
 
 
-@contextmanager
-def poolers_scaled(
+def scales_of_poolers(
     model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any
-) -> Iterator[None]:
-    """In this context, torchvision's poolers of regions have the scales of their first call.
+) -> dict[Any, Any]:
+    """The scales of torchvision's poolers of regions, by a run of the model.
 
     They keep what the sizes of the first images give, also for images of other sizes.
+
+    Returns:
+        Pooler -> its scales, and what finds the level of a region.
     """
     module = sys.modules.get(_POOLERS)
+    found: dict[Any, Any] = {}
     if module is None or dims is None or not isinstance(model, torch.nn.Module):
-        yield
-        return
+        return found
     waiting = [m for m in model.modules() if isinstance(m, module.MultiScaleRoIAlign)]
-    waiting = [m for m in waiting if m.scales is None]
-    by_pooler: dict[Any, Any] = {}
-    if waiting:
-        hooks = [m.register_forward_hook(_keep_scales(by_pooler)) for m in waiting]
+    hooks = [m.register_forward_hook(_keep_scales(found)) for m in waiting if m.scales is None]
+    if hooks:
         try:
             run_unchanged(model, args, kwargs)
         finally:
             for hook in hooks:
                 hook.remove()
-    for pooler, (scales, levels) in by_pooler.items():
-        pooler.scales, pooler.map_levels = scales, levels
+    return found
+
+
+@contextmanager
+def poolers_scaled(scales: Mapping[Any, Any]) -> Iterator[None]:
+    """In this context, poolers have scales from before.
+
+    Args:
+        scales: those of `scales_of_poolers`.
+    """
+    for pooler, (own, levels) in scales.items():
+        pooler.scales, pooler.map_levels = own, levels
     try:
         yield
     finally:
-        for pooler in by_pooler:
+        for pooler in scales:
             pooler.scales = pooler.map_levels = None
 
 
 def _keep_scales(scales: dict[Any, Any]) -> Callable[..., None]:
     def keep(pooler: Any, args: Any, result: Any) -> None:
-        scales[pooler] = (pooler.scales, pooler.map_levels)
+        # What the run wrote to the finder of levels is taken back at its end: the copy has it.
+        scales[pooler] = (pooler.scales, copy.copy(pooler.map_levels))
 
     return keep
