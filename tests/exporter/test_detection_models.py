@@ -126,30 +126,3 @@ def test_the_sizes_of_images_stay_dynamic() -> None:
         (wanted, sizes), (found, theirs) = module(images), program(images)
         assert [tuple(map(int, s)) for s in theirs] == [tuple(s) for s in sizes]
         torch.testing.assert_close(torch.as_tensor(found), wanted, rtol=1e-4, atol=1e-4)
-
-
-def test_a_pooler_has_the_scales_of_its_first_images() -> None:
-    """It keeps them, also for features that have other sizes beside their image."""
-
-    class Pool(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.pool = torchvision().ops.MultiScaleRoIAlign(["fine", "coarse"], 3, 2)
-
-        def forward(self, fine: Any, coarse: Any, boxes: Any) -> Any:
-            size = (fine.shape[2] * 4, fine.shape[3] * 4)
-            return self.pool({"fine": fine, "coarse": coarse}, [boxes], [size])
-
-    module = Pool().eval()
-    sizes = {2: DYNAMIC, 3: DYNAMIC}
-    boxes = torch.tensor([[3.0, 2, 20, 30], [0, 0, 60, 50]])
-    example = (torch.rand(1, 2, 16, 20), torch.rand(1, 2, 8, 10), boxes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        program = exporter.export(
-            module, example, dynamic_shapes=(sizes, sizes, {}), capture="source"
-        )
-    assert module.pool.scales is None
-    for given in (example, (torch.rand(1, 2, 24, 12), torch.rand(1, 2, 12, 6), boxes / 2)):
-        wanted = module(*given)
-        torch.testing.assert_close(torch.as_tensor(program(*given)), wanted, rtol=1e-4, atol=1e-4)

@@ -586,9 +586,22 @@ def _wrapped(x, *more, step=1.0, **rest):
     return x - rest.get("other", 0.5)
 
 
+@torch.fx.wrap
+def _whole_for_fx(x):
+    kept = x[x[:, 0] > 0]
+    if x.sum() > 0:
+        kept = kept * 2
+    return torch.zeros((len(kept), 2)).sum() + kept.sum()
+
+
 @program
 def decorated(x):
     return _decorated(x) * _wrapped(x, other=0.25)
+
+
+@program
+def left_whole_by_fx(x):
+    return _whole_for_fx(x)
 
 
 @program

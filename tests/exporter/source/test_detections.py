@@ -11,7 +11,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from onnxwright import exporter
-from tests.exporter.torchvision_operators import operators
+from tests.exporter.torchvision_operators import operators, torchvision
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 
@@ -209,3 +209,31 @@ def test_numbers_of_boxes_are_of_run_time(function: Callable[..., Any]) -> None:
             a, b = torch.as_tensor(a), torch.as_tensor(b)
             assert a.shape == b.shape
             torch.testing.assert_close(b, a, check_dtype=False)
+
+
+def test_a_pooler_has_the_scales_of_its_first_images() -> None:
+    """It keeps them for features of other sizes; how many boxes there are is known at run time."""
+
+    class Pool(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pool = torchvision().ops.MultiScaleRoIAlign(["fine", "coarse"], 3, 2)
+
+        def forward(self, fine: Any, coarse: Any, boxes: Any) -> Any:
+            size = (fine.shape[2] * 4, fine.shape[3] * 4)
+            kept = [boxes[boxes[:, 0] > 0]]
+            return self.pool({"fine": fine, "coarse": coarse}, kept, [size])
+
+    module = Pool().eval()
+    sizes = {2: DYNAMIC, 3: DYNAMIC}
+    boxes = torch.tensor([[3.0, 2, 20, 30], [0, 0, 60, 50], [1, 0, 60, 50]])
+    example = (torch.rand(1, 2, 16, 20), torch.rand(1, 2, 8, 10), boxes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = exporter.export(
+            module, example, dynamic_shapes=(sizes, sizes, {}), capture="source"
+        )
+    assert module.pool.scales is None
+    for given in (example, (torch.rand(1, 2, 24, 12), torch.rand(1, 2, 12, 6), boxes / 2)):
+        wanted = module(*given)
+        torch.testing.assert_close(torch.as_tensor(program(*given)), wanted, rtol=1e-4, atol=1e-4)

@@ -23,6 +23,8 @@ CALLS_FORWARD = torch.nn.Module._call_impl.__qualname__
 # Modules of PyTorch that read the code of the functions they are given.
 TRACING = ("torch._higher_order_ops", "torch._dynamo", "torch.compiler", "torch.jit", "torch.fx",
             "torch.nn.attention.flex_attention", "torch.export", "torch._export")  # fmt: skip
+# While PyTorch traces, a function of it stands for each function of `torch.fx.wrap`, and calls it.
+_FX = "torch.fx._symbolic_trace"
 # Modules of which all functions leave their arguments as they are.
 READING = frozenset(
     ("torch", "builtins", "math", "cmath", "re", "typing", "inspect", "logging", "warnings", "copy",
@@ -68,3 +70,11 @@ def is_convertible(f: FunctionType) -> bool:
     if is_of_user(file):
         return True
     return owner_of(file) is Owner.PYTHON and module in CONVERTED_STDLIB
+
+
+def without_fx(f: FunctionType) -> FunctionType:
+    """A function; for one that stands for a function of `torch.fx.wrap` in a trace, that one."""
+    if f.__globals__.get("__name__") != _FX:
+        return f
+    wrapped: FunctionType = getattr(f, "__wrapped__", f)
+    return wrapped

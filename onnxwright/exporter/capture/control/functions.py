@@ -25,7 +25,8 @@ from onnxwright.exporter.capture.control.convertible import (
     READING,
     TRACING,
     is_convertible,
-)
+    without_fx,
+)  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
 from onnxwright.exporter.capture.control.places import (
@@ -95,6 +96,7 @@ def _replaced(store: Store, f: Any) -> Callable[..., Any] | None:
 
 
 def _of_function(store: Store, f: FunctionType) -> Any:
+    f = without_fx(f)
     replaced = REPLACED.get(f)
     if replaced is not None:
         return functools.partial(replaced, store)
