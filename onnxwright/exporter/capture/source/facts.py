@@ -83,12 +83,17 @@ class Facts:
                 env.num_deferred_runtime_asserts -= added
                 changed = True
         if changed:
-            env._replacements_version_counter += 1
-            env._version_counter += 1
-            for name in dir(type(env)):
-                clear = getattr(getattr(type(env), name), "cache_clear", None)
-                if clear is not None:
-                    clear()
+            forget_answers(env)
+
+
+def forget_answers(env: Any) -> None:
+    """What torch remembers of answers is asked again."""
+    env._replacements_version_counter += 1
+    env._version_counter += 1
+    for name in dir(type(env)):
+        clear = getattr(getattr(type(env), name), "cache_clear", None)
+        if clear is not None:
+            clear()
 
 
 def _unbacked(symbol: Any) -> bool:

@@ -28,11 +28,12 @@ from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.source.facts import forget_answers
 from onnxwright.exporter.capture.source.regions import fake_mode
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.source.size_tests import condition_of, empty_of, is_open, own_range
-from onnxwright.exporter.capture.source.torch_sizes import Known, forget_answers
+from onnxwright.exporter.capture.source.torch_sizes import Known
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import ValueRanges
 

@@ -51,16 +51,6 @@ class Known:
             env.divisible = type(env.divisible)(dict.fromkeys(kept))
 
 
-def forget_answers(env: Any) -> None:
-    """What torch remembers of answers is asked again."""
-    env._replacements_version_counter += 1
-    env._version_counter += 1
-    for name in dir(type(env)):
-        clear = getattr(getattr(type(env), name), "cache_clear", None)
-        if clear is not None:
-            clear()
-
-
 def _is_provable(condition: Any) -> bool:
     """Whether a condition is one of sizes for which a proof is tried."""
     # A symbol of sympy is a Boolean, too: torch asks for the number.
