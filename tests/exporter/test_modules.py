@@ -7,6 +7,7 @@ import torch
 from torch import nn, randint, randn
 from torch.nn import functional as F
 
+import onnxwright as ow
 from tests.exporter.programs import Program, Programs, run
 
 PROGRAMS = Programs()
@@ -228,3 +229,11 @@ class ListsOfModules(nn.Module):
 def test_a_module_exports_and_computes_what_torch_does(program: Program) -> None:
     """Checker, runtime, values, types and shapes, at other sizes too."""
     run(program)
+
+
+def test_each_operator_may_be_a_function() -> None:
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU()).eval(), randn(2, 3)
+    program = ow.export(model, (x,), functions="aten")
+    assert [f.name for f in program.model_proto.functions] == ["linear", "relu"]
+    assert [node.op_type for node in program.model.graph] == ["linear", "relu"]
+    torch.testing.assert_close(program(x), model(x).detach())
