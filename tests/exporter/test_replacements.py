@@ -108,6 +108,19 @@ def test_code_without_source_takes_the_replacement(own: Any) -> None:
     assert program(torch.ones(2)).tolist() == [2, 2]
 
 
+def test_attributes_are_replaced_once_where_changes_are_nested() -> None:
+    """Code without source may run before the capture itself, and in it again."""
+    own = torch.nn.Module.float
+    with entries.changed("every"):
+        table.replace_attributes()
+        other = torch.nn.Module.float
+        with entries.changed("non-strict"):
+            table.replace_attributes()
+            assert torch.nn.Module.float is other is not own
+        assert torch.nn.Module.float is other
+    assert torch.nn.Module.float is own
+
+
 def test_a_replacement_may_call_what_it_replaces(own: Any) -> None:
     @own("torch.nn.functional.softplus", reason="of half the slope")
     def softplus(softplus: Any, x: Any) -> Any:

@@ -26,7 +26,7 @@ class Changes:
     """
 
     def __init__(self) -> None:
-        self.state: dict[Any, Any] = {}  # what an entry keeps during the capture
+        self.replaces_attributes = False  # whether code that is not converted finds replacements
         self._undone: list[Callable[[], object]] = []
 
     def attribute(self, owner: Any, name: str, value: Any) -> None:
@@ -84,6 +84,11 @@ _ACTIVE: list[Changes] = []
 def active() -> Changes | None:
     """The changes of the capture that runs now; None outside a capture."""
     return _ACTIVE[-1] if _ACTIVE else None
+
+
+def are_attributes_replaced() -> bool:
+    """Whether a capture that runs now, or one around it, has replaced attributes."""
+    return any(changes.replaces_attributes for changes in _ACTIVE)
 
 
 @contextmanager

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-from onnxwright.exporter.capture.replacements.changes import Changes, active
+from onnxwright.exporter.capture.replacements.changes import (
+    Changes,
+    active,
+    are_attributes_replaced,
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -168,9 +172,9 @@ def replaced(f: Any) -> tuple[Replacement, Callable[..., Any]] | None:
 def replace_attributes(*, of_users: bool = False) -> None:
     """Let code whose calls are not converted find the replacements, until the capture ends."""
     changes = active()
-    if changes is None or replace_attributes in changes.state:
+    if changes is None or are_attributes_replaced():
         return
-    changes.state[replace_attributes] = True
+    changes.replaces_attributes = True
     for entry in [one for entries in _BY_NAME.values() for one in reversed(entries)]:
         if entry.is_for(version_of(entry.library)) and (entry.function or not of_users):
             for home, name, f in list(_places(entry)):
