@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import pytest
@@ -182,3 +184,16 @@ def test_a_cache_that_is_derived_of_one_of_transformers() -> None:
     parts = ["0.key", "0.value", "1.sums"]
     assert names == [*(f"past_key_values.{part}" for part in parts), "x"]
     assert [str(v.name) for v in program.model.graph.outputs] == [f"present.{p}" for p in parts]
+
+
+def test_a_library_that_does_not_load_beside_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torchvision beside another build of PyTorch: models without caches export."""
+
+    class Broken(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("operator torchvision::nms does not exist")
+
+    name = "transformers.integrations.executorch"
+    monkeypatch.setitem(sys.modules, name, Broken(name))
+    program = ow.export(torch.nn.ReLU(), (torch.ones(2),))
+    assert [node.op_type for node in program.model.graph] == ["Relu"]

@@ -40,8 +40,10 @@ def _register_all(integration: Any) -> None:
     try:
         executorch = importlib.import_module(f"{integration.__name__}.integrations.executorch")
         executorch.register_dynamic_cache_export_support()
-    except (ImportError, AttributeError, ValueError):
-        pass  # an older or newer release, or caches that are registered already
+    except (ImportError, AttributeError, ValueError, RuntimeError):
+        # An older or newer release; caches that are registered already; or a library that
+        # transformers imports does not load, as a torchvision beside another build of PyTorch.
+        pass
     _know_states(getattr(integration, "DynamicCache", None))
     for name, (flatten, unflatten) in _OTHERS.items():
         kind = getattr(integration, name, None)
