@@ -25,11 +25,13 @@ import importlib.util
 import inspect
 import io
 import linecache
+import os
 import re
 import sys
+import tempfile
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -177,6 +179,7 @@ def run_text(text: str) -> tuple[Message, ...]:
         with (
             warnings.catch_warnings(record=True) as recorded,
             contextlib.redirect_stdout(io.StringIO()),
+            _empty_folder(),
         ):
             warnings.simplefilter("always")
             exec(compile(text, NAME, "exec"), module.__dict__)  # noqa: S102 - running it is the point
@@ -190,6 +193,18 @@ def run_text(text: str) -> tuple[Message, ...]:
             sys.modules["model"] = module_before
     messages = [warning.message for warning in recorded]
     return tuple(m.diagnostic for m in messages if isinstance(m, OnnxwrightWarning))
+
+
+@contextlib.contextmanager
+def _empty_folder() -> Iterator[None]:
+    """Run a program where the files that it writes are in nobody's way."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
 
 
 @functools.cache
