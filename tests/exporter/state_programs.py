@@ -1132,3 +1132,104 @@ def context_variable() -> Any:
         return x * kept.get()
 
     return f, kept.get
+
+
+@stateful("reported", "OW840")
+def order_of_a_dict() -> Any:
+    kept = collections.OrderedDict(a=1.0, b=2.0)
+
+    def f(x: Any) -> Any:
+        kept.move_to_end(next(iter(kept)))
+        return x * next(iter(kept.values()))
+
+    return f, lambda: list(kept)
+
+
+@stateful("reported", "OW887")
+def cycle_of_before() -> Any:
+    items = itertools.cycle([1.0, 2.0, 3.0])
+    return (lambda x: x * next(items)), lambda: next(copy.deepcopy(items))
+
+
+@stateful("reported", "OW887")
+def chain_of_before() -> Any:
+    items = itertools.chain([1.0, 2.0], [3.0] * 9)
+    return (lambda x: x * next(items)), lambda: next(copy.deepcopy(items))
+
+
+@stateful("reported", "OW887")
+def generator_of_numpy() -> Any:
+    generator = np.random.default_rng(0)
+    return (lambda x: x + generator.random()), lambda: str(generator.bit_generator.state)
+
+
+@stateful("reported", "OW887")
+def old_generator_of_numpy() -> Any:
+    generator = np.random.RandomState(0)
+    return (lambda x: x + generator.rand()), lambda: str(generator.get_state())
+
+
+@stateful("reported", "OW887")
+def file_that_is_read() -> Any:
+    kept = io.TextIOWrapper(io.BytesIO(b"".join(b"%d\n" % n for n in range(1, 99))))
+    return (lambda x: x * int(kept.readline())), kept.tell
+
+
+class Lazy:
+    """Its attributes are made when they are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = len(self.__dict__) + 1.0
+        setattr(self, name, value)
+        return value
+
+
+@program("OW840")
+def attribute_that_a_side_asks_for_first() -> Made:
+    kept = Lazy()
+
+    class Asks(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                x = x * kept.a
+            return x + kept.b
+
+    return Asks(), lambda: dict(vars(kept))
+
+
+def _asked(ask: Callable[[Any], Any]) -> Callable[[], Made]:
+    """What asks whether an object has an attribute that one side alone sets or deletes."""
+
+    def make() -> Made:
+        kept = types.SimpleNamespace(a=1.0)
+
+        class Asks(torch.nn.Module):  # type: ignore[misc]
+            def forward(self, x: Any) -> Any:
+                own = types.SimpleNamespace(a=kept.a)
+                if x.sum() > 0:
+                    own.b = 3.0
+                return x * ask(own)
+
+        return Asks(), lambda: dict(vars(kept))
+
+    return make
+
+
+def _caught(own: Any) -> float:
+    try:
+        return own.b * 2.0  # type: ignore[no-any-return]
+    except AttributeError:
+        return 1.0
+
+
+for _name, _ask in {
+    "number_of_attributes": lambda own: len(vars(own)),
+    "names_of_attributes": lambda own: float("b" in dir(own)),
+    "attributes_as_a_dict": lambda own: sum(own.__dict__.values()),
+    "copy_of_an_object": lambda own: getattr(copy.copy(own), "b", 7.0),
+    "deep_copy_in_a_list": lambda own: getattr(copy.deepcopy([own])[0], "b", 7.0),
+    "attribute_error": _caught,
+}.items():
+    PROGRAMS[f"{_name}_of_one_side"] = Program(_asked(_ask), "OW840")

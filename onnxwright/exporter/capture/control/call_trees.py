@@ -15,12 +15,14 @@ NAME = "_ow_control"
 BY_SOURCE = "_ow_rt"
 # Functions of the run time of a capture by source that write to an argument -> which one that is.
 _WRITTEN = {"set_item": 1, "augment_item": 1, "augment": 1}
+# Builtins that look at the variables of the frame -> with so many arguments.
+_OF_FRAME = {"eval": 1, "exec": 1, "vars": 0, "dir": 0}
 _Function = Union[ast.FunctionDef, ast.Lambda]
 # Builtins that ask what an object is -> the functions that know the numbers of PyTorch.
 _KINDS = {"isinstance": "is_kind", "type": "Kind"}
 # These look at the frame that calls them, or give nothing that could change anything.
 _DIRECT = frozenset(
-    ("super", "locals", "globals", "vars", "dir", "isinstance", "issubclass", "len",
+    ("super", "locals", "globals", "isinstance", "issubclass", "len",
      "range", "int", "float", "bool", "str", "repr", "abs", "type", "id", "tuple", "hash",
      "callable", "print", "format", "hasattr", "round", "divmod", "pow", "chr", "ord", "slice",
      "object", "ValueError", "TypeError", "RuntimeError",
@@ -217,8 +219,8 @@ class Calls(ast.NodeTransformer):
             node.func = ast.copy_location(_attribute(kind), node.func)
             return node
         if self.is_builtin(name):
-            # `eval` and `exec` of a text alone see the variables of the frame.
-            if name in _DIRECT or (name in ("eval", "exec") and len(node.args) == 1):
+            # `eval` and `exec` of a text alone, `vars` and `dir` of nothing see those of the frame.
+            if name in _DIRECT or len(node.args) == _OF_FRAME.get(str(name)):
                 return node
         node.func = _call("bound", node.func)
         return node

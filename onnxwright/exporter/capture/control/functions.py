@@ -7,7 +7,6 @@ without source) is called as it is; what it may change of its arguments is logge
 from __future__ import annotations
 
 import functools
-import random
 import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
@@ -32,10 +31,11 @@ from onnxwright.exporter.capture.control.iterators import made_here, own_iterato
 from onnxwright.exporter.capture.control.places import (
     PLAIN,
     Elements,
+    InnerState,
     Items,
-    Position,
     attribute,
     has_items,
+    has_state,
 )
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
@@ -56,6 +56,26 @@ def bound(f: Any) -> Any:
     store = current()
     if store is None:
         return f
+    called = _bound(store, f)
+    if store.on_opaque is None or _is_converted(called):
+        return called
+    return functools.partial(_told, store.on_opaque, f, called)
+
+
+def _is_converted(f: Any) -> bool:
+    """Whether a function is a converted copy."""
+    inner = f.__func__ if type(f) is MethodType else f
+    return type(inner) is FunctionType and convert.has_runtime(inner.__code__)
+
+
+def _told(on_opaque: Callable[..., None], f: Any, called: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that is not converted; first say with what."""
+    on_opaque(f, *args, *kwargs.values())
+    return called(*args, **kwargs)
+
+
+def _bound(store: Store, f: Any) -> Any:
+    """As `bound`, in a capture."""
     kind = type(f)
     if kind is BuiltinFunctionType:
         return _replaced(store, f) or _of_builtin(store, f)
@@ -168,8 +188,8 @@ def _of_method(store: Store, f: MethodType) -> Any:
     name = getattr(inner, "__name__", "")
     if name in MUTATORS and has_items(owner):
         store.note(Items(owner))
-    elif isinstance(owner, random.Random) and store.depth:
-        store.note(Position(owner))
+    elif store.depth and has_state(owner):
+        store.note(InnerState(owner))
     elif inner is _APPLY and store.code_for is not None:
         return _apply_of(owner)
     if type(inner) is not FunctionType:
@@ -195,8 +215,8 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
         return _apply_of(owner) if is_apply and store.code_for else _of_opaque(store, f)
     elif name == "__next__":
         return own_iterator(store, owner).__next__
-    elif isinstance(owner, random.Random) and store.depth:
-        store.note(Position(owner))
+    elif store.depth and has_state(owner):
+        store.note(InnerState(owner))
     return f
 
 

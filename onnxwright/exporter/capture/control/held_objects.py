@@ -68,9 +68,14 @@ class Kept:
     def differs(self, before: Any) -> bool:
         """Whether it holds something else than before."""
         now = self.items.read()
-        if isinstance(before, dict) and isinstance(now, dict):
+        if self.has_names:
             return not holds_the_same(before, now)
         return not self.items.is_same(before, now)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether it is a dict, or the attributes of an object: what it holds has names."""
+        return not isinstance(self.items, InnerState) and isinstance(self.before, dict)
 
 
 class Reached:
@@ -204,7 +209,15 @@ def holds_the_same(one: dict[Any, Any], two: dict[Any, Any]) -> bool:
         return one.keys() == two.keys()
     names = [n for n in {**one, **two} if not is_pythons(n)]
     pairs = [(one.get(n, MISSING), two.get(n, MISSING)) for n in names]
-    return all(is_same(*pair) or any(map(is_replacement, pair)) for pair in pairs)
+    if not all(is_same(*pair) or any(map(is_replacement, pair)) for pair in pairs):
+        return False
+    return has_order(one, two)
+
+
+def has_order(one: dict[Any, Any], two: dict[Any, Any]) -> bool:
+    """Whether a dict has the names of another in the same order, but for those of one alone."""
+    names = [n for n in one if n in two]
+    return names == [n for n in two if n in one]
 
 
 def is_pythons(name: Any) -> bool:

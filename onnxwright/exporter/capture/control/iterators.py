@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from types import FunctionType, GeneratorType
 from typing import Any
@@ -45,10 +44,10 @@ def own_iterator(store: Store, items: Any) -> Any:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 made = _copied(items)
-        except Exception:  # noqa: BLE001 - an iterator of C may fail in any way
-            return items
+        except Exception as error:  # an iterator of C may fail in any way
+            raise IteratorTakenError(type(items).__name__) from error
         if made is items:
-            return items
+            raise IteratorTakenError(type(items).__name__)
         known = store.copies[id(items)] = (items, made, repr(made))
     return known[1]
 
@@ -58,11 +57,18 @@ def _copied(items: Any) -> Any:
     reduced = items.__reduce__()
     if isinstance(reduced, str):
         return items
-    parts = [_copied(p) if hasattr(type(p), "__next__") else p for p in reduced[1]]
-    made = reduced[0](*parts)
+    made = reduced[0](*[_copied(p) if hasattr(type(p), "__next__") else p for p in reduced[1]])
     if len(reduced) > 2 and reduced[2] is not None:
-        made.__setstate__(copy.copy(reduced[2]))
+        state = reduced[2]
+        made.__setstate__(tuple(map(_of_its_own, state)) if type(state) is tuple else state)
     return made
+
+
+def _of_its_own(part: Any) -> Any:
+    """A part of the state of an iterator, for a copy of the iterator."""
+    if hasattr(type(part), "__next__"):
+        return _copied(part)
+    return list(part) if type(part) is list else part
 
 
 def made_here(items: Any) -> Any:

@@ -101,7 +101,7 @@ def held_state_kept(
         _add_changes(changes, unseen, None, names)
         for setting, old_value, new_value in settings.restore():
             if setting.decides:
-                changes.append(Change(setting.name, str(old_value), str(new_value)))
+                changes.append(Change(setting.name, *_texts(str(old_value), str(new_value))))
         tensors.restore()
 
 
@@ -152,12 +152,17 @@ def _add_changes(
         if isinstance(place, ModuleAttribute) and place.is_buffer(write.before, write.after):
             continue  # its new value is a further output of the model
         for name, before, after in _parts(write, names):
-            texts = described(before), described(after)
-            if texts[0] == texts[1]:
-                texts = texts[0], f"another {texts[1].partition(' ')[2] or texts[1]}"
+            texts = _texts(described(before), described(after))
             if name not in reported:
                 reported.add(name)
                 changes.append(Change(name, *texts, write.line))
+
+
+def _texts(before: str, after: str) -> tuple[str, str]:
+    """Two values as text, which differs."""
+    if before == after:
+        return before, f"another {after.partition(' ')[2] or after}"
+    return before, after
 
 
 def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
@@ -167,6 +172,8 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
         name = names.get(id(place.owner)) or path_in_modules(place.owner) or place.text
         if isinstance(before, dict) and len(before) == len(after):
             keys = [k for k in before if k in after and not is_same(before[k], after[k])]
+            if not keys:  # their order
+                return [(name, before, after)]
             # The names of a file, by `globals()`, are its variables.
             return [(f"{name}[{k!r}]" if name else str(k), before[k], after[k]) for k in keys]
         if isinstance(before, list) and len(before) == len(after):

@@ -57,9 +57,9 @@ def _is_seen(kept: Kept, before: Any, seen: frozenset[tuple[int, str | None]]) -
     place = kept.items
     if (id(place.owner), place.name) in seen:
         return True
-    now = place.read()
-    if not isinstance(before, dict) or not isinstance(now, dict):
+    if not kept.has_names:
         return False
+    now = place.read()
     owner = place.owner if kept.owner is None else kept.owner
     names = [n for n in {**before, **now} if before.get(n, MISSING) is not now.get(n, MISSING)]
-    return all(is_pythons(n) or (id(owner), n) in seen for n in names)
+    return bool(names) and all(is_pythons(n) or (id(owner), n) in seen for n in names)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import operator
-import random
 import sys
 from array import array
 from collections import OrderedDict, deque
@@ -31,6 +31,7 @@ class _Missing:
 MISSING: Any = _Missing()
 _JOINING = (enumerate, zip, map, filter, reversed)
 _CONTAINERS = (dict, list, set, deque)
+_BUFFERS = (io.StringIO, io.BytesIO)
 _OTHERS = (bytearray, array, MutableMapping)
 
 
@@ -181,7 +182,7 @@ class Items(Place):
         if isinstance(owner, List):
             return owner.held()
         if isinstance(owner, dict):
-            return dict(dict.items(owner))  # a subclass may give other items
+            return dict(_kind_of_dict(owner).items(owner))  # a subclass may give other items
         kinds: tuple[Any, ...] = (list, set, deque)
         for kind in kinds:
             if isinstance(owner, kind):
@@ -203,8 +204,7 @@ class Items(Place):
         elif is_array(owner):
             owner[...] = value
         elif isinstance(owner, dict):
-            # A subclass may refuse its methods.
-            kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+            kind = _kind_of_dict(owner)  # a subclass may refuse its methods
             kind.clear(owner)
             kind.update(owner, value)
         elif isinstance(owner, set):
@@ -232,6 +232,11 @@ class Items(Place):
         if isinstance(one, set):
             return bool(one == two)
         return len(one) == len(two) and all(map(is_same, one, two))
+
+
+def _kind_of_dict(owner: Any) -> Any:
+    """The class of Python whose methods read and set the items of a dict, in their order."""
+    return OrderedDict if isinstance(owner, OrderedDict) else dict
 
 
 class ClassItems(Place):
@@ -300,10 +305,7 @@ class Elements(Place):
 
 
 class Position(Place):
-    """How many items of an iterator were taken, or the state of a generator of random numbers.
-
-    It cannot be put back.
-    """
+    """How many items of an iterator were taken; it cannot be put back."""
 
     def read(self) -> Any:
         """As of any place."""
@@ -332,16 +334,16 @@ class ContextValue(Place):
 
 
 class InnerState(Place):
-    """What an object of C holds, as a text buffer or a generator of random numbers."""
+    """What an object of C holds, as a text buffer, a file or a generator of random numbers."""
 
     def read(self) -> Any:
         """As of any place."""
-        return self.owner.__getstate__()
+        return _state_of(self.owner)[0]()
 
     def put(self, value: Any) -> None:
         """As of any place."""
         if not self.is_same(self.read(), value):
-            self.owner.__setstate__(value)
+            _state_of(self.owner)[1](value)
 
     def is_same(self, one: Any, two: Any) -> bool:
         """As of any place."""
@@ -350,14 +352,25 @@ class InnerState(Place):
 
 def has_state(value: Any) -> bool:
     """Whether an object of Python's own, or of numpy's generators, gives its state and takes it."""
+    return _state_of(value) is not None
+
+
+def _state_of(value: Any) -> Any:
+    """The functions that give the state of an object of C and set it; None without such."""
     kind = type(value)
-    module = kind.__module__
-    is_theirs = module.partition(".")[0] in sys.stdlib_module_names or module.startswith(
-        "numpy.random"
-    )
+    if isinstance(value, io.IOBase) and not isinstance(value, _BUFFERS):
+        # A file: how far it was read.
+        is_read = not value.closed and value.seekable()
+        return (value.tell, value.seek) if is_read else None
+    if kind.__module__.startswith("numpy.random"):
+        bits = getattr(value, "bit_generator", getattr(value, "_bit_generator", value))
+        return (lambda: bits.state), (lambda state: setattr(bits, "state", state))
+    is_pythons = kind.__module__.partition(".")[0] in sys.stdlib_module_names
     own = getattr(kind, "__getstate__", None)
     is_own = own is not None and own is not getattr(object, "__getstate__", None)
-    return is_theirs and is_own and hasattr(kind, "__setstate__")
+    if is_pythons and is_own and hasattr(kind, "__setstate__"):
+        return value.__getstate__, value.__setstate__
+    return None
 
 
 def position(value: Any) -> Any:
@@ -369,8 +382,6 @@ def position(value: Any) -> Any:
         >>> before == position(items)
         False
     """
-    if isinstance(value, random.Random):
-        return value.getstate()
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
         if frame is None or value.gi_running:

@@ -43,6 +43,8 @@ def holder(owner: Any, name: str) -> Any:
     store = current()
     if store is None:
         return owner
+    if store.on_read is not None:
+        store.on_read(owner, name)
     kind = type(owner)
     try:
         getter = store.getters[kind, name]

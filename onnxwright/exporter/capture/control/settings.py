@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import sys
 from collections.abc import Callable
@@ -42,7 +43,44 @@ def _attribute(name: str, owner: Any, attribute: str) -> Setting:
     )
 
 
+class _State(bytes):
+    """The state of a generator of random numbers."""
+
+    def __str__(self) -> str:
+        return "a state"
+
+
+def _python_state() -> _State:
+    return _State(pickle.dumps(random.getstate()))
+
+
+def _put_python_state(state: _State) -> None:
+    random.setstate(pickle.loads(state))  # noqa: S301 - made above
+
+
+def _numpy_state() -> _State | None:
+    numpy = sys.modules.get("numpy")
+    return None if numpy is None else _State(pickle.dumps(numpy.random.get_state()))
+
+
+def _put_numpy_state(state: _State | None) -> None:
+    if state is not None:
+        sys.modules["numpy"].random.set_state(pickle.loads(state))  # noqa: S301 - made above
+
+
+def _torch_state() -> _State:
+    return _State(torch.get_rng_state().tolist())
+
+
+def _put_torch_state(state: _State) -> None:
+    torch.set_rng_state(torch.tensor(list(state), dtype=torch.uint8))
+
+
 SETTINGS: tuple[Setting, ...] = (
+    Setting("random", _python_state, _put_python_state, decides=True),
+    Setting("numpy.random", _numpy_state, _put_numpy_state, decides=True),
+    # What torch draws is drawn by operators of the program.
+    Setting("torch.random", _torch_state, _put_torch_state),
     Setting("the default dtype", torch.get_default_dtype, torch.set_default_dtype, decides=True),
     Setting("the number of threads", torch.get_num_threads, torch.set_num_threads),
     Setting("deterministic algorithms", _read_deterministic, _put_deterministic),
@@ -61,21 +99,8 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-def _random_states() -> tuple[Any, ...]:
-    numpy = sys.modules.get("numpy")
-    return random.getstate(), numpy.random.get_state() if numpy else None, torch.get_rng_state()
-
-
-def _give_random_states(states: tuple[Any, ...]) -> None:
-    random.setstate(states[0])
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and states[1] is not None:
-        numpy.random.set_state(states[1])
-    torch.set_rng_state(states[2])
-
-
 class Settings:
-    """The values of all settings, and the states of the random generators, as they are now.
+    """The values of all settings as they are now, with the states of random generators.
 
     Example:
         >>> kept = Settings()
@@ -87,7 +112,6 @@ class Settings:
     """
 
     def __init__(self) -> None:
-        self._random = _random_states()
         self._values = [setting.read() for setting in SETTINGS]
 
     def restore(self) -> list[tuple[Setting, Any, Any]]:
@@ -102,5 +126,4 @@ class Settings:
             if after != before:
                 setting.put(before)
                 changed.append((setting, before, after))
-        _give_random_states(self._random)
         return changed

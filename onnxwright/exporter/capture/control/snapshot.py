@@ -121,7 +121,7 @@ class Snapshot(Reached):
             if not kept.differs(kept.before):
                 continue
             now, is_own = kept.items.read(), kept.of_module or n < early
-            if isinstance(kept.before, dict) and isinstance(now, dict):
+            if kept.has_names:
                 found += self._restore_names(kept, now, is_own=is_own)
             elif is_own or _is_traced(now):
                 kept.items.put(kept.before)

@@ -123,6 +123,8 @@ class Store:
         read_names: the attributes that `getattr` was asked for.
         code_for: gives the code of functions that run with their decisions rewritten.
         on_write: is called with each object that the program is about to write to.
+        on_opaque: is called with each function that is not converted, and what it is given.
+        on_read: is called with each object of which an attribute is read, and its name.
         memo: what cached functions gave in this capture.
         copies: iterators of before -> copies that are used up, and what these were at first.
         made: iterators that the capture made.
@@ -135,6 +137,8 @@ class Store:
         self.snapshot: Any = None
         self.code_for: Callable[[FunctionType], CodeType | None] | None = None
         self.on_write: Callable[[Any], None] | None = None
+        self.on_opaque: Callable[..., None] | None = None
+        self.on_read: Callable[[Any, str], None] | None = None
         self._logs: list[_Log] = [{}]
         self._settled: list[Write] = []
         self.functions: dict[CodeType, FunctionType] = {}

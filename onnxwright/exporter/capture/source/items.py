@@ -8,8 +8,9 @@ import torch
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.list_calls import part_of
+from onnxwright.exporter.capture.source.one_sided import refuse_name, refuse_names
 from onnxwright.exporter.capture.source.ranges import first_items
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
@@ -17,7 +18,6 @@ from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.values.going_through import picked
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.picking import place_of_key, tensor_of
-from onnxwright.exporter.places import line_of
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
@@ -36,7 +36,7 @@ def item(value: Any, index: Any) -> Any:
     items = _items_of(value, index) if container and is_unknown(index) else None
     if not items:
         refuse_key(value, index)
-        refuse_one_sided_names(value, index)
+        refuse_names(value, index)
         return value[index]
     if all(one is items[0] for one in items):
         session.record("check left out")
@@ -73,49 +73,22 @@ def _is_open(part: slice) -> bool:
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
     if current() is not None and function is getattr and len(rest) > 1:
-        _refuse_one_sided(value, rest[0])
+        refuse_name(value, rest[0])
     return bound(function)(value, *rest)
 
 
 def has_attribute(function: Any, value: Any, name: Any) -> Any:
     """`hasattr(value, name)`."""
     if current() is not None and function is hasattr:
-        _refuse_one_sided(value, name)
+        refuse_name(value, name)
     return function(value, name)
-
-
-def _refuse_one_sided(value: Any, name: Any) -> None:
-    """Refuse an attribute that only one side of a decision sets: each side then goes on alone."""
-    session = current()
-    found = session.one_sided.get((id(value), name)) if session is not None else None
-    if found is not None:
-        error = DisagreementError(str(name), "an attribute", "not set")
-        error.span = line_of(*found[1])
-        raise error
-
-
-def refuse_one_sided_names(container: Any, *names: Any) -> None:
-    """Refuse to read `__dict__` of an object with an attribute that only one side sets.
-
-    Args:
-        container: what is read.
-        names: the keys that are asked for; all of them without any.
-    """
-    session = current()
-    if session is None or not isinstance(container, dict):
-        return
-    keys = names or tuple(container)
-    for owner, _ in list(session.one_sided.values()):
-        if getattr(owner, "__dict__", None) is container:
-            for name in keys:
-                _refuse_one_sided(owner, name)
 
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
     if current() is not None:
         refuse_key(value, args[0] if args else None)
-        refuse_one_sided_names(value, *args[:1])
+        refuse_names(value, *args[:1])
     return value.get(*args, **kwargs)
 
 

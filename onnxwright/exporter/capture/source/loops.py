@@ -21,9 +21,9 @@ from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
-from onnxwright.exporter.capture.source.items import refuse_one_sided_names
 from onnxwright.exporter.capture.source.iterators import note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.looping import Loop
+from onnxwright.exporter.capture.source.one_sided import refuse_names
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import (
@@ -91,7 +91,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
-    refuse_one_sided_names(items)
+    refuse_names(items)
     items, loop = gone_through(items), _For(take, body, broken, state)
     if isinstance(items, Places):
         loop.at_places(items)

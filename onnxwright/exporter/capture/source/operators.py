@@ -12,8 +12,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.items import refuse_one_sided_names
 from onnxwright.exporter.capture.source.list_calls import contained
+from onnxwright.exporter.capture.source.one_sided import refuse_names
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.short_circuit import any_
@@ -175,7 +175,7 @@ def contains(value: Any, container: Any) -> Any:
             return any_(value == item for item in container)
         if type(container) in (dict, set, frozenset) and is_number(value):
             return any_(value == item for item in container if isinstance(item, (int, float)))
-    refuse_one_sided_names(container, value)
+    refuse_names(container, value)
     return value in container
 
 

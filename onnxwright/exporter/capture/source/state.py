@@ -21,9 +21,8 @@ from onnxwright.exporter.capture.control.places import (
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.holding import items_of
-from onnxwright.exporter.capture.source.session import current as active_session
+from onnxwright.exporter.capture.source.one_sided import note_one_sided
 
 
 class _Unset:
@@ -151,10 +150,9 @@ class State:
         Args:
             n: the slot; nothing is done for variables and containers.
         """
-        session = active_session()
         owner, name = self.place(n)
-        if session is not None and owner is not None and name is not None:
-            session.one_sided[id(owner), name] = owner, model_line()
+        if owner is not None and name is not None:
+            note_one_sided(owner, name)
 
     def fails_unset(self, n: int) -> bool:
         """Whether a read of a slot fails where the slot is not set.
@@ -218,7 +216,17 @@ class State:
 
 def value_at(owner: Any, name: str | None) -> Any:
     """What an attribute holds, `UNSET` without a value; the items of a container."""
-    return items_of(owner) if name is None else getattr(owner, name, UNSET)
+    if name is None:
+        return items_of(owner)
+    return getattr(owner, name, UNSET) if _is_stored(owner, name) else UNSET
+
+
+def _is_stored(owner: Any, name: str) -> bool:
+    """Whether an object, or its class, has an attribute; a `__getattr__` is not called."""
+    own = getattr(owner, "__dict__", {})
+    if name in own or hasattr(owner if isinstance(owner, type) else type(owner), name):
+        return True
+    return any(name in (own.get(n) or ()) for n in ("_parameters", "_buffers", "_modules"))
 
 
 class Globals:
