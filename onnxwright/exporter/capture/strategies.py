@@ -40,6 +40,7 @@ from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.capture.values.results import results_checked
+from onnxwright.exporter.capture.values.texts import TextCalls
 from onnxwright.exporter.torch_internals import pytree
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
@@ -135,7 +136,7 @@ class Source:
             return program
 
         def handlers() -> Iterator[CallHandler]:
-            yield from (Candidates(), ListFunctions())
+            yield from (TextCalls(), Candidates(), ListFunctions())
             if self.with_opaque_sizes:
                 yield sizes
             now = session()

@@ -38,7 +38,7 @@ from onnxwright.exporter.capture.replacements import (
 )
 from onnxwright.exporter.capture.replacements.changes import Changes, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
-from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers
+from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers, numbers_as_keys
 from onnxwright.exporter.capture.values.numbers import truths_as_numbers
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"
@@ -262,6 +262,12 @@ _SUBSTITUTES: tuple[Change, ...] = (
         make=lists_of_numbers,
         reason="a list of a length of run time would have the length of the example",
         upstream="`tolist` gives a list of Python, which has one length",
+    ),
+    Change(
+        target="torch.Tensor.__hash__",
+        make=numbers_as_keys,
+        reason="of `{n, 2}`, where a tensor stands for `n`, Python would not see that `n` is 2",
+        upstream="the hash of a tensor is its identity",
     ),
     Change(
         target="torch.SymBool",

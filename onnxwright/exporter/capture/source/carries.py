@@ -40,6 +40,7 @@ class Carry:
         dtype: its type.
         shape: its sizes; an `OwnSize` where iterations change them.
         is_number: whether it stands for a number of Python.
+        types: the classes of Python that it is of, before the loop and after iterations.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Carry:
     dtype: torch.dtype
     shape: tuple[Any, ...]
     is_number: bool
+    types: frozenset[type] = frozenset()
 
     def sizes(self) -> list[Any]:
         """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
@@ -78,15 +80,25 @@ def begun_with(path: str, start: Any) -> Carry:
     shape, dtype = tuple(start.shape) if isinstance(start, torch.Tensor) else (), dtype_of(start)
     if dtype.is_floating_point and not isinstance(start, torch.Tensor):
         dtype = torch.get_default_dtype()  # most often iterations add tensors to it
-    return Carry(path, start, dtype, shape, _is_number(start))
+    return Carry(path, start, dtype, shape, _is_number(start), _types(start))
 
 
-def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
-    """Remember which tensors stand for numbers of Python."""
+def mark_carried(carries: Iterable[Carry], results: Iterable[Any]) -> None:
+    """Remember which tensors stand for numbers of Python, and the classes that they may be of."""
     session = current()
-    for is_number, result in zip(are_numbers, results):
-        if session is not None and is_number:
-            session.numbers.add(result)
+    for carry, result in zip(carries, results):
+        if session is not None:
+            session.numbers.note_types(result, carry.types)
+            if carry.is_number:
+                session.numbers.add(result)
+
+
+def _types(*values: Any) -> frozenset[type]:
+    """The classes of Python that one of some values may be of."""
+    session = current()
+    if session is None:
+        return frozenset()
+    return frozenset().union(*(session.numbers.types(v) for v in values if v is not UNSET))
 
 
 def stands_for_number(start: Any, pair: Pair) -> bool:
@@ -133,8 +145,11 @@ def carried(
         shape = carried_shape(pair.path, pair.left, pair.right, last, symbols)
         if carry is None:
             first = start.get(pair.path, UNSET)
-            found.append(Carry(pair.path, first, wanted, shape, stands_for_number(first, pair)))
-        elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
+            found.append(Carry(pair.path, first, wanted, shape, stands_for_number(first, pair),
+                               _types(first, *both)))  # fmt: skip
+            continue
+        carry.types |= _types(*both)
+        if carry.dtype != wanted or not is_same_shape(carry.shape, shape):
             carry.dtype, carry.shape, is_other = wanted, shape, True
     return found, len(found) > len(known), is_other
 
@@ -156,9 +171,7 @@ def start_of(carry: Carry) -> Any:
 def input_of(region: Region, carry: Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
     made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    session = current()
-    if session is not None and carry.is_number:
-        session.numbers.add(made)
+    mark_carried([carry], [made])
     return made
 
 

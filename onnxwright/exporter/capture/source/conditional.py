@@ -219,6 +219,7 @@ def _note_results(condition: Any, pairs: list[Pair], results: list[Any]) -> None
     """Remember which results stand for numbers."""
     session, fact = current(), fact_of(condition)
     for pair, result in zip(pairs, results):
+        _note_classes(pair, result)
         if session is not None and not _has_tensor(pair.left, pair.right):
             sides = [one for one in (pair.left, pair.right) if one is not UNSET]
             choices = [session.numbers.choices(one) for one in sides]
@@ -234,6 +235,14 @@ def _note_results(condition: Any, pairs: list[Pair], results: list[Any]) -> None
                 chosen(result, fact, pair.left, pair.right)
         else:
             _note_types(pair, result)
+
+
+def _note_classes(pair: Pair, result: Any) -> None:
+    """Remember the classes of Python of what a value was made of."""
+    session = current()
+    if session is not None:
+        sides = [session.numbers.types(one) for one in (pair.left, pair.right) if one is not UNSET]
+        session.numbers.note_types(result, frozenset().union(*sides))
 
 
 def _is_unset(pair: Pair) -> bool:

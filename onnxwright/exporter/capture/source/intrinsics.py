@@ -242,6 +242,7 @@ BUILTINS: dict[str, Builtin] = {
     "all": Builtin(all_, "in any order"),
     "any": Builtin(any_, "in any order"),
     "bool": Builtin(bool_, "iterator"),
+    "callable": Builtin(callable, "iterator"),
     "divmod": Builtin(_divmod),
     "enumerate": Builtin(ranges.enumerate_, "iterator"),
     "filter": Builtin(_filter, "iterator"),

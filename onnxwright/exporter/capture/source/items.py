@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, is_noting, note, refused_here
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.values.going_through import picked
+from onnxwright.exporter.capture.values.kinds import common
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.picking import place_of_key, tensor_of
 
@@ -33,6 +34,8 @@ def item(value: Any, index: Any) -> Any:
     container = isinstance(value, _LISTS) or type(value) is dict
     if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
+    if session.numbers.has_types(index):
+        common(index, lambda kind: kind is bool)  # an axis, not a place
     items = _items_of(value, index) if container and is_unknown(index) else None
     if not items:
         refuse_key(value, index)
@@ -73,14 +76,18 @@ def _is_open(part: slice) -> bool:
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
     if current() is not None and function is getattr and len(rest) > 1:
-        refuse_name(value, rest[0])
+        if not has_attribute(hasattr, value, rest[0]):
+            return rest[1]
     return bound(function)(value, *rest)
 
 
 def has_attribute(function: Any, value: Any, name: Any) -> Any:
-    """`hasattr(value, name)`."""
-    if current() is not None and function is hasattr:
+    """`hasattr(value, name)`; what stands for a number has the attributes of its class."""
+    session = current()
+    if session is not None and function is hasattr:
         refuse_name(value, name)
+        if value in session.numbers or session.numbers.has_types(value):
+            return common(value, lambda kind: hasattr(kind, name))
     return function(value, name)
 
 

@@ -99,7 +99,7 @@ def made_set(*args: Any) -> Any:
 def no_set() -> CannotRewriteError:
     """The error for a set of numbers of run time."""
     return CannotRewriteError(
-        "a set of numbers that are known at run time only",
+        "a set, or a dict with keys, of numbers that are known at run time only",
         model_span(),
         "ask a list, `if n not in numbers: numbers.append(n)`, or take `torch.unique(numbers)`",
     )

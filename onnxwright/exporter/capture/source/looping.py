@@ -22,7 +22,7 @@ from onnxwright.exporter.capture.source.carries import (
     is_guessed,
     leaf_paths,
     leaves_at,
-    mark_numbers,
+    mark_carried,
     still_carried,
     with_leaves,
 )
@@ -387,14 +387,14 @@ class Loop:
         results = emit_loop(test, going, body, [*zip(carries, leaves)], self.lists.scans(after))
         tensors = {id(c): x for c, x in zip(carries, results)}
         tags = {key: tensors[id(c)] for key, c in self.aliases.tags.items()}
-        mark_numbers((True for _ in tags), tags.values())
+        mark_carried(self.aliases.tags.values(), tags.values())
         self.aliases.note(tensors, tags)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            mark_numbers((c.is_number for c in found), made.values())
+            mark_carried(found, made.values())
             if self._runs():
                 made |= constants_of(after[n], self.slots[n].name)
             final[n] = with_leaves(after[n], self.slots[n].name, made)

@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.size_tests import as_test, has_sides, is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
+from onnxwright.exporter.capture.values.kinds import common
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.values.one_of import OneOf, each
 
@@ -33,6 +34,8 @@ def is_(value: Any, constant: Any) -> Any:
         return value is constant
     if session is None or isinstance(value, bool):
         return value is constant
+    if session.numbers.has_types(value):
+        common(value, lambda kind: kind is bool)
     if isinstance(value, torch.SymBool) or (is_truth(value) and value in session.numbers):
         return value if constant else not_(value)
     return value is constant

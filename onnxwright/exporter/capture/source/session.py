@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from onnxwright.exporter.capture.control.number_kinds import KINDS
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.values.truths import Truths
@@ -44,6 +47,7 @@ class Numbers:
         self._kept: dict[int, Any] = {}
         self._choices: dict[int, frozenset[int]] = {}
         self._picked: dict[int, tuple[Any, dict[int, Any]]] = {}
+        self._types: dict[int, tuple[Any, frozenset[type]]] = {}
 
     def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
         """Add a tensor; `choices` are all integers of Python that it may stand for, if known."""
@@ -58,6 +62,26 @@ class Numbers:
     def picked(self, number: Any) -> tuple[Any, dict[int, Any]] | None:
         """The tag that picks a number, and the numbers; None for one that no tag picks."""
         return self._picked.get(id(number))
+
+    def note_types(self, tensor: Any, types: frozenset[type]) -> None:
+        """Remember the classes of Python that a value has one of: which is known at run time."""
+        if len(types) > 1:
+            self._types[id(tensor)] = tensor, types
+
+    def has_types(self, value: Any) -> bool:
+        """Whether a value is of one of several classes of Python."""
+        return id(value) in self._types
+
+    def types(self, value: Any) -> frozenset[type]:
+        """The classes of Python that a value may be of, where the model runs."""
+        if id(value) in self._types:
+            return self._types[id(value)][1]
+        if not isinstance(value, torch.Tensor):
+            return frozenset([KINDS.get(type(value), type(value))])
+        if value not in self:
+            return frozenset([torch.Tensor])
+        whole = bool if value.dtype == torch.bool else int
+        return frozenset([float if value.dtype.is_floating_point else whole])
 
     def __bool__(self) -> bool:
         """Whether there is a tensor that stands for a number of Python."""

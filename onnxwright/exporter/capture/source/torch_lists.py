@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.columns import Column, ItemForm
+from onnxwright.exporter.capture.source.list_calls import no_set
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.torch_internals import FakeTensor
@@ -39,6 +40,19 @@ def lists_of_numbers(changes: Changes, model: Any) -> None:
         return Rows.of_numbers(self.double() if self.is_floating_point() else self)
 
     changes.attribute(FakeTensor, "tolist", tolist)
+
+
+def numbers_as_keys(changes: Changes, model: Any) -> None:
+    """A tensor that stands for a number is no key: Python would take it for another number."""
+    own = torch.Tensor.__hash__
+
+    def hashed(self: Any) -> int:
+        session = current()
+        if session is not None and self in session.numbers:
+            raise no_set()
+        return own(self)
+
+    changes.attribute(torch.Tensor, "__hash__", hashed)
 
 
 def _flattened(items: Rows) -> tuple[list[Any], _Form]:

@@ -107,6 +107,7 @@ def _either(test: Any, one: Any, other: Any) -> Any:
     made = torch.where(test, as_tensor(one, dtype), as_tensor(other, dtype))
     session = current()
     assert session is not None
+    session.numbers.note_types(made, session.numbers.types(one) | session.numbers.types(other))
     if all(not isinstance(v, torch.Tensor) or v in session.numbers for v in (one, other)):
         session.numbers.add(made)
     return made

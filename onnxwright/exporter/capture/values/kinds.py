@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.values.one_of import each
 
 
@@ -31,19 +33,48 @@ def type_(*args: Any, **options: Any) -> Any:
 
 def _class_of(value: Any) -> type:
     """The class of Python that a value has where the model runs."""
-    session = current()
-    if isinstance(value, torch.Tensor) and session is not None and value in session.numbers:
-        if value.dtype == torch.bool:
-            return bool
-        return float if value.dtype.is_floating_point else int
-    if isinstance(value, Rows):
-        return list
-    return KINDS.get(type(value), type(value))
+    if not _stands_for_other(value):
+        return type(value)
+    found: type = common(value, lambda kind: kind)
+    return found
 
 
 def _is_instance(value: Any, kinds: Any) -> bool:
-    found = _class_of(value)
-    if found is type(value):
-        return isinstance(value, kinds)
-    # Programs that are written for a capture ask for `torch.SymInt`.
-    return issubclass(found, kinds) or (type(value) in KINDS and isinstance(value, kinds))
+    if not _stands_for_other(value) or (type(value) in KINDS and isinstance(value, kinds)):
+        return isinstance(value, kinds)  # programs for a capture ask for `torch.SymInt`, too
+    return bool(common(value, lambda kind: issubclass(kind, kinds)))
+
+
+def _stands_for_other(value: Any) -> bool:
+    """Whether a value is of another class where the model runs."""
+    session = current()
+    known = session is not None and (value in session.numbers or session.numbers.has_types(value))
+    return known or isinstance(value, Rows) or type(value) in KINDS
+
+
+def common(value: Any, of_class: Callable[[type], Any]) -> Any:
+    """What is so for all classes of Python that a value may be of where the model runs.
+
+    Args:
+        value: an object.
+        of_class: is given each class.
+
+    Raises:
+        CannotRewriteError: it depends on the class, which a decision chose.
+    """
+    session = current()
+    if isinstance(value, Rows):
+        return of_class(list)
+    if session is None:
+        return of_class(KINDS.get(type(value), type(value)))
+    types = session.numbers.types(value)
+    found = list(map(of_class, types))
+    if any(one != found[0] for one in found):
+        names = " or ".join(sorted(one.__name__ for one in types))
+        with refused_here():
+            raise CannotRewriteError(
+                f"a question that depends on the type of a value, which is {names} by a decision,",
+                advice="give it the same type on both sides: `2.0` in the place of `2`, "
+                "`torch.tensor(2.0)` beside another tensor",
+            )
+    return found[0]

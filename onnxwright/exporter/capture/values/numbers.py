@@ -206,6 +206,8 @@ def operation(name: str, *operands: Any) -> Any:
         _refuse_zero(operands[1])
     found = own.torch(*_prepared(own, operands))
     assert session is not None
+    if own.gives != "truths" and found.is_floating_point():
+        session.numbers.note_types(found, _types_of_result(own, operands))
     if picked is None:
         session.numbers.add(found, _BOTH if own.gives == "truths" else frozenset())
         return found
@@ -217,6 +219,16 @@ def operation(name: str, *operands: Any) -> Any:
     session.numbers.add(found, frozenset(v for v in results.values() if isinstance(v, int)))
     session.numbers.pick(found, tag, results)
     return found
+
+
+def _types_of_result(own: Operation, operands: Sequence[Any]) -> frozenset[type]:
+    """The classes of Python that a result may be of: a float beside any number gives floats."""
+    session = current()
+    assert session is not None
+    types = [session.numbers.types(v) for v in operands]
+    if own.gives == "floats" or any(one == {float} for one in types):
+        return frozenset([float])
+    return frozenset([int, float] if any(float in one for one in types) else [int])
 
 
 _DIVISIONS = ("truediv", "floordiv", "mod")

@@ -22,7 +22,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
-from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.model_lines import is_text_used, model_line
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import Region
@@ -144,6 +144,8 @@ class OneOf:
         raise refused("a key")
 
     def __repr__(self) -> str:
+        if current() is not None and is_text_used(*model_line()):
+            raise refused("a text")
         return " or ".join(map(words, self._ow_items.values()))
 
     def __eq__(self, other: object) -> Any:

@@ -32,6 +32,8 @@ def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
     whole = frozenset(v for v in numbers.values() if isinstance(v, int))
     session.numbers.add(found, frozenset() if floats else whole)
     session.numbers.pick(found, tag, dict(numbers))
+    types = (session.numbers.types(number) for number in numbers.values())
+    session.numbers.note_types(found, frozenset().union(*types))
     return found
 
 

@@ -7,8 +7,6 @@ whose result nobody reads, such as `print` and `warnings.warn`, only show it.
 
 from __future__ import annotations
 
-import ast
-import linecache
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +16,13 @@ import torch
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.model_lines import calling_line, is_machinery, model_line
+from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.model_lines import (
+    calling_line,
+    is_machinery,
+    is_text_used,
+    model_line,
+)
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import TextUsedError
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
@@ -26,9 +30,6 @@ from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.places import line_of
-
-# Methods that keep what they are given, and that are called for that.
-_KEEPING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault"}
 
 
 class TextOfNumber(str):
@@ -50,12 +51,17 @@ def _refusing(name: str) -> Callable[..., Any]:
     function = getattr(str, name)
 
     def method(self: TextOfNumber, *args: Any, **kwargs: Any) -> Any:
-        place = model_line()
-        if current() is not None and is_used(*place):
-            raise TextUsedError(line_of(*place))
+        refuse_text()
         return function(self, *args, **kwargs)
 
     return method
+
+
+def refuse_text() -> None:
+    """Refuse a text of a number of run time, unless the statement of this line only shows it."""
+    place = model_line()
+    if current() is not None and is_text_used(*place):
+        raise TextUsedError(line_of(*place))
 
 
 for _name in (
@@ -64,35 +70,6 @@ for _name in (
     "__gt__", "__ge__", "__eq__", "__ne__", "__hash__", "__len__",
 ):  # fmt: skip
     setattr(TextOfNumber, _name, _refusing(_name))
-
-
-def is_used(file: str, line: int) -> bool:
-    """Whether the statement of a line does something with a text.
-
-    Args:
-        file, line: the line.
-
-    Returns:
-        Not for errors, and calls whose result nobody reads, such as `print` and `warnings.warn`.
-    """
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return True
-    statement: ast.stmt | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
-            if statement is None or node.lineno >= statement.lineno:
-                statement = node
-    if isinstance(statement, (ast.Raise, ast.Assert)):
-        return False
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        return True
-    called = statement.value.func
-    if isinstance(called, ast.Attribute) and called.attr in _KEEPING:
-        return True
-    inside = (n for n in ast.walk(statement) if isinstance(n, ast.Lambda))
-    return any(n.lineno <= line <= (n.end_lineno or 0) for n in inside)
 
 
 # -- formatting ------------------------------------------------------------------------------------
@@ -166,6 +143,25 @@ def _is_of_run_time(value: Any) -> bool:
     return not (isinstance(value, torch.Tensor) and value.ndim) and is_unknown(value)
 
 
+class TextCalls(CallHandler):
+    """Texts that Python, or code that is not converted, makes of a tensor for a number."""
+
+    functions = (torch.Tensor.__repr__, torch.Tensor.__format__)
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Refuse it, unless the text is only shown."""
+        value = _constant(args[0])
+        if _is_of_run_time(value) and value in _numbers():
+            refuse_text()
+            return "a number"
+        return func(*args, **kwargs)
+
+
+def _numbers() -> Any:
+    session = current()
+    return () if session is None else session.numbers
+
+
 # -- captures that do not rewrite ------------------------------------------------------------------
 
 
@@ -195,7 +191,7 @@ def record_texts(changes: Changes, found: Texts) -> None:
         def text(self: torch.SymInt) -> str:
             if self.node.expr.free_symbols:
                 place = calling_line()
-                if _is_of_model(place[0]) and is_used(*place):
+                if _is_of_model(place[0]) and is_text_used(*place):
                     found.setdefault(place)
             return method(self)
 
