@@ -198,7 +198,7 @@ def run_text(text: str) -> tuple[Message, ...]:
 @contextlib.contextmanager
 def _empty_folder() -> Iterator[None]:
     """Run a program where the files that it writes are in nobody's way."""
-    before = os.getcwd()
+    before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:

@@ -42,6 +42,8 @@ def is_frame_of_machinery(frame: FrameType) -> bool:
     """
     if frame.f_code.co_filename == "<string>":
         module = str(frame.f_globals.get("__name__", ""))
+        if frame.f_code.co_name.startswith("__"):
+            return True  # a method that `dataclasses` made
         return module.partition(".")[0] in _MAKING or module.startswith("namedtuple_")
     return is_machinery(frame.f_code.co_filename)
 

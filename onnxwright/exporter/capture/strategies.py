@@ -40,7 +40,7 @@ from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.capture.values.results import results_checked
-from onnxwright.exporter.capture.values.texts import TextCalls
+from onnxwright.exporter.capture.values.texts import PythonCalls
 from onnxwright.exporter.torch_internals import pytree
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
@@ -136,7 +136,7 @@ class Source:
             return program
 
         def handlers() -> Iterator[CallHandler]:
-            yield from (TextCalls(), Candidates(), ListFunctions())
+            yield from (PythonCalls(), Candidates(), ListFunctions())
             if self.with_opaque_sizes:
                 yield sizes
             now = session()

@@ -21,11 +21,11 @@ from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.source.size_amounts import Arguments
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.capture.values.calls import Candidates
-from onnxwright.exporter.capture.values.texts import TextCalls
+from onnxwright.exporter.capture.values.texts import PythonCalls
 
 ORDER: tuple[type[CallHandler], ...] = (
-    # What asks for a text calls no operator.
-    TextCalls,
+    # What Python asks of a number calls no operator.
+    PythonCalls,
     # Tensors of sizes become sizes again before any other handler looks at the arguments.
     SizeTensors,
     # A replacement calls functions of torch itself: the handlers below see these calls.

@@ -55,6 +55,16 @@ def is_about_quantized(error: BaseException | None) -> bool:
     return any(sign in str(error) for sign in _OF_QUANTIZED)
 
 
+# What stands for values of run time in a capture, as Python's own errors name it.
+_STAND_INS = re.compile(r"\b(FakeTensor|TensorBase|OneOf|_Method|SymInt|SymFloat|SymBool)\b")
+
+
+def is_about_stand_in(error: BaseException | None) -> bool:
+    """Whether Python says that it cannot do something with what stands for a value of run time."""
+    kinds = (TypeError, AttributeError)
+    return isinstance(error, kinds) and bool(_STAND_INS.search(str(error)))
+
+
 # How Python asks an object for the number that it is.
 _ASKING = (
     "__bool__", "__float__", "__hash__", "__index__", "__int__", "as_integer_ratio",

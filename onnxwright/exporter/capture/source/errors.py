@@ -82,7 +82,8 @@ class NumberReadError(CannotRewriteError):
             "a number that is known at run time only, and that Python asks for in this line,",
             span,
             "operators, `int`, `float`, `round`, `min`, `max`, `math` and functions of PyTorch "
-            "compute with such a number; `range(n)`, `items[n]` and `x[:n]` take it",
+            "compute with such a number; `range(n)`, `items[n]` and `x[:n]` take it; in the place "
+            "of `__eq__`, `__bool__` and the like, which Python calls, call a method by its name",
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     ChosenChangedError,
@@ -28,6 +29,7 @@ from onnxwright.exporter.capture.source.torch_sizes import sizes_decided
 from onnxwright.exporter.capture.torch_errors import (
     asks_number,
     is_about_fixed_size,
+    is_about_stand_in,
     lines_passed,
     reads_value,
 )
@@ -119,4 +121,8 @@ def _with_reason(raised: Exception, changed: Rewritten) -> Exception:
         if asks_number(cause):
             return NumberReadError(line_of(frame.f_code.co_filename, line))
         break
+    if is_about_stand_in(raised):
+        for frame, line in lines_passed(raised):
+            if owner_of(frame.f_code.co_filename) is not Owner.PYTHON:
+                return NumberReadError(line_of(frame.f_code.co_filename, line))
     return raised

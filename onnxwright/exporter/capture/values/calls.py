@@ -10,12 +10,15 @@ import torch
 from onnxwright.exporter.capture.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.lists import kind_of
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.aliases import new_writes, settle
+from onnxwright.exporter.capture.source.errors import NumberReadError
 from onnxwright.exporter.capture.source.regions import Region, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.numbers import candidates_of, computed
 from onnxwright.exporter.capture.values.one_of import OneOf, among
 from onnxwright.exporter.capture.values.picking import tensor_of
+from onnxwright.exporter.places import line_of
 
 
 def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -37,13 +40,21 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             return function(*args, **kwargs)
     except CaptureStoppedError:
         raise
-    except Exception:  # noqa: BLE001 - torch says in many ways that it has to know the number
+    except Exception as error:
         session = current()
+        if args and args[0] is number and is_method(function):  # a number of Python has it not
+            raise NumberReadError(line_of(*model_line())) from error
     # Each number that it may be is a candidate.
     assert session is not None
     tag, numbers = candidates_of(number)
     every = OneOf(tensor_of(tag), dict(numbers))
     return among(every, lambda n: called(function, *_replaced((args, kwargs), number, n)))
+
+
+def is_method(function: Any) -> bool:
+    """Whether a function of torch is called as a method of a tensor only."""
+    name = getattr(function, "__name__", "")
+    return getattr(torch.Tensor, name, None) is function and not hasattr(torch, name)
 
 
 def _chosen_number(values: Any) -> Any:

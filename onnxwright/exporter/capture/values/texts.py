@@ -24,7 +24,7 @@ from onnxwright.exporter.capture.model_lines import (
     model_line,
 )
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.errors import TextUsedError
+from onnxwright.exporter.capture.source.errors import NumberReadError, TextUsedError
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.numbers import is_unknown
@@ -143,18 +143,30 @@ def _is_of_run_time(value: Any) -> bool:
     return not (isinstance(value, torch.Tensor) and value.ndim) and is_unknown(value)
 
 
-class TextCalls(CallHandler):
-    """Texts that Python, or code that is not converted, makes of a tensor for a number."""
+_FORMATTING = (torch.Tensor.__repr__, torch.Tensor.__format__)
+_READING = tuple(
+    getattr(torch.Tensor, f"__{name}__") for name in ("bool", "int", "float", "index", "complex")
+)
 
-    functions = (torch.Tensor.__repr__, torch.Tensor.__format__)
+
+class PythonCalls(CallHandler):
+    """What Python, or code that is not converted, asks of a tensor that stands for a number."""
+
+    functions = (*_FORMATTING, *_READING, torch.Tensor.__deepcopy__)
 
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Refuse it, unless the text is only shown."""
+        """Refuse it, unless a text is only shown; a copy of a number is the number."""
         value = _constant(args[0])
-        if _is_of_run_time(value) and value in _numbers():
-            refuse_text()
-            return "a number"
-        return func(*args, **kwargs)
+        if value not in _numbers():
+            return func(*args, **kwargs)
+        if func is torch.Tensor.__deepcopy__:
+            return value
+        if not _is_of_run_time(value):
+            return func(*args, **kwargs)
+        if func in _READING:
+            raise NumberReadError(line_of(*model_line()))
+        refuse_text()
+        return "a number"
 
 
 def _numbers() -> Any:
