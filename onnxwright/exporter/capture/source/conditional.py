@@ -22,9 +22,15 @@ from onnxwright.exporter.capture.source.chosen_objects import (
 )
 from onnxwright.exporter.capture.source.emitting import emit
 from onnxwright.exporter.capture.source.equal_sides import are_equal
-from onnxwright.exporter.capture.source.errors import DisagreementError, words
+from onnxwright.exporter.capture.source.errors import (
+    DisagreementError,
+    SharedWriteError,
+    words,
+)
+from onnxwright.exporter.capture.source.functional import base_of
 from onnxwright.exporter.capture.source.list_forms import raise_growth, rows_kept, widened
 from onnxwright.exporter.capture.source.list_writes import written
+from onnxwright.exporter.capture.source.memory import memory_of
 from onnxwright.exporter.capture.source.merged_sizes import merged_sizes
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -297,7 +303,7 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     Returns:
         A tensor for each pair.
     """
-    written = list(dict.fromkeys([*parts[0].written, *parts[1].written]))
+    written = _written(parts)
     if not pairs and not written:
         return []
     outputs: list[list[fx.Node]] = []
@@ -327,6 +333,27 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
         for target, value in zip(targets, results[len(pairs) :]):
             target.copy_(value)
     return list(results[: len(pairs)])
+
+
+def _written(parts: Sequence[Part]) -> list[fx.Node]:
+    """What either part writes to; both write to the whole tensor where they write to its parts.
+
+    Raises:
+        SharedWriteError: what one writes to shares memory with what the other does, in a way that
+            the trace does not show.
+    """
+
+    def nodes() -> list[fx.Node]:
+        return list(dict.fromkeys(node for part in parts for node in part.written))
+
+    for node in nodes():
+        if any(n is not node and memory_of(n) == memory_of(node) for n in nodes()):
+            for part in parts:
+                part.write_base(base_of(node))
+    memory = [memory_of(node) for node in nodes() if memory_of(node)]
+    if len(set(memory)) < len(memory):
+        raise SharedWriteError
+    return nodes()
 
 
 class Outputs:

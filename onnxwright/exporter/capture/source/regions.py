@@ -64,6 +64,7 @@ class Part:
         values: what tensors, by identity, are in the graph.
         known: what sizes are where the part runs.
         written: nodes of the other graph that it writes to -> the copies that it writes to.
+        views: other views of these -> the same views of the copies.
         origins: what tensors, by identity, may be.
         own: the memory that the part made.
     """
@@ -72,6 +73,7 @@ class Part:
     read: dict[fx.Node, fx.Node]
     values: dict[int, fx.Node]
     written: dict[fx.Node, fx.Node] = field(default_factory=dict)
+    views: dict[fx.Node, fx.Node] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     known: dict[Any, Any] = field(default_factory=dict)
     origins: dict[int, Origin] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class Part:
                 with place:
                     self.read[outer] = self.graph.placeholder(f"operand_{len(self.read)}")
         self.read[outer].meta["val"] = outer.meta.get("val")
-        return self.written.get(outer) or self.read[outer]
+        return self.written.get(outer) or self.views.get(outer) or self.read[outer]
 
     def give_outer(self, values: Iterable[Any], tracer: Any) -> None:
         """Have the part give values of before it, as they are.
@@ -109,6 +111,33 @@ class Part:
         session = current()
         is_number = session is None or value in session.numbers
         return NOTHING if is_number else self.origins.get(id(value), NOTHING)
+
+    def write_base(self, base: fx.Node) -> None:
+        """Have the part write to a tensor what it writes to views of the tensor.
+
+        Args:
+            base: a node of the other graph, which is no view.
+        """
+        for node in [n for n in self.written if n is not base and base_of(n) is base]:
+            value = self.written.pop(node)
+            self.copy_written(base)
+            args = (self.as_view(node, base), value)
+            self.graph.call_function(aten.copy_.default, args).meta = dict(value.meta)
+
+    def copy_written(self, node: fx.Node) -> None:
+        """Make a copy of a node of the other graph, which the part writes to."""
+        if node not in self.written:
+            given = self.placeholder(node)
+            self.written[node] = self.graph.call_function(aten.clone.default, (given,))
+            self.written[node].meta["val"] = node.meta.get("val")
+
+    def as_view(self, node: fx.Node, base: fx.Node) -> fx.Node:
+        """A view of a node of the other graph, as the same view of the copy of that node."""
+        if node is base:
+            return self.written[base]
+        if viewed(node) is None:
+            return self.placeholder(node)
+        return self.graph.node_copy(node, lambda n: self.as_view(n, base))
 
     def module(self, operands: Sequence[fx.Node], outputs: Sequence[fx.Node]) -> fx.GraphModule:
         """The part as a function of operands.
@@ -291,7 +320,7 @@ class Region:
             if node not in inside:
                 part.placeholder(node)
         self._copy_written(part, [n for n in region if n in inside], inside)
-        known: dict[fx.Node, fx.Node] = {**part.read, **part.written}
+        known: dict[fx.Node, fx.Node] = {**part.read, **part.views, **part.written}
         for node in region:
             if node in inside:
                 known[node] = part.graph.node_copy(node, lambda n: known[n])
@@ -299,22 +328,27 @@ class Region:
         return part
 
     def _copy_written(self, part: Part, region: list[fx.Node], inside: set[fx.Node]) -> None:
-        """Copies of what the part writes to from outside of it."""
+        """Copies of what the part writes to from outside of it.
+
+        Raises:
+            SharedWriteError: it also reads the same memory, and nobody knows by which view.
+        """
+        written: dict[fx.Node, None] = {}
         for node in region:
             for target in written_arguments(node):
                 base = target
                 while base in inside and viewed(base) is not None:
                     base = viewed(base)
-                if base not in inside and base not in part.written:
-                    self._check_alone(base, part)
-                    copy = part.graph.call_function(aten.clone.default, (part.read[base],))
-                    copy.meta["val"] = base.meta.get("val")
-                    part.written[base] = copy
-
-    def _check_alone(self, base: fx.Node, part: Part) -> None:
-        """No other operand shares the memory of a tensor that is written to."""
-        if any(other is not base and memory_of(other) == memory_of(base) for other in part.read):
-            raise SharedWriteError
+                if base not in inside:
+                    written[base] = None
+        for node in written:
+            others = [n for n in part.read if n is not node and memory_of(n) == memory_of(node)]
+            base = base_of(node) if others else node
+            if any(base_of(other) is not base for other in others):
+                raise SharedWriteError
+            part.copy_written(base)
+            for view in [n for n in (node, *others) if n is not base and n not in part.views]:
+                part.views[view] = part.as_view(view, base)
 
     def _restore(self) -> None:
         t = self.tracer
