@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+import numpy as np
 import torch
 from torch import nn, randn
 
@@ -340,6 +341,16 @@ def test_exporting_leaves_the_module_as_it_was() -> None:
     assert model.training
     assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
     assert torch.equal(x, given)
+
+
+def test_a_later_call_of_the_module_leaves_the_model_as_it_was() -> None:
+    """Buffers that the model changes begin with what they had at the export."""
+    model, x = Counter(), randn(4, 3)
+    program = ow.export(model, (x,))
+    before = {n: v.const_value.numpy().copy() for n, v in program.model.graph.initializers.items()}
+    model(x)
+    for name, value in program.model.graph.initializers.items():
+        np.testing.assert_array_equal(value.const_value.numpy(), before[name])
 
 
 def test_a_write_that_torch_cannot_resolve_is_told() -> None:

@@ -28,7 +28,7 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
-from onnxwright.exporter.torch_types import has_no_numbers
+from onnxwright.exporter.torch_types import has_no_numbers, onnx_tensor
 from onnxwright.exporter.translate import metadata, mutation
 from onnxwright.exporter.translate.errors import raise_missing
 from onnxwright.exporter.translate.lowerings import Lowerings
@@ -221,6 +221,8 @@ class _Builder:
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
         self._rename_weights(model)
+        changed = {o.target for o in outputs if o.kind is OutputKind.BUFFER_MUTATION}
+        self._keep_values(model, [e for e in entries if e.target in changed])
         if not (self.every or self.settings.keep_weights):
             pretranspose_weights(model)
         if self.settings.functions == "aten":
@@ -292,6 +294,14 @@ class _Builder:
         else:
             self.weights[entry.target] = name
         return value
+
+    def _keep_values(self, model: ir.Model, entries: list[ProgramInput]) -> None:
+        """Copy buffers that the program changes: a later call of the module changes its own."""
+        for entry in entries:
+            tensor = weight_of(self.program, entry)
+            held = model.graph.initializers.get(self.weights[entry.target])
+            if held is not None and not is_wrapper(tensor) and not tensor.is_complex():
+                held.const_value = onnx_tensor(tensor.detach().clone(), str(held.name))
 
     def _rename_weights(self, model: ir.Model) -> None:
         """Know weights by the names they have got: one may be called like an input."""

@@ -332,3 +332,54 @@ class TensorThatASideReplacesInACall(nn.Module):
 
 
 SCALES = [torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([4.0, 3.0, 2.0, 1.0])]
+
+
+@program
+def sides_write_to_a_tensor_and_a_view(x):
+    y = x.clone()
+    v = y[1:]
+    if x.sum() > 0:
+        v.mul_(3)
+    else:
+        y[0] = 9
+    return y, v.sum()
+
+
+@program
+def sides_write_to_two_views(x):
+    y = x.clone()
+    v, w = y.t()[:2], y[:2]
+    one, two = y.split([1, y.shape[0] - 1])
+    if x.sum() > 0:
+        v.add_(1)
+    elif x.max() > 0:
+        w.mul_(2)
+    elif x.min() < -2:
+        two.zero_()
+    else:
+        y.sub_(1)
+    return y, v.sum() - w.sum() + one.sum()
+
+
+@program
+def a_side_writes_to_a_view_and_reads_another(x):
+    y = torch.stack([x, x * 2])
+    row, part = y[0], y[0][1:]
+    if x.sum() > 0:
+        if x.max() > 1:
+            part.add_(1)
+        else:
+            row.mul_(2)
+        y[1] = row + 1
+    return y.sum(0), part.sum() - row.sum()
+
+
+@program
+def iterations_write_to_a_tensor_and_a_view(x):
+    y, n = x.abs() + 1, 0
+    v = y[1:]
+    while y.sum() < 90 and n < 5:
+        v.add_(1)
+        n += 1
+        y[0] = n
+    return y, v.sum()

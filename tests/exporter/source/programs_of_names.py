@@ -179,7 +179,7 @@ def tensor_chosen_by_an_iteration(x):
     return a, b
 
 
-@refused
+@program
 def view_chosen_by_an_iteration(x):
     a, n = torch.zeros(2, 4), x.abs().max()
     now = a[0]
