@@ -263,3 +263,21 @@ def call_of_several_lines(x):
         "the scale that nobody has given", x[1] if x.sum() > 0 else x[0]
     )
     return x * found["the scale by which all the rows of the input are multiplied"]
+
+
+@program
+def names_bound_in_conditions(x):
+    if 0 < (large := x.max()) < 3.5:
+        x = x * large
+    if x.sum() > 0 and (first := x[0].sum()) > 1 and first < 9:
+        x = x + first
+    if (least := x.min()) > 0 or (last := x[-1].sum()) < 0:
+        return x - least
+    return x + last
+
+
+@program
+def names_bound_in_the_condition_of_a_loop(x):
+    while (total := x.sum()) < 10 and (large := x.max()) < 50:
+        x = x + total.abs() + large.abs() + 1
+    return x * total

@@ -19,6 +19,7 @@ from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.names import names_of
+from onnxwright.exporter.capture.source.names_in_expressions import bound_first
 from onnxwright.exporter.capture.source.tries import decides_outside_body, without_decisions
 
 _EXITS = (hir.Return, hir.Break, hir.Continue)
@@ -43,7 +44,8 @@ class Structure:
         """Statements."""
         out: list[hir.Statement] = []
         for statement in body:
-            out += self.statement(statement)
+            first = bound_first(statement, lambda: python_name(self.flags.fresh("test")))
+            out += self.statement(statement) if len(first) == 1 else self.block(first)
         return tuple(out)
 
     def statement(self, s: ast.stmt) -> list[hir.Statement]:
