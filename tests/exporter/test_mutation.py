@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
 import numpy as np
+import pytest
 import torch
 from torch import nn, randn
 
