@@ -11,6 +11,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportTypeError, ExportValueError, OnnxwrightWarning
+from tests.harness.modules import module_with, same_results
 
 pad_sequence = torch.nn.utils.rnn.pad_sequence
 
@@ -37,13 +38,9 @@ def _exported(module: Any, args: Any, shapes: Any, **options: Any) -> tuple[Any,
 # -- pad_sequence ----------------------------------------------------------------------------------
 
 
-class Pad(torch.nn.Module):
-    def __init__(self, **options: Any) -> None:
-        super().__init__()
-        self.options = options
-
-    def forward(self, a: Any, b: Any, c: Any) -> Any:
-        return pad_sequence([a, b, c], **self.options)
+@module_with(lambda **options: {"options": options})
+def Pad(self, a: Any, b: Any, c: Any) -> Any:
+    return pad_sequence([a, b, c], **self.options)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +63,7 @@ class Filtered(torch.nn.Module):
 def test_pad_sequence_of_rows_that_are_chosen() -> None:
     program, said = _exported(Filtered(), (torch.randn(2, 5),), ({0: "b"},))
     assert not said
-    for rows in (1, 2, 5):
-        x = torch.randn(rows, 5)
-        assert torch.equal(program(x), Filtered()(x))
+    same_results(program, Filtered(), (torch.randn(rows, 5) for rows in (1, 2, 5)), rtol=0, atol=0)
 
 
 # -- sizes that are lost ---------------------------------------------------------------------------
@@ -238,8 +233,7 @@ def test_an_example_that_would_be_refused_is_an_error() -> None:
     with pytest.raises(ExportValueError, match="refuse its own example"):
         _exported(One(), (torch.ones(1, 2),), ({0: "n"},), capture="non-strict")
     program, _ = _exported(One(), (torch.ones(1, 2),), ({0: "n"},))
-    for n in (1, 3):
-        assert torch.equal(program(torch.ones(n, 2)), One()(torch.ones(n, 2)))
+    same_results(program, One(), (torch.ones(n, 2) for n in (1, 3)), rtol=0, atol=0)
 
 
 # Modules of several dynamic sizes, the sizes of the example, and others.
@@ -374,9 +368,7 @@ class Nested(torch.nn.Module):
 def test_a_list_of_dicts_has_a_dynamic_length(kind: Any) -> None:
     program, said = _exported(kind(), (torch.randn(2, 5),), ({0: "b"},))
     assert not said
-    for rows in (1, 4):
-        x = torch.randn(rows, 5)
-        torch.testing.assert_close(program(x), kind()(x))
+    same_results(program, kind(), (torch.randn(rows, 5) for rows in (1, 4)))
 
 
 class Detections(torch.nn.Module):

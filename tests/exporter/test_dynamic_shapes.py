@@ -21,6 +21,7 @@ from tests.exporter.programs import (
     same,
     shapes,
 )
+from tests.harness.modules import module_with
 from tests.harness.tables import each
 
 PROGRAMS = Programs()
@@ -341,16 +342,11 @@ def test_static_sizes_cost_no_nodes() -> None:
     assert not operators(program).keys() & {"Shape", "Gather", "Concat", "Slice"}
 
 
-class Mixed(torch.nn.Module):
+@module_with(lambda: {"linear": torch.nn.Linear(3, 2)})
+def Mixed(self, x: Any, more: dict[str, Any], shift: Any = None) -> Any:
     """Inputs in a dict, one that may be left out, a size that the weights fix."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(3, 2)
-
-    def forward(self, x: Any, more: dict[str, Any], shift: Any = None) -> Any:
-        y = self.linear(x) + more["a"][:, :2]
-        return y if shift is None else y + shift
+    y = self.linear(x) + more["a"][:, :2]
+    return y if shift is None else y + shift
 
 
 def _mixed() -> tuple[Mixed, tuple[Any, ...]]:

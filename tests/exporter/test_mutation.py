@@ -15,6 +15,7 @@ from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.torch_types import to_torch
 from onnxwright.exporter.translate import mutation
 from tests.exporter.programs import Program, Programs, check, equal, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}
@@ -387,14 +388,10 @@ REPLACED: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", REPLACED)
 def test_a_buffer_that_is_replaced_by_another_shape_is_named(what: str) -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("b", torch.zeros(3))
-
-        def forward(self, x):
-            self.b = REPLACED[what](self.b, x)
-            return x * 2
+    @module_with(lambda: {"b": nn.Buffer(torch.zeros(3))})
+    def Model(self, x):
+        self.b = REPLACED[what](self.b, x)
+        return x * 2
 
     with pytest.raises(errors.ExportError, match=r"OW856.*`b` is FLOAT\[3\]"):
         ow.export(Model(), (torch.ones(2, 3),), dynamic_shapes={"x": {0: torch.export.Dim("n")}})

@@ -16,6 +16,7 @@ import onnxwright as ow
 from onnxwright import errors
 from onnxwright.exporter import checks
 from tests.exporter.programs import Program, Programs, check, operators, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 ROWS = ({0: "rows"},)
@@ -213,13 +214,11 @@ def test_the_opset_asked_for_is_the_opset_given(version: int) -> None:
 def test_no_pair_of_casts_inside() -> None:
     """float16 needs none at all; the result is float16, as torch's."""
 
-    class Half(nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).half()
-
-        def forward(self, x: Any) -> Any:
-            return self.layers(x) * 2
+    @module_with(
+        lambda: {"layers": nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).half()}
+    )
+    def Half(self, x: Any) -> Any:
+        return self.layers(x) * 2
 
     made = check(Half(), (randn(3, 4).half(),))
     assert "Cast" not in operators(made)

@@ -15,6 +15,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportError, ExportTypeError, OnnxwrightWarning
+from tests.harness.modules import same_results
 
 _SOURCE = '''
 """Layers of a package."""
@@ -100,9 +101,7 @@ def test_layers_of_a_package(layers: Any) -> None:
 def test_decisions_of_a_package(layers: Any) -> None:
     program, said = _exported(layers.Scaled(), strict=True)
     assert not said
-    for rows in (3, 8):
-        x = torch.randn(rows, 5, 4)
-        torch.testing.assert_close(program(x), layers.Scaled()(x))
+    same_results(program, layers.Scaled(), (torch.randn(rows, 5, 4) for rows in (3, 8)))
 
 
 def test_guards_of_a_package(layers: Any) -> None:
@@ -119,9 +118,7 @@ def test_a_size_of_one_in_a_package(layers: Any) -> None:
     """Both sides: not a number where the module gives 0 would be wrong."""
     program, said = _exported(layers.Spread(), strict=True)
     assert not said
-    for steps in (1, 2, 6):
-        x = torch.randn(2, steps, 4)
-        torch.testing.assert_close(program(x), layers.Spread()(x))
+    same_results(program, layers.Spread(), (torch.randn(2, steps, 4) for steps in (1, 2, 6)))
 
 
 _LINKED = """

@@ -8,19 +8,15 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.harness.modules import module_with
 from tests.optimizer.corpus.networks import Made, network, sequence, signal, words
 
 
-class First(nn.Module):
+@module_with(lambda inner: {"inner": inner})
+def First(self, x: torch.Tensor) -> torch.Tensor:
     """The first result of a module that has several."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.inner(x)[0]
-        return found
+    found: torch.Tensor = self.inner(x)[0]
+    return found
 
 
 @network("recurrent", quick=True)
@@ -103,16 +99,11 @@ def transformer_decoder() -> Made:
     )
 
 
-class SelfAttention(nn.Module):
+@module_with(lambda: {"inner": nn.MultiheadAttention(16, 4, batch_first=True)})
+def SelfAttention(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """nn.MultiheadAttention with its weights as a result."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.MultiheadAttention(16, 4, batch_first=True)
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found: tuple[torch.Tensor, torch.Tensor] = self.inner(x, x, x, need_weights=True)
-        return found
+    found: tuple[torch.Tensor, torch.Tensor] = self.inner(x, x, x, need_weights=True)
+    return found
 
 
 @network("transformer")
@@ -120,15 +111,10 @@ def multihead_attention() -> Made:
     return sequence(SelfAttention(), 16)
 
 
-class RmsNorm(nn.Module):
+@module_with(lambda width: {"weight": nn.Parameter(torch.ones(width))})
+def RmsNorm(self, x: torch.Tensor) -> torch.Tensor:
     """The root mean square, written out."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+    return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
 def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -290,19 +276,14 @@ def experts() -> Made:
     return sequence(Experts(), 16)
 
 
-class Linearized(nn.Module):
+@module_with(lambda: {"qkv": nn.Linear(16, 48)})
+def Linearized(self, x: torch.Tensor) -> torch.Tensor:
     """Attention by feature maps: elu + 1, einsum."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(16, 48)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = self.qkv(x).chunk(3, -1)
-        q, k = F.elu(q) + 1, F.elu(k) + 1
-        together = torch.einsum("bnd,bne->bde", k, v)
-        below = 1 / (torch.einsum("bnd,bd->bn", q, k.sum(1)) + 1e-6)
-        return torch.einsum("bnd,bde,bn->bne", q, together, below)
+    q, k, v = self.qkv(x).chunk(3, -1)
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    together = torch.einsum("bnd,bne->bde", k, v)
+    below = 1 / (torch.einsum("bnd,bd->bn", q, k.sum(1)) + 1e-6)
+    return torch.einsum("bnd,bde,bn->bne", q, together, below)
 
 
 @network("transformer")

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.harness.modules import module_with
 from tests.optimizer.corpus.networks import Made, image, network
 
 Act = type[nn.Module]
@@ -22,27 +23,19 @@ def conv_bn(
     return nn.Sequential(*layers, *([act()] if act is not None else []))
 
 
-class Residual(nn.Module):
+@module_with(lambda body, short=None, last=True: {"body": body, "short": short, "last": last})
+def Residual(self, x: torch.Tensor) -> torch.Tensor:
     """A block beside a shortcut."""
-
-    def __init__(self, body: nn.Module, short: nn.Module | None = None, last: bool = True) -> None:
-        super().__init__()
-        self.body, self.short, self.last = body, short, last
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.body(x) + (x if self.short is None else self.short(x))
-        return F.relu(y) if self.last else y
+    y = self.body(x) + (x if self.short is None else self.short(x))
+    return F.relu(y) if self.last else y
 
 
-class Head(nn.Module):
+@module_with(
+    lambda width, classes=10: {"pool": nn.AdaptiveAvgPool2d(1), "out": nn.Linear(width, classes)}
+)
+def Head(self, x: torch.Tensor) -> torch.Tensor:
     """Mean over the picture and a linear layer."""
-
-    def __init__(self, width: int, classes: int = 10) -> None:
-        super().__init__()
-        self.pool, self.out = nn.AdaptiveAvgPool2d(1), nn.Linear(width, classes)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.out(torch.flatten(self.pool(x), 1))
+    return self.out(torch.flatten(self.pool(x), 1))
 
 
 @network("classification", quick=True)
@@ -122,15 +115,10 @@ def efficientnet() -> Made:
     return _inverted(nn.SiLU, nn.Sigmoid)
 
 
-class ChannelNorm(nn.Module):
+@module_with(lambda width: {"norm": nn.LayerNorm(width, eps=1e-6)})
+def ChannelNorm(self, x: torch.Tensor) -> torch.Tensor:
     """Layer normalization over channels, the axes moved there and back."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 class ConvNextBlock(nn.Module):
@@ -562,26 +550,23 @@ def poolformer() -> Made:
     return image(nn.Sequential(nn.Conv2d(3, 8, 7, 4, 2), PoolFormer(8), PoolFormer(8), Head(8)))
 
 
-class Pyramid(nn.Module):
+@module_with(
+    lambda: {
+        "stages": nn.ModuleList([conv_bn(3, 8, 3, 2), conv_bn(8, 16, 3, 2), conv_bn(16, 32, 3, 2)]),
+        "sides": nn.ModuleList([nn.Conv2d(c, 8, 1) for c in (8, 16, 32)]),
+        "outs": nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(3)]),
+    }
+)
+def Pyramid(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """A feature pyramid: sideways, from the top down, nearest up-sampling to a given size."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stages = nn.ModuleList(
-            [conv_bn(3, 8, 3, 2), conv_bn(8, 16, 3, 2), conv_bn(16, 32, 3, 2)]
-        )
-        self.sides = nn.ModuleList([nn.Conv2d(c, 8, 1) for c in (8, 16, 32)])
-        self.outs = nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(3)])
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        found = []
-        for stage in self.stages:
-            x = stage(x)
-            found.append(x)
-        y = [side(f) for side, f in zip(self.sides, found, strict=True)]
-        for n in (1, 0):
-            y[n] = y[n] + F.interpolate(y[n + 1], size=y[n].shape[-2:], mode="nearest")
-        return tuple(out(f) for out, f in zip(self.outs, y, strict=True))
+    found = []
+    for stage in self.stages:
+        x = stage(x)
+        found.append(x)
+    y = [side(f) for side, f in zip(self.sides, found, strict=True)]
+    for n in (1, 0):
+        y[n] = y[n] + F.interpolate(y[n + 1], size=y[n].shape[-2:], mode="nearest")
+    return tuple(out(f) for out, f in zip(self.outs, y, strict=True))
 
 
 @network("detection")
@@ -655,34 +640,31 @@ def style_transfer() -> Made:
     )  # fmt: skip
 
 
-class Denoiser(nn.Module):
+@module_with(
+    lambda: {
+        "time": nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 16)),
+        "first": nn.Conv2d(3, 16, 3, padding=1),
+        "a": nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1)),
+        "b": nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1)),
+        "norm": nn.GroupNorm(4, 16),
+        "qkv": nn.Conv1d(16, 48, 1),
+        "out": nn.Conv1d(16, 16, 1),
+        "last": nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 3, 3, padding=1)),
+    }
+)
+def Denoiser(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
     """A step of diffusion: time embedded, group normalization, attention over the picture."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.time = nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 16))
-        self.first = nn.Conv2d(3, 16, 3, padding=1)
-        self.a = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
-        self.b = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
-        self.norm, self.qkv, self.out = (
-            nn.GroupNorm(4, 16),
-            nn.Conv1d(16, 48, 1),
-            nn.Conv1d(16, 16, 1),
-        )
-        self.last = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 3, 3, padding=1))
-
-    def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-        steps = torch.exp(-torch.arange(8) * (9.21 / 8))
-        angles = t[:, None].float() * steps[None]
-        time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
-        x = self.first(x)
-        x = x + self.b(self.a(x) + time[:, :, None, None])
-        n, c, h, w = x.shape
-        y = self.norm(x).reshape(n, c, h * w)
-        q, k, v = self.qkv(y).chunk(3, 1)
-        weights = torch.einsum("bct,bcs->bts", q * c**-0.25, k * c**-0.25).softmax(-1)
-        y = self.out(torch.einsum("bts,bcs->bct", weights, v))
-        return self.last(x + y.reshape(n, c, h, w))
+    steps = torch.exp(-torch.arange(8) * (9.21 / 8))
+    angles = t[:, None].float() * steps[None]
+    time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
+    x = self.first(x)
+    x = x + self.b(self.a(x) + time[:, :, None, None])
+    n, c, h, w = x.shape
+    y = self.norm(x).reshape(n, c, h * w)
+    q, k, v = self.qkv(y).chunk(3, 1)
+    weights = torch.einsum("bct,bcs->bts", q * c**-0.25, k * c**-0.25).softmax(-1)
+    y = self.out(torch.einsum("bts,bcs->bct", weights, v))
+    return self.last(x + y.reshape(n, c, h, w))
 
 
 @network("generation", quick=True)
@@ -714,19 +696,16 @@ def autoencoder() -> Made:
     return image(Autoencoder(), 16, 1)
 
 
-class RepVgg(nn.Module):
+@module_with(
+    lambda width: {
+        "three": conv_bn(width, width, 3, act=None),
+        "one": conv_bn(width, width, 1, act=None),
+        "same": nn.BatchNorm2d(width),
+    }
+)
+def RepVgg(self, x: torch.Tensor) -> torch.Tensor:
     """Three branches of convolution and batch normalization, added."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.three, self.one = (
-            conv_bn(width, width, 3, act=None),
-            conv_bn(width, width, 1, act=None),
-        )
-        self.same = nn.BatchNorm2d(width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return F.relu(self.three(x) + self.one(x) + self.same(x))
+    return F.relu(self.three(x) + self.one(x) + self.same(x))
 
 
 @network("classification")
