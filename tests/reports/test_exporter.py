@@ -11,6 +11,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
+from tests.harness.modules import module_with
 from tests.reports import exporter_programs
 from tests.reports.exporter_programs import Report
 from tests.reports.exporter_sequences import SEQUENCES
@@ -18,15 +19,10 @@ from tests.reports.exporter_sequences import SEQUENCES
 REPORTS = {**exporter_programs.REPORTS, **SEQUENCES}
 
 
-class Of(torch.nn.Module):
+@module_with(lambda function: {"function": function})
+def Of(self, *args: Any) -> Any:
     """A function as a module."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
+    return self.function(*args)
 
 
 def module_of(report: Report) -> Any:

@@ -33,4 +33,4 @@ def _maker(chosen: hub.Network) -> Callable[[], Made]:
 
 
 for _one in hub.NETWORKS:
-    NETWORKS.setdefault(_one.name, Network(_one.name, _one.kind, _maker(_one), False))
+    NETWORKS.setdefault(_one.name, Network(_one.name, _one.kind, _maker(_one)))
