@@ -80,7 +80,6 @@ class Module(torch.nn.Module):  # type: ignore[misc]
             setattr(self, name, value)
 
     def forward(self, x: Any) -> Any:
-        """What the function gives."""
         return self.function(x)
 
 
@@ -88,7 +87,6 @@ class Decides(Module):
     """A module that calls a function where the sum of its input is positive."""
 
     def forward(self, x: Any) -> Any:
-        """What the function gives, or the negative input."""
         if x.sum() > 0:
             y = self.function(x)
         else:
@@ -100,7 +98,6 @@ class Loops(Module):
     """A module that calls a function in a loop that a value ends."""
 
     def forward(self, x: Any) -> Any:
-        """The input, after some calls."""
         while x.sum() < 20:
             x = self.function(x)
         return x

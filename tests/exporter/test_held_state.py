@@ -240,23 +240,17 @@ def test_attributes_that_a_comparison_sets_are_gone_afterwards() -> None:
 RESULTS: list[Any] = []
 
 
-class HooksAtTheFirstCall(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"layers": torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))})
+def HooksAtTheFirstCall(self, x: Any) -> Any:
     """It collects the results of its layers by hooks that the first call adds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
-
-    def forward(self, x: Any) -> Any:
-        """The sum of what the layers give, once for each hook."""
-        if not getattr(self, "has_hooks", False):
-            for layer in self.layers:
-                layer.register_forward_hook(lambda module, args, result: RESULTS.append(result))
-            self.has_hooks = True
-        RESULTS.clear()
+    if not getattr(self, "has_hooks", False):
         for layer in self.layers:
-            x = layer(x)
-        return sum(RESULTS)
+            layer.register_forward_hook(lambda module, args, result: RESULTS.append(result))
+        self.has_hooks = True
+    RESULTS.clear()
+    for layer in self.layers:
+        x = layer(x)
+    return sum(RESULTS)
 
 
 def test_hooks_of_the_first_call_are_added_once() -> None:

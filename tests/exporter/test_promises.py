@@ -26,16 +26,10 @@ ROWS = ({0: "rows"},)
 
 
 @PROGRAMS(lambda: (randn(4, 3, 5),), dynamic=({0: "batch"},))
-class BatchNormInTraining(nn.Module):
+@module_with(lambda: {"norm": nn.BatchNorm1d(3, momentum=0.3).train()})
+def BatchNormInTraining(self, x):
     """The statistics of the batch normalize, and move the running ones."""
-
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.BatchNorm1d(3, momentum=0.3).train()
-
-    def forward(self, x):
-        """The normalized batch, and what became of the statistics."""
-        return self.norm(x), self.norm.running_mean + 0, self.norm.num_batches_tracked + 0
+    return self.norm(x), self.norm.running_mean + 0, self.norm.num_batches_tracked + 0
 
 
 @PROGRAMS(lambda: (randn(4, 3), tensor([[0, 1, 0], [2, 2, 2], [0, 0, 3], [1, 1, 1]]), randn(4, 3)))
@@ -134,7 +128,6 @@ class GroupedQueries(nn.Module):
     """Attention of 3 axes, whose keys and values have fewer heads."""
 
     def forward(self, q, kv):
-        """Four heads of queries, two of keys and values."""
         q = q.unflatten(-1, (4, 2)).transpose(1, 2)
         kv = kv.unflatten(-1, (2, 2)).transpose(1, 2)
         y = F.scaled_dot_product_attention(q, kv, kv, is_causal=True, enable_gqa=True)
@@ -142,44 +135,25 @@ class GroupedQueries(nn.Module):
 
 
 @PROGRAMS(lambda: (randn(1, 2, 6).bfloat16(), randn(2, 4).half()))
-class SmallTypes(nn.Module):
+@module_with(lambda: {"conv": nn.Conv1d(2, 3, 3).bfloat16(), "norm": nn.LayerNorm(4).half()})
+def SmallTypes(self, x, y):
     """Convolutions and sums in bfloat16 and float16 keep these."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv1d(2, 3, 3).bfloat16()
-        self.norm = nn.LayerNorm(4).half()
-
-    def forward(self, x, y):
-        """Results of both types."""
-        return self.conv(x).relu().mean(-1), self.norm(y).softmax(-1)
+    return self.conv(x).relu().mean(-1), self.norm(y).softmax(-1)
 
 
 @PROGRAMS(lambda: (randn(6, 16), tensor([2, 3, 6], dtype=torch.int32)))
-class Experts(nn.Module):
+@module_with(lambda: {"weight": nn.Parameter(randn(3, 16, 8))})
+def Experts(self, x, ends):
     """A mixture of experts: one grouped product, as recent networks have it."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(randn(3, 16, 8))
-
-    def forward(self, x, ends):
-        """The tokens of each expert stand together, up to its end."""
-        return torch._grouped_mm(x.bfloat16(), self.weight.bfloat16(), offs=ends).float()
+    return torch._grouped_mm(x.bfloat16(), self.weight.bfloat16(), offs=ends).float()
 
 
 @PROGRAMS(lambda: (randn(1, 2, 1, 4), tensor([2])))
-class StaticCache(nn.Module):
+@module_with(lambda: {"keys": nn.Buffer(torch.zeros(1, 2, 8, 4))})
+def StaticCache(self, k, position):
     """A cache of fixed length, written at a place that is an input."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("keys", torch.zeros(1, 2, 8, 4))
-
-    def forward(self, k, position):
-        """All keys so far."""
-        self.keys.index_copy_(2, position, k)
-        return self.keys * 1
+    self.keys.index_copy_(2, position, k)
+    return self.keys * 1
 
 
 @pytest.mark.share(2)

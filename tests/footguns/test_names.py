@@ -11,7 +11,7 @@ from onnxwright import DOUBLE, FLOAT, INT64, Opset, script
 from onnxwright import opset15 as old
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightError
-from tests.footguns.agreement import agrees, refuses
+from tests.footguns.agreement import agrees, from_text, refuses
 from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
@@ -583,16 +583,9 @@ def test_print_is_for_eager_only(agree, capsys) -> None:
     ],
 )
 def test_constructs_that_are_refused(refused, body: str, code: str) -> None:
-    import linecache
-
     source = f"@script()\ndef f(x: FLOAT['N']):\n    {body}\n    return x\n"
-    file = "<refused>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    compiled = compile(source, file, "exec")
-    space: dict = {"script": script, "FLOAT": FLOAT, "op": op}
     with pytest.raises(OnnxwrightError) as caught:
-        exec(compiled, space)
-        space["f"].to_model_proto()
+        from_text(source).to_model_proto()
     error = caught.value
     assert error.diagnostic.span is not None
     assert error.diagnostic.span.line >= 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import warnings
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from onnxwright import BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, UINT8, script  # noqa: F401
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightWarning
-from tests.footguns.agreement import refuses
+from tests.footguns.agreement import from_text, refuses
 from tests.harness.tables import each
 
 NAMES = {
@@ -23,15 +22,8 @@ NAMES = {
 
 def expression(text: str, **values):
     """A script that returns an expression of its parameters."""
-    import onnxwright
-
     head = ", ".join(f"{name}: {NAMES[v.dtype]}['N']" for name, v in values.items())
-    source = f"@script()\ndef f({head}):\n    return {text}\n"
-    file = f"<{text} {head}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    space = {"script": script, "op": op, **{n: getattr(onnxwright, n) for n in NAMES.values()}}
-    exec(compile(source, file, "exec"), space)
-    return space["f"]
+    return from_text(f"@script()\ndef f({head}):\n    return {text}\n")
 
 
 I = np.array([-7, -6, -1, 1, 6, 7])  # noqa: E741
