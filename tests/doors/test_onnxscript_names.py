@@ -34,27 +34,6 @@ def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
         "main",
         (X,),
     ),
-    "values.Opset and a library function": (
-        """
-import onnxscript
-from onnxscript import FLOAT, opset18 as op
-
-custom = onnxscript.values.Opset("custom.domain", 1)
-
-
-@onnxscript.script(custom, default_opset=op)
-def squared(a, b):
-    d = a - b
-    return d * d
-
-
-@onnxscript.script(default_opset=op)
-def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
-    return op.Sqrt(squared(x, x + 1.0))
-""",
-        "main",
-        (X,),
-    ),
     "script(opset=..., ir_version=..., producer_name=...)": (
         """
 from onnxscript import script
@@ -66,68 +45,6 @@ from onnxscript.values import Opset
 @script(opset=Opset("this.one", 1), default_opset=op, ir_version=9, producer_name="author")
 def main(x: FLOAT[...]) -> INT64[...]:
     return op.Shape(x)
-""",
-        "main",
-        (X,),
-    ),
-    "a body marked with graph()": (
-        """
-from onnxscript import FLOAT, graph, script
-from onnxscript.onnx_opset import opset16 as op
-
-
-@script()
-def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
-    @graph()
-    def body(state, row):
-        after = state + row
-        return after, op.Identity(after)
-
-    start = op.Constant(value_floats=[0.0, 0.0, 0.0])
-    last, rows = op.Scan(start, x, body=body, num_scan_inputs=1)
-    return rows
-""",
-        "main",
-        (X,),
-    ),
-    "loops with a condition": (
-        """
-from onnxscript import script
-from onnxscript.onnx_opset import opset15 as op
-from onnxscript.onnx_types import FLOAT, INT64
-
-
-@script(default_opset=op)
-def main(x: FLOAT[3], n: INT64) -> FLOAT[3]:
-    total = x
-    for i in range(n):
-        total = total + op.CastLike(i, x)
-        stop = op.ReduceSum(total) > 20.0
-        if stop:
-            break
-    return total
-""",
-        "main",
-        (X[0], np.array(6)),
-    ),
-    "an attribute parameter and an initializer of onnx": (
-        """
-import onnx
-from onnx import helper
-from onnxscript import script
-from onnxscript import opset15 as op
-from onnxscript.onnx_types import FLOAT
-
-
-@script()
-def scaled(x: FLOAT[...], alpha: float = 2.0) -> FLOAT[...]:
-    return op.CastLike(alpha, x) * x
-
-
-@script()
-def main(x: FLOAT[...]) -> FLOAT[...]:
-    two = op.Constant(value=helper.make_tensor("two", onnx.TensorProto.FLOAT, [], [2.0]))
-    return scaled(x, alpha=3.0) + two
 """,
         "main",
         (X,),
@@ -238,21 +155,6 @@ def main(x: FLOAT[1, 4, 2, 3]) -> FLOAT[1, 1, 4, 6]:
 """,
         "main",
         (np.arange(24, dtype=np.float32).reshape(1, 4, 2, 3),),
-    ),
-    "the ml domain": (
-        """
-from onnxscript import script
-from onnxscript.onnx_opset import opset_ai_onnx_ml3 as ml
-from onnxscript.onnx_types import FLOAT
-from onnxscript import opset15 as op
-
-
-@script(default_opset=op)
-def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
-    return ml.Normalizer(x, norm="MAX")
-""",
-        "main",
-        (X,),
     ),
 }
 
