@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import onnx.reference
 import pytest
 
 import onnxwright as ow
+from tests.harness.loading import load_file
 
 HEAD = """
 from __future__ import annotations
@@ -238,13 +238,7 @@ def function(body: str, folder: Path, returns: str = "") -> Any:
 
 def load_text(text: str, folder: Path) -> Any:
     path = folder / "program.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("program", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_file(path, text)
 
 
 def nodes_of(graph: onnx.GraphProto) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import onnx
 import pytest
 
 import onnxwright as ow
+from tests.harness.loading import load_file
 from tests.harness.tables import each
 
 X = np.array([[-1.5, 2.0, 0.5], [3.0, -0.25, 1.0]], np.float32)
@@ -162,13 +161,7 @@ def main(x: FLOAT[1, 4, 2, 3]) -> FLOAT[1, 1, 4, 6]:
 def load(name: str, folder: Path) -> Any:
     text = PROGRAMS[name][0].replace("onnxscript", "onnxwright")
     path = folder / "program.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("program", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["program"] = module
-    spec.loader.exec_module(module)
+    module = load_file(path, text, registered=True)
     return getattr(module, PROGRAMS[name][1])
 
 
