@@ -16,18 +16,6 @@ from tests.harness.modules import module_with, same_results
 pad_sequence = torch.nn.utils.rnn.pad_sequence
 
 
-class Returns(torch.nn.Module):
-    """A module that computes a function."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-        self.eval()
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
-
-
 def _exported(module: Any, args: Any, shapes: Any, **options: Any) -> tuple[Any, list[str]]:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

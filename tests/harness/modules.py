@@ -67,3 +67,19 @@ def same_results(
     assert calls, "no inputs prove nothing"
     for args in calls:
         torch.testing.assert_close(program(*args), module(*args), **tolerances)
+
+
+class Of(nn.Module):
+    """A module that computes a function of its inputs.
+
+    Args:
+        function: what `forward` calls.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        """What the function gives."""
+        return self.function(*args)

@@ -11,18 +11,12 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
-from tests.harness.modules import module_with
+from tests.harness.modules import Of
 from tests.reports import exporter_programs
 from tests.reports.exporter_programs import Report
 from tests.reports.exporter_sequences import SEQUENCES
 
 REPORTS = {**exporter_programs.REPORTS, **SEQUENCES}
-
-
-@module_with(lambda function: {"function": function})
-def Of(self, *args: Any) -> Any:
-    """A function as a module."""
-    return self.function(*args)
 
 
 def module_of(report: Report) -> Any:
