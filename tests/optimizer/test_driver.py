@@ -19,34 +19,17 @@ from onnxwright.testing import first_difference
 SCOPE = Scope("rounding", frozenset(), "any", 20)
 
 
-@ow.rule
-def two_negs(op: Any, x: Any) -> Any:
-    return op.Abs(op.Neg(x))
+two_negs = ow.rule(lambda op, x: op.Abs(op.Neg(x)), name="two_negs").to(lambda op, x: op.Abs(x))
 
 
-@two_negs.to
-def _(op: Any, x: Any) -> Any:
-    return op.Abs(x)
+three_nodes = ow.rule(lambda op, x: op.Sqrt(op.Abs(op.Neg(x))), name="three_nodes").to(
+    lambda op, x: op.Sqrt(op.Abs(x))
+)
 
 
-@ow.rule
-def three_nodes(op: Any, x: Any) -> Any:
-    return op.Sqrt(op.Abs(op.Neg(x)))
-
-
-@three_nodes.to
-def _(op: Any, x: Any) -> Any:
-    return op.Sqrt(op.Abs(x))
-
-
-@ow.rule(grows=True, level="rounding")
-def doubled(op: Any, x: Any) -> Any:
-    return x + x
-
-
-@doubled.to
-def _(op: Any, x: Any) -> Any:
-    return x * np.array(2.0, np.float32)
+doubled = ow.rule(lambda op, x: x + x, name="doubled", grows=True, level="rounding").to(
+    lambda op, x: x * np.array(2.0, np.float32)
+)
 
 
 def parsed(body: str, functions: str = "", inputs: str = "float[N, 3] x") -> ir.Model:
