@@ -95,9 +95,7 @@ ONNXSCRIPT = sorted(p.stem for p in (SITES / "onnxscript").glob("*.py") if p.ste
 
 
 @pytest.mark.parametrize("name", ONNXSCRIPT)
-def test_a_program_of_onnxscript(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_onnxscript(name: str, tmp_path, monkeypatch) -> None:
     """The programs check themselves: what they compute eagerly and in ONNX Runtime."""
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     around = names_of(SITES / "onnxscript" / "around.py")

@@ -227,24 +227,6 @@ def test_the_evaluator_is_a_function_and_a_module() -> None:
     assert default() is before
 
 
-def test_functions_are_exported_as_a_library(tmp_path: Path) -> None:
-    from onnxwright import FLOAT, opset18, script
-
-    @script()
-    def one(x: FLOAT) -> FLOAT:
-        return opset18.Relu(x)
-
-    @script()
-    def two(x: FLOAT) -> FLOAT:
-        return one(x) * 2.0
-
-    ow.export_onnx_lib([one, two], tmp_path / "library.onnx")
-    model = onnx.load(tmp_path / "library.onnx")
-    assert [f.name for f in model.functions] == ["one", "two"]
-    assert not model.graph.node
-    onnx.checker.check_model(model)
-
-
 def test_signatures_are_those_of_onnx_ir() -> None:
     from collections.abc import Sequence
 

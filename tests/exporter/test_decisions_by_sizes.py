@@ -486,16 +486,3 @@ def test_layers_with_a_mask_of_the_same_length() -> None:
         x, mask = torch.randn(2, n, 3), torch.rand(2, n) > 0.3
         mask[:, 0] = True
         torch.testing.assert_close(program(x, mask), Layers()(x, mask))
-
-
-def equal_lengths(x: Any, y: Any) -> Any:
-    """A decision about whether two sizes are equal is not one about the size of both."""
-    return x.sum(0) + y.sum(0) if x.shape[0] == y.shape[0] else x.sum(0) - y.sum(0)
-
-
-def test_equal_sizes_of_the_example_are_not_equal_sizes() -> None:
-    given = (torch.randn(4, 3), torch.randn(4, 3))
-    program = ow.export(equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}), strict=True)
-    for n, m in ((4, 4), (3, 5), (6, 2)):
-        x, y = torch.randn(n, 3), torch.randn(m, 3)
-        torch.testing.assert_close(program(x, y), equal_lengths(x, y))

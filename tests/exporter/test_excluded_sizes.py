@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,29 +200,3 @@ def test_a_causal_mask_of_one_row_hides_nothing() -> None:
     _, said = _exported(Attends(), (rows, torch.randn(2, 7, 4)), (shape, {1: "m"}))
     assert len(said) == 1
     assert "n > 1" in said[0]
-
-
-_LIBRARY = """
-import torch
-
-class Pool(torch.nn.Module):
-    def forward(self, x):
-        if x.size(1) == 1:
-            return x.squeeze(1).relu()
-        return x.mean(1)
-"""
-
-
-def test_a_class_of_a_library(tmp_path: Path) -> None:
-    path = str(tmp_path / "site-packages" / "pools" / "layers.py")
-    linecache.cache[path] = (len(_LIBRARY), None, _LIBRARY.splitlines(True), path)
-    space: dict[str, Any] = {"__name__": "pools"}
-    exec(compile(_LIBRARY, path, "exec"), space)  # noqa: S102 - as an import of it
-    program, said = _exported(space["Pool"](), (torch.rand(2, 5, 3),), ({1: "steps"},))
-    assert not said
-    same_results(program, space["Pool"](), (torch.randn(2, steps, 3) for steps in (1, 2, 5)))
-    _, said = _exported(
-        space["Pool"](), (torch.rand(2, 5, 3),), ({1: "steps"},), capture="non-strict"
-    )
-    assert len(said) == 1
-    assert "steps != 1" in said[0]

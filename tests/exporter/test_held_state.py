@@ -283,9 +283,7 @@ def _scaled(x: Any) -> Any:
     return times(x)
 
 
-def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(monkeypatch) -> None:
     """A variable that the capture made is in no global: not all that globals lead to is visited."""
     from onnxwright.exporter.capture.control import reaching
 

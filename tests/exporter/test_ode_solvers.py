@@ -83,9 +83,7 @@ def Solved(self, x, t):
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("method", "options"), METHODS)
-def test_torchdiffeq_with_fixed_steps(
-    method: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torchdiffeq_with_fixed_steps(method: str, options: dict[str, Any], monkeypatch) -> None:
     """Captured as any Python that decides by values: times in either order, of any number."""
     pytest.importorskip("torchdiffeq", reason="the solvers of torchdiffeq")
     for name in [n for n in sys.modules if n.partition(".")[0] == "torchdiffeq"]:

@@ -215,13 +215,6 @@ def test_a_large_constant_is_folded_only_where_it_does_not_duplicate_bytes() -> 
     assert len(made.model_proto.SerializeToString()) < 8 * table.numel() * 4
 
 
-def test_no_empty_file_beside_a_small_model(tmp_path: Any) -> None:
-    for n, way in enumerate((True, "per_tensor", None, False)):
-        made = ow.export(nn.ReLU(), (randn(2),), external_data=way)
-        made.save(tmp_path / f"m{n}.onnx")
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"m{n}.onnx" for n in range(4)]
-
-
 # -- what verification does ------------------------------------------------------------------------
 
 
@@ -250,18 +243,3 @@ def test_a_model_right_for_one_size_only_is_found() -> None:
 
 
 # -- arguments of functions ------------------------------------------------------------------------
-
-
-def test_an_argument_that_a_function_does_not_take_is_an_error() -> None:
-    """It is never dropped: what it says would be lost."""
-
-    def softmax(op: Any, x: Any, dim: Any) -> Any:
-        return op.Softmax(x, axis=dim)
-
-    with pytest.raises(errors.ExportError, match="OW823") as caught:
-        ow.export(
-            lambda x: F.softmax(x, -1, dtype=torch.float64),
-            (randn(2, 3),),
-            custom_translation_table={"aten::softmax.int": softmax},
-        )
-    assert "takes 3 positional arguments but 4 were given" in str(caught.value)

@@ -188,9 +188,7 @@ def test_every_entry_says_why_and_each_target_is_there_once() -> None:
     assert all(table.found_at(entry.target) is not None for entry in there)
 
 
-def test_a_capture_of_a_relu_enters_at_most_five_context_managers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_capture_of_a_relu_enters_at_most_five_context_managers(monkeypatch) -> None:
     """All that are around `torch.export.export`, modes of torch's functions included."""
     args, kind, entered = (torch.ones(2),), contextlib._GeneratorContextManager, []
     wanted, export = shapes.read(nn.ReLU(), args, {}, None), torch.export.export

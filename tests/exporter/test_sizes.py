@@ -702,9 +702,7 @@ def test_a_sliding_cache_that_dropped_tokens_is_right_with_positions(
         torch.testing.assert_close(got, wanted, atol=1e-4, rtol=1e-4)
 
 
-def test_a_cache_of_another_form_is_refused(
-    mistral: Any, with_positions: tuple[Any, list[str]]
-) -> None:
+def test_a_cache_of_another_form_is_refused(mistral, with_positions: tuple[Any, list[str]]) -> None:
     hub = pytest.importorskip("transformers")
     program, _ = with_positions
     given = _after(mistral, 2, positions=True)

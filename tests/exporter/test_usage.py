@@ -207,11 +207,6 @@ def test_a_dynamic_number_is_an_integer() -> None:
         counted(X, 4.5)
 
 
-def test_tensors_without_numbers_are_no_inputs(program: Any) -> None:
-    with pytest.raises(ExportTypeError, match="a tensor of the meta device"):
-        program(X.to("meta"))
-
-
 def test_the_message_shows_the_call(paired: Any) -> None:
     with pytest.raises(ExportTypeError) as caught:
         paired(X, X, scale=torch.tensor(2.0))
@@ -268,9 +263,7 @@ def test_a_module_may_ask_for_the_type_it_has() -> None:
         ("bad.pt", "cannot be read"),
     ],
 )
-def test_weights_that_do_not_fit_are_told(
-    weights: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_do_not_fit_are_told(weights, words: str, tmp_path, monkeypatch) -> None:
     """And the model has the weights it had, those that would have fitted too."""
     monkeypatch.chdir(tmp_path)
     for name in ("bad.safetensors", "bad.pt"):
@@ -405,9 +398,7 @@ def test_a_missing_folder_is_named(program: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_weights_that_do_not_fit_into_a_model_are_told(
-    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_do_not_fit_into_a_model_are_told(program, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(saving, "FILE_LIMIT", 1000)
     with pytest.raises(ExportValueError, match="a model file holds 2 GB"):
         program.save(tmp_path / "m.onnx", external_data=False)

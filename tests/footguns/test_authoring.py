@@ -63,9 +63,7 @@ def repeated(x: FLOAT["N"]):
     [(bitonic, [0.0, 1.0, 2.0, 3.0]), (mapped, X * 12 + 2 * X + 3 * (X + 1)),
      (repeated, 4 * X + 2 + 4)],
 )  # fmt: skip
-def test_it_means_what_python_means(
-    program: Any, expected: Any, agree: Callable[..., object]
-) -> None:
+def test_it_means_what_python_means(program, expected, agree: Callable[..., object]) -> None:
     if program is bitonic:
         expected = tuple(np.float32(one) for one in expected)
     agree(program, X, expected=expected)

@@ -104,9 +104,7 @@ def test_a_form_in_text_holds_weights_of_files(tmp_path: Path) -> None:
     same_results(text, model())
 
 
-def test_weights_over_the_limit_are_not_put_into_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_over_the_limit_are_not_put_into_the_model(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(saving, "_LIMIT", 20_000)
     with pytest.raises(ModelError, match="OW751"):
         ow.save(model(), tmp_path / "m.onnx", external_data=False)
@@ -161,9 +159,7 @@ def test_a_data_file_that_is_missing_is_named(attribute: bool, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("outside", [None, True, False])
-def test_a_constant_in_a_file_goes_where_the_model_goes(
-    outside: bool | None, tmp_path: Path
-) -> None:
+def test_a_constant_in_a_file_goes_where_the_model_goes(outside: bool | None, tmp_path) -> None:
     path = beside(tmp_path, attribute=True)
     (tmp_path / "other").mkdir()
     loaded = ow.load(path)

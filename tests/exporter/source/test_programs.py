@@ -168,13 +168,6 @@ def test_auto_captures_by_source_where_python_reads_a_value() -> None:
     assert [name.split(" ")[0] for name in last.rewritten] == ["if_else"]
 
 
-def test_functions_have_their_own_code_again_afterwards() -> None:
-    entry = programs.PROGRAMS["if_returns"]
-    before = entry.__code__
-    exported(programs.as_module(entry), programs.inputs()[0], capture="source")
-    assert entry.__code__ is before
-
-
 def test_a_decision_is_answered_by_the_user() -> None:
     module = programs.as_module(programs.PROGRAMS["if_else"])
     x = programs.inputs()[0]

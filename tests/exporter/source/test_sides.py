@@ -189,9 +189,7 @@ def reads_from_before(x: Any) -> Any:
     return low * x
 
 
-def test_values_from_before_are_read_where_python_has_dropped_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_values_from_before_are_read_where_python_has_dropped_them(monkeypatch) -> None:
     """The graph has nodes of them still."""
     monkeypatch.setattr(regions, "live_values", lambda _: {})
     program = exported(reads_from_before, ROWS[0])
