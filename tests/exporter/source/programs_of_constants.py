@@ -84,17 +84,6 @@ def none_back(x):
 
 
 @more
-def while_none(x):
-    found = None
-    i = 0
-    while found is None and i < x.shape[0]:
-        if x[i].max() > 1:
-            found = x[i]
-        i += 1
-    return found if found is not None else x[0]
-
-
-@more
 def kv_cache(x):
     past = None
     h = x[-1:]
@@ -314,19 +303,6 @@ def find_none(x):
     return r * 2
 
 
-@more
-def find_twice(x):
-    a = find(x)
-    b = find(-x)
-    if a is None and b is None:
-        return x[0] * 0
-    if a is None:
-        return b
-    if b is None:
-        return a
-    return a + b
-
-
 @program
 def assert_there(x):
     p = None
@@ -351,29 +327,6 @@ def raise_if_none(x):
 
 
 @more
-def two_state(x):
-    a = None
-    b = None
-    for r in x:
-        a, b = r, a
-        if b is not None and (a - b).sum() > 0:
-            a = a + b
-    return a
-
-
-@more
-def lstm_loop(x):
-    hc = None
-    for r in x:
-        if hc is None:
-            hc = (r, r * 0)
-        elif r.sum() > 0:
-            hc = (hc[0] + r, hc[1] + hc[0])
-    h, c = hc
-    return h, c
-
-
-@more
 def walrus(x):
     p = None
     t = 0
@@ -382,26 +335,6 @@ def walrus(x):
             t = t + (q * r).sum()
         p = r if r.sum() > 0 else None
     return t
-
-
-@more
-class LstmMod(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.l = nn.LSTM(4, 3)
-        self.g = nn.GRUCell(4, 3)
-
-    def forward(self, x):
-        hc = None
-        n = 0
-        h = None
-        while n < 3:
-            y, hc = self.l(x, hc)
-            h = self.g(x[0], h)
-            n += 1
-            if y.sum() > 0.3:
-                break
-        return y, h
 
 
 @more
@@ -435,21 +368,6 @@ def str_methods(x):
 
 
 @more
-def same_text(x):
-    prev = "a"
-    cur = "a"
-    t = 0
-    for r in x:
-        prev = cur
-        cur = "a" if r.sum() > 1 else ("b" if r.sum() > -1 else "c")
-        if prev == cur:
-            t += 1
-        if prev != "a":
-            t += 10
-    return t
-
-
-@more
 def interp(x):
     m = "nearest"
     for r in x:
@@ -469,24 +387,6 @@ def div_mode(x):
     return torch.div(x, 0.7, rounding_mode=m)
 
 
-@more
-def none_or_text(x):
-    m = None
-    t = 0
-    for r in x:
-        if m is None:
-            t += 1
-        elif m == "floor":
-            t += 10
-        else:
-            t += 100
-        if r.sum() > 2:
-            m = "floor"
-        elif r.sum() < -2:
-            m = "trunc"
-    return t
-
-
 @program
 def match_state(x):
     s = "idle"
@@ -503,17 +403,6 @@ def match_state(x):
             case _:
                 n += 100
     return n
-
-
-@more
-def none_while(x):
-    p = None
-    i = 0
-    while i < x.shape[0]:
-        if x[i].max() > 0:
-            p = x[i]
-        i += 1
-    return p + 1 if p is not None else x[0]
 
 
 @more

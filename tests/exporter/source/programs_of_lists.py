@@ -20,27 +20,6 @@ more = adding_to(MORE)
 """Add one that is tried in the slow share."""
 
 
-@more
-def iplus_two(x):
-    out = []
-    for r in x:
-        out += [r, -r]
-    return torch.stack(out)
-
-
-@more
-def stack_pop(x):
-    st = []
-    for r in x:
-        if r.sum() > 0:
-            st.append(r)
-        elif len(st) > 0:
-            st.pop()
-    if len(st) == 0:
-        return x[:1] * 0
-    return torch.stack(st)
-
-
 @program
 def pop_value(x):
     st = [x[0]]
@@ -51,17 +30,6 @@ def pop_value(x):
         elif len(st) > 1:
             t = t + st.pop()
     return t, torch.stack(st)
-
-
-@more
-def set_last(x):
-    out = [x[0]]
-    for r in x:
-        if r.sum() > 0:
-            out.append(r)
-        else:
-            out[-1] = out[-1] + r
-    return torch.stack(out)
 
 
 @more
@@ -86,14 +54,6 @@ def merge_intervals(x):
     return torch.stack(out)
 
 
-@more
-def counts_item(x):
-    counts = [0] * 4
-    for i in range(x.shape[0]):
-        counts[int(x[i].argmax())] += 1
-    return counts
-
-
 @program
 def stack_while(x):
     st = [x[0]]
@@ -114,30 +74,6 @@ def last_while(x):
     out = [x[0]]
     while out[-1].abs().max() > 0.5:
         out.append(out[-1] / 2)
-    return torch.stack(out)
-
-
-@more
-def mean_so_far(x):
-    hist = []
-    t = x[0] * 0
-    for r in x:
-        if r.sum() > -2:
-            hist.append(r)
-        if len(hist) > 0:
-            t = t * 0.5 + torch.stack(hist).mean(0)
-    return t
-
-
-@more
-def window(x):
-    hist = []
-    out = []
-    for r in x:
-        hist.append(r)
-        if len(hist) > 3:
-            hist.pop(0)
-        out.append(torch.stack(hist).mean(0))
     return torch.stack(out)
 
 
@@ -247,16 +183,6 @@ def flush(x):
     return torch.stack(chunks)
 
 
-@more
-def nested_lists(x):
-    out = []
-    for r in x:
-        for v in r:
-            if v > 0:
-                out.append(v)
-    return torch.stack(out) if len(out) > 0 else x[0, :1] * 0
-
-
 @program
 def nested_list_use(x):
     out = [x[0, 0]]
@@ -277,16 +203,6 @@ def del_last(x):
         if r.sum() < 0:
             del out[-1]
     return torch.stack(out)
-
-
-@more
-def clear_it(x):
-    out = []
-    for r in x:
-        out.append(r)
-        if r.sum() < 0:
-            out.clear()
-    return len(out)
 
 
 @more
@@ -320,15 +236,6 @@ def front(x):
         if r.sum() < 0:
             a = a[1:]
     return torch.stack(a)
-
-
-@more
-def w1(x):
-    hist = []
-    for r in x:
-        hist.append(r)
-        hist = hist[-3:]
-    return torch.stack(hist)
 
 
 @more

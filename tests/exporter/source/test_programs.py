@@ -74,7 +74,7 @@ def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
         same(program, module, x)
 
 
-MORE = {**programs_of_constants.MORE, **programs_of_lists.MORE, **programs_of_iterables.MORE}
+MORE = {**programs_of_constants.MORE, **programs_of_lists.MORE}
 
 
 @pytest.mark.slow
