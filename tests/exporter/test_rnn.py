@@ -230,19 +230,6 @@ def test_len_of_the_lengths_is_dynamic() -> None:
         torch.testing.assert_close(program(*given), module(*given), rtol=1e-4, atol=1e-5)
 
 
-class OverTheData(nn.Module):
-    """A mean over packed data counts no padding in PyTorch."""
-
-    def forward(self, x: Any, lengths: Any) -> Any:
-        return pack_padded_sequence(x, lengths, enforce_sorted=False).data.mean()
-
-
-def test_functions_of_all_packed_data_are_refused() -> None:
-    """Their result would count what is padded."""
-    with pytest.raises(ow.errors.ExportError, match=r"OW849.*`mean`"):
-        ow.export(OverTheData(), (randn(5, 2, 4), torch.tensor([5, 3])))
-
-
 def test_torch_is_as_it_was() -> None:
     """What a capture changes in packing is undone."""
     before = nn.LSTM.forward

@@ -112,21 +112,6 @@ def test_a_scalar_tensor_with_shape_one_is_an_index_array(agree) -> None:
     agree(script_, M, np.array([1]), expected=M[[1]])
 
 
-@refuses("OW411")
-def test_an_index_out_of_range(x: FLOAT[3]):
-    return x[3]
-
-
-@refuses("OW412")
-def test_too_many_indices(x: FLOAT[3]):
-    return x[0, 0]
-
-
-@refuses("OW413")
-def test_a_float_index(x: FLOAT[3]):
-    return x[1.5]
-
-
 @refuses()
 def test_a_step_of_zero(x: FLOAT[3]):
     return x[::0]

@@ -8,7 +8,7 @@ import pytest
 
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
-from tests.footguns.agreement import agrees, from_text, refuses
+from tests.footguns.agreement import agrees, from_text
 from tests.harness.tables import each
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
@@ -411,14 +411,6 @@ def test_a_constant_that_becomes_a_tensor_in_the_loop(x: FLOAT["N", "M"]):
     for row in x:
         total = total + op.ReduceSum(row, keepdims=0)
     return total
-
-
-@refuses("OW306", "`a`")
-def test_a_carried_value_changes_its_dtype(x: FLOAT["N"], n: INT64):
-    a = x
-    for i in range(n):
-        a = op.Cast(a, to=7)
-    return a
 
 
 @agrees(X, np.array(2), expected=np.concatenate([X, X, X]))

@@ -27,23 +27,6 @@ def module_level(x: FLOAT["N"], k: float = 2.0) -> FLOAT["N"]:
     return x * k
 
 
-def test_a_non_ascii_line_with_an_error_after_it(refused) -> None:
-    # fmt: off
-    @script()
-    def f(x: FLOAT["N"]):
-        é = x; 値 = é + nope  # noqa: E702, F821
-        return 値
-    # fmt: on
-
-    lines = str(refused(f, "OW201")).split("\n")
-    source = next(k for k, line in enumerate(lines) if "nope  #" in line)
-    before = lines[source].split("nope")[0]
-    cells = sum(2 if char == "値" else 1 for char in before)
-    assert (
-        lines[source + 1].split("|")[1] == " " * (cells - before.index("|") - 1) + "^^^^ used here"
-    )
-
-
 def test_tabs_and_several_lines(tmp_path, run_python) -> None:
     file = tmp_path / "tabbed.py"
     file.write_text(

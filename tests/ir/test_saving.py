@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 
 import onnxwright as ow
-from onnxwright.errors import ModelError, ModelNotFoundError
+from onnxwright.errors import ModelError
 from onnxwright.ir import saving
 
 X = np.ones((1, 64), np.float32)
@@ -122,11 +122,6 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="OW752"):
         ow.save(3, path)
     assert path.read_bytes() == before
-
-
-def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="OW741"):
-        ow.load(tmp_path / "no.onnx")
 
 
 def beside(folder: Path, *, attribute: bool = False) -> Path:
