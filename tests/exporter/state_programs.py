@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from tests.harness.modules import module_with
+
 Made = tuple[Any, Callable[[], Any]]
 
 
@@ -109,6 +111,21 @@ def program(outcome: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
     def add(make: Callable[[], Made]) -> Callable[[], Made]:
         PROGRAMS[make.__name__] = Program(make, outcome)
         return make
+
+    return add
+
+
+def module_program(outcome: str, parts: Any, look: Any) -> Callable[[Any], Any]:
+    """Add a program: a module by its `forward`, what it holds, and what reads its state."""
+
+    def add(forward: Any) -> Any:
+        def make() -> Made:
+            made = module_with(parts)(forward)()
+            return made, lambda: look(made)
+
+        make.__name__ = forward.__name__
+        program(outcome)(make)
+        return forward
 
     return add
 
@@ -642,52 +659,29 @@ def list_of_the_module() -> Made:
     return made, lambda: (list(made.seen), made.cache is cache)
 
 
-@program("reported")
-def buffer_replaced_on_a_side_and_written_to() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("sum", torch.zeros(()))
-
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.sum = self.sum * 0.5 + 1
-            self.sum.add_(x[0])
-            return x * self.sum
-
-    made = Kept()
-    return made, lambda: float(made.sum)
+@module_program(
+    "reported", lambda: {"sum": torch.nn.Buffer(torch.zeros(()))}, lambda held: float(held.sum)
+)
+def buffer_replaced_on_a_side_and_written_to(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.sum = self.sum * 0.5 + 1
+    self.sum.add_(x[0])
+    return x * self.sum
 
 
-@program("right")
-def buffer() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("n", torch.zeros(()))
-
-        def forward(self, x: Any) -> Any:
-            self.n = self.n + 1
-            return x * self.n
-
-    made = Kept()
-    return made, lambda: made.n.clone()
+@module_program(
+    "right", lambda: {"n": torch.nn.Buffer(torch.zeros(()))}, lambda held: held.n.clone()
+)
+def buffer(self: Any, x: Any) -> Any:
+    self.n = self.n + 1
+    return x * self.n
 
 
-@program("reported")
-def cached_by_the_module() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.cache: dict[str, Any] = {}
-
-        def forward(self, x: Any) -> Any:
-            if "k" not in self.cache:
-                self.cache["k"] = x * 2
-            return x + self.cache["k"]
-
-    made = Kept()
-    return made, lambda: dict(made.cache)
+@module_program("reported", lambda: {"cache": {}}, lambda held: dict(held.cache))
+def cached_by_the_module(self: Any, x: Any) -> Any:
+    if "k" not in self.cache:
+        self.cache["k"] = x * 2
+    return x + self.cache["k"]
 
 
 @program("right")
@@ -713,16 +707,11 @@ def object_chosen_by_a_value() -> Made:
     return Module(f), lambda: (list(one), list(other))
 
 
-@program("OW840")
-def attribute_that_one_side_sets() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.scale = 2
-            return x * getattr(self, "scale", 7)
-
-    made = Kept()
-    return made, lambda: {k: v for k, v in vars(made).items() if k == "scale"}
+@module_program("OW840", dict, lambda held: {k: v for k, v in vars(held).items() if k == "scale"})
+def attribute_that_one_side_sets(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.scale = 2
+    return x * getattr(self, "scale", 7)
 
 
 @program("right")
@@ -768,19 +757,12 @@ def view_of_an_array(kept: Any, x: Any) -> Any:
     return x + torch.from_numpy(kept.copy())[0]
 
 
-@program("reported")
-def array_attribute_changed_in_place() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.kept = np.zeros(3, np.float32)
-
-        def forward(self, x: Any) -> Any:
-            self.kept += 1
-            return x * float(self.kept.sum())
-
-    made = Kept()
-    return made, lambda: made.kept.copy()
+@module_program(
+    "reported", lambda: {"kept": np.zeros(3, np.float32)}, lambda held: held.kept.copy()
+)
+def array_attribute_changed_in_place(self: Any, x: Any) -> Any:
+    self.kept += 1
+    return x * float(self.kept.sum())
 
 
 @keeping(lambda: [[[]]], "reported", "OW840", look=copy.deepcopy)
@@ -946,36 +928,24 @@ def array_that_a_function_of_numpy_fills(kept: Any, x: Any) -> Any:
     return x + float(kept.sum())
 
 
-@program("OW887")
-def hook_that_a_side_registers() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = torch.nn.Identity()
-
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.inner.register_forward_hook(lambda module, args, result: result * 2)
-            return self.inner(x)
-
-    made = Kept()
-    return made, lambda: len(made.inner._forward_hooks)
+@module_program(
+    "OW887", lambda: {"inner": torch.nn.Identity()}, lambda held: len(held.inner._forward_hooks)
+)
+def hook_that_a_side_registers(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.inner.register_forward_hook(lambda module, args, result: result * 2)
+    return self.inner(x)
 
 
-@program("OW887")
-def layer_that_a_side_adds() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = torch.nn.Sequential(torch.nn.Identity())
-
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.layers.append(torch.nn.ReLU())
-            return self.layers(x) * len(self.layers)
-
-    made = Kept()
-    return made, lambda: len(made.layers)
+@module_program(
+    "OW887",
+    lambda: {"layers": torch.nn.Sequential(torch.nn.Identity())},
+    lambda held: len(held.layers),
+)
+def layer_that_a_side_adds(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.layers.append(torch.nn.ReLU())
+    return self.layers(x) * len(self.layers)
 
 
 @program("OW887")
