@@ -11,7 +11,6 @@ from torch.utils import _pytree as pytree
 
 from onnxwright import exporter
 from tests.exporter.torchvision_operators import torchvision
-from tests.harness.modules import module_with
 
 pytestmark = pytest.mark.slow
 
@@ -109,10 +108,14 @@ def test_a_detection_model(name: str, opset: int | None) -> None:
 def test_the_sizes_of_images_stay_dynamic() -> None:
     transform = torchvision().models.detection.transform.GeneralizedRCNNTransform
 
-    @module_with(lambda: {"transform": transform(64, 96, [0.4] * 3, [0.2] * 3)})
-    def Batch(self, images: list[Any]) -> Any:
-        made, _ = self.transform(images)
-        return made.tensors, made.image_sizes
+    class Batch(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.transform = transform(64, 96, [0.4] * 3, [0.2] * 3)
+
+        def forward(self, images: list[Any]) -> Any:
+            made, _ = self.transform(images)
+            return made.tensors, made.image_sizes
 
     module = Batch().eval()
     program = exporter.export(

@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
@@ -33,20 +34,16 @@ def none_if_any(x):
 
 
 @program
-class Lstm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.c = nn.LSTMCell(4, 3)
-
-    def forward(self, x):
-        hc = None
-        n = 0
-        while n < 4:
-            hc = self.c(x[:1], hc)
-            n += 1
-            if hc[0].sum() > 0.3:
-                break
-        return hc[0]
+@module_with(lambda: {"c": nn.LSTMCell(4, 3)})
+def Lstm(self, x):
+    hc = None
+    n = 0
+    while n < 4:
+        hc = self.c(x[:1], hc)
+        n += 1
+        if hc[0].sum() > 0.3:
+            break
+    return hc[0]
 
 
 @program
@@ -127,17 +124,13 @@ class ActNames(nn.Module):
 
 
 @program
-class FsmMods(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.m = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
-
-    def forward(self, x):
-        which = "a"
-        for r in x:
-            y = self.m[which](r)
-            which = "b" if y.sum() > 0 else "a"
-        return y
+@module_with(lambda: {"m": nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})})
+def FsmMods(self, x):
+    which = "a"
+    for r in x:
+        y = self.m[which](r)
+        which = "b" if y.sum() > 0 else "a"
+    return y
 
 
 def helper(x, prev=None):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 REFUSED: Table = {}
@@ -488,28 +489,23 @@ def parts_of_a_list_after_a_return(x):
 
 
 @program
-class FirstLayers(torch.nn.Module):
+@module_with(lambda: {"layers": torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(3))})
+def FirstLayers(self, x):
     """As many of the layers as a number of run time says, and as many of the drafts."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(3))
-
-    def forward(self, x):
-        x, taken = x[:, :3], 0
-        drafts = [x * n for n in (1, 2, 3)]
-        for draft in drafts:
-            if draft.sum() > 3:
-                break
-            taken += 1
-        for n, layer in enumerate(self.layers[:taken]):
-            x = layer(x) + n
-        for layer in self.layers[: taken - 2]:
-            x = layer(x)
-        rest = drafts[taken:]
-        for draft in rest:
-            x = x + draft
-        return x, len(drafts[:taken]), len(rest), sum([1.0, 2.0, 4.0][:taken])
+    x, taken = x[:, :3], 0
+    drafts = [x * n for n in (1, 2, 3)]
+    for draft in drafts:
+        if draft.sum() > 3:
+            break
+        taken += 1
+    for n, layer in enumerate(self.layers[:taken]):
+        x = layer(x) + n
+    for layer in self.layers[: taken - 2]:
+        x = layer(x)
+    rest = drafts[taken:]
+    for draft in rest:
+        x = x + draft
+    return x, len(drafts[:taken]), len(rest), sum([1.0, 2.0, 4.0][:taken])
 
 
 @program
@@ -663,27 +659,19 @@ def lists_in_a_list(x):
 
 
 @program
-class ListInADictOfAnAttribute(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.kept = {"rows": [], "n": 0}
-
-    def forward(self, x):
-        self.kept["rows"] = [x[0]]
-        for row in x[x[:, 0] > 0]:
-            self.kept["rows"].append(row)
-        return torch.stack(self.kept["rows"])
+@module_with(lambda: {"kept": {"rows": [], "n": 0}})
+def ListInADictOfAnAttribute(self, x):
+    self.kept["rows"] = [x[0]]
+    for row in x[x[:, 0] > 0]:
+        self.kept["rows"].append(row)
+    return torch.stack(self.kept["rows"])
 
 
-class ListFromOutside(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rows = []
-
-    def forward(self, x):
-        for row in x[x[:, 0] > 0]:
-            self.rows.append(row)
-        return torch.stack([x[0], *self.rows])
+@module_with(lambda: {"rows": []})
+def ListFromOutside(self, x):
+    for row in x[x[:, 0] > 0]:
+        self.rows.append(row)
+    return torch.stack([x[0], *self.rows])
 
 
 refused(ListFromOutside)
