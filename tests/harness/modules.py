@@ -69,7 +69,7 @@ def same_results(
         torch.testing.assert_close(program(*args), module(*args), **tolerances)
 
 
-class Of(nn.Module):
+class Of(nn.Module):  # type: ignore[misc]
     """A module that computes a function of its inputs.
 
     Args:
