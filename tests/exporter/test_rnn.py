@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,35 +23,22 @@ PROGRAMS = Programs()
 TIME = {"input": {0: "batch", 1: "time"}}
 KINDS: dict[str, Any] = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}
 
+VARIANTS: dict[str, Any] = {
+    "batch_first": (lambda k: k(4, 8, batch_first=True), (2, 5, 4), TIME, 1),
+    "time_first": (lambda k: k(4, 8), (5, 2, 4), {"input": {0: "time", 1: "batch"}}, 1),
+    "both_ways": (lambda k: k(4, 3, bidirectional=True, batch_first=True), (2, 5, 4), TIME, 1),
+    "two_layers": (lambda k: k(4, 3, 2, dropout=0.5).eval(), (5, 2, 4), ({0: "time"},), 2),
+}
+
 for _name, _kind in KINDS.items():
-    PROGRAMS.add(
-        f"{_name}_batch_first",
-        lambda k=_kind: k(4, 8, batch_first=True),
-        randn(2, 5, 4),
-        dynamic=TIME,
-        ops={_name: 1},
-    )
-    PROGRAMS.add(
-        f"{_name}_time_first",
-        lambda k=_kind: k(4, 8),
-        randn(5, 2, 4),
-        dynamic={"input": {0: "time", 1: "batch"}},
-        ops={_name: 1},
-    )
-    PROGRAMS.add(
-        f"{_name}_both_ways",
-        lambda k=_kind: k(4, 3, bidirectional=True, batch_first=True),
-        randn(2, 5, 4),
-        dynamic=TIME,
-        ops={_name: 1},
-    )
-    PROGRAMS.add(
-        f"{_name}_two_layers",
-        lambda k=_kind: k(4, 3, 2, dropout=0.5).eval(),
-        randn(5, 2, 4),
-        dynamic=({0: "time"},),
-        ops={_name: 2},
-    )
+    for _variant, (_make, _shape, _dynamic, _count) in VARIANTS.items():
+        PROGRAMS.add(
+            f"{_name}_{_variant}",
+            partial(_make, _kind),
+            randn(_shape),
+            dynamic=_dynamic,
+            ops={_name: _count},
+        )
     PROGRAMS.add(f"{_name}_no_bias", lambda k=_kind: k(4, 3, bias=False), randn(5, 2, 4))
     PROGRAMS.add(f"{_name}_unbatched", lambda k=_kind: k(4, 3), randn(5, 4), dynamic=({0: "time"},))
 
