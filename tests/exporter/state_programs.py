@@ -966,12 +966,12 @@ def mode_of_a_layer_that_a_side_sets() -> Made:
     return made, lambda: made.layer.training
 
 
-@keeping(
-    lambda: contextvars.ContextVar("kept", default=1),
-    "reported",
-    "OW887",
-    look=lambda kept: kept.get(),
-)
-def context_variable(kept: Any, x: Any) -> Any:
-    kept.set(kept.get() + 1)
-    return x * kept.get()
+@stateful("reported", "OW887")
+def context_variable() -> Any:
+    kept = contextvars.ContextVar("kept", default=1)
+
+    def f(x: Any) -> Any:
+        kept.set(kept.get() + 1)
+        return x * kept.get()
+
+    return f, kept.get
