@@ -26,9 +26,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_docstring_examples(name: str, monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.chdir(tmp_path)  # an example may save a model
     try:
         module = importlib.import_module(name)

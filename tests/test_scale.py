@@ -5,7 +5,6 @@ Work is counted, not timed: the lines of Python that run, loops within a line in
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxwright as ow
 from onnxwright import FLOAT
 from onnxwright.testing import assert_isomorphic
+from tests.harness.loading import load_file
 
 
 def model_of(
@@ -211,13 +211,7 @@ def program(count: int) -> str:
 
 def loaded(path: Path, text: str) -> Any:
     """The script `f` of a text."""
-    path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.f
+    return load_file(path, text).f
 
 
 def test_compiling_is_linear(tmp_path: Path) -> None:

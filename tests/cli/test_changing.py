@@ -38,9 +38,7 @@ def test_convert_files_and_pipes(command: Any, model: Path) -> None:
     assert json.loads(done.stdout) == {"path": "old.onnx", "nodes": 2}
 
 
-def test_extract_compose_shapes_and_names(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_extract_compose_shapes_and_names(model: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model)
     for line in (
         "extract m.onnx --inputs x --outputs h -o a.onnx",
@@ -76,14 +74,7 @@ def test_extract_compose_shapes_and_names(
         ("rename m.onnx -o n.onnx", 2, "say what to rename"),
     ],
 )
-def test_mistakes(
-    model: Path,
-    line: str,
-    status: int,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_mistakes(model: Path, line: str, status: int, words: str, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model)
     try:
         ended: object = main(line.split())
@@ -94,9 +85,7 @@ def test_mistakes(
     assert not (model / "n.onnx").exists()
 
 
-def test_messages_speak_of_options(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_messages_speak_of_options(model: Path, monkeypatch, capsys) -> None:
     """Of those of the command, where the function has arguments of Python."""
     monkeypatch.chdir(model)
     head = '<ir_version: 8, opset_import: ["" : 17]> g (float[N] x, float[N] z) => (float[N] y)'
@@ -106,9 +95,7 @@ def test_messages_speak_of_options(
     assert main("compose s.onnx s.onnx --connect y=x --prefix b_ -o n.onnx".split()) == 0
 
 
-def test_convert_and_rename_verify(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_convert_and_rename_verify(model: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model)
     for line in (
         "convert m.onnx --opset 18 -o a.onnx --verify",
@@ -126,9 +113,7 @@ def test_convert_and_rename_verify(
     assert "differs: output `y` at size 2" in capsys.readouterr().out
 
 
-def test_what_cannot_run_cannot_be_verified(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_run_cannot_be_verified(model: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model)
     head = '<ir_version: 8, opset_import: ["" : 17, "own": 1]> g (float[3] x) => (float[3] y)'
     onnx.save(parser.parse_model(head + "{ a = Abs(x)  y = own.Unknown(a) }"), "s.onnx")

@@ -89,9 +89,7 @@ def test_json_is_the_same_by_both_options(folder: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == text
 
 
-def test_the_hook_runs_a_command_that_there_is(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_hook_runs_a_command_that_there_is(folder, capsys) -> None:
     hooks = Path(__file__).parents[2] / ".pre-commit-hooks.yaml"
     facts = dict(
         line.strip(" -").split(": ", 1) for line in hooks.read_text().splitlines() if line.strip()
@@ -200,9 +198,7 @@ def test_watching(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, "there is no file watched.py" in err) == (2, True)
 
 
-def test_watching_is_an_option_of_the_command(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watching_is_an_option_of_the_command(folder, capsys, monkeypatch) -> None:
     asked: list[Any] = []
 
     def watch(files: list[str], check: Any) -> int:

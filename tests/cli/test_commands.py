@@ -70,9 +70,7 @@ def _size(folder: Path) -> str:
     return f"{(folder / 'my model.onnx').stat().st_size:,}"
 
 
-def test_compile_takes_types_attributes_and_the_form_from_the_name(
-    command: Any, folder: Path
-) -> None:
+def test_compile_takes_types_attributes_and_the_form_from_the_name(command, folder) -> None:
     done = command(
         "compile", "two scripts.py:scale", "--type", "x=DOUBLE[B, 2]", "--attribute", "factor=4",
         "-o", "scale.onnxtxt", "--json",
@@ -174,9 +172,7 @@ def test_to_script_gives_a_program_that_compiles_to_the_model(command: Any, mode
     assert command("diff", "one model.onnx", "again.onnx").returncode == 0
 
 
-def test_compile_gives_back_the_whole_model_that_to_script_wrote(
-    command: Any, models: Path
-) -> None:
+def test_compile_gives_back_the_whole_model_that_to_script_wrote(command, models: Path) -> None:
     """With what a model says beside its graph, and with its functions."""
     model = onnx.load(models / "one model.onnx")
     model.producer_name, model.model_version = "someone", 7

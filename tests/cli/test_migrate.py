@@ -72,9 +72,7 @@ def test_torch_onnx_without_a_counterpart_has_a_note() -> None:
     assert "custom_translation_table" in made.notes[0].text
 
 
-def test_a_file_is_changed_only_when_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_changed_only_when_asked(tmp_path, capsys) -> None:
     path = tmp_path / "model.py"
     path.write_text("from onnxscript import script\n")
     assert main(["migrate", str(path)]) == 1

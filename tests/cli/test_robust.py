@@ -35,9 +35,7 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_is_no_model_is_told_in_words_of_the_user(
-    odd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_model_is_told_in_words_of_the_user(odd: Path, capsys) -> None:
     data = (odd / "m.onnx").read_bytes()
     for name, content, words in (
         ("empty", b"", "it is empty"),
@@ -53,9 +51,7 @@ def test_what_is_no_model_is_told_in_words_of_the_user(
         assert "Wire" not in err
 
 
-def test_errors_are_json_where_that_is_asked_for(
-    odd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_are_json_where_that_is_asked_for(odd: Path, capsys) -> None:
     assert main(["show", "nowhere.onnx", "--json"]) == 2
     out, err = capsys.readouterr()
     assert json.loads(out) == {"error": "there is no file nowhere.onnx"}
@@ -71,9 +67,7 @@ def test_errors_are_json_where_that_is_asked_for(
     assert found["diagnostics"][0]["span"]["line"] == 6
 
 
-def test_check_and_explain_and_stubs_are_json(
-    odd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_and_explain_and_stubs_are_json(odd: Path, capsys) -> None:
     (odd / "f.py").write_text(
         "from onnxwright import FLOAT, script\nprint('noise')\n\n\n@script()\n"
         "def good(x: FLOAT[2]) -> FLOAT[2]:\n    return x + 1.0\n\n\n@script()\n"
@@ -114,9 +108,7 @@ def test_a_file_that_ends_python_is_told(odd: Path, capsys: pytest.CaptureFixtur
     assert main(["compile", "ends.py:f"]) == 2
 
 
-def test_a_bug_of_ours_is_not_taken_for_a_difference(
-    odd: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_of_ours_is_not_taken_for_a_difference(odd: Path, monkeypatch, capsys) -> None:
     def broken(given: Any) -> int:
         raise KeyError("surprise")
 
@@ -132,18 +124,14 @@ def test_a_bug_of_ours_is_not_taken_for_a_difference(
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("sho", "show"), ("tocript", "to-script")])
-def test_a_slip_of_the_pen_is_guessed(
-    wrong: str, meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_slip_of_the_pen_is_guessed(wrong: str, meant: str, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         main([wrong])
     assert ended.value.code == 2
     assert f"did you mean {meant!r}?" in capsys.readouterr().err
 
 
-def test_a_terminal_without_letters_gets_escapes_and_json_stays_json(
-    command: Any, folder: Path
-) -> None:
+def test_a_terminal_without_letters_gets_escapes_and_json_stays_json(command, folder) -> None:
     names = ["größe", "ausgabe_ä"]
     info = [helper.make_tensor_value_info(n, 1, [2]) for n in names]
     node = helper.make_node("Relu", names[:1], names[1:])  # noqa: TID251
@@ -202,9 +190,7 @@ def external(folder: Path) -> Path:
     return path
 
 
-def test_a_script_finds_weights_that_stay_with_the_model(
-    odd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_script_finds_weights_that_stay_with_the_model(odd: Path, capsys) -> None:
     """The script in one folder, the weights in another."""
     external(odd / "the models")
     (odd / "scripts").mkdir()
@@ -228,9 +214,7 @@ def test_a_script_finds_weights_that_stay_with_the_model(
     assert 'folder = Path(__file__).parent / "the models"' in capsys.readouterr().out
 
 
-def test_weights_that_are_not_there_are_named(
-    odd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_are_not_there_are_named(odd: Path, capsys, monkeypatch) -> None:
     path = external(odd / "a")
     (odd / "a" / "w.bin").unlink()
     for arguments in (["run", "a/m.onnx", "--random"], ["to-script", "a/m.onnx"]):
@@ -260,9 +244,7 @@ def test_the_model_that_fails_is_named(odd: Path, capsys: pytest.CaptureFixture[
     assert "r.onnx fails" in capsys.readouterr().err
 
 
-def test_weights_too_large_for_a_text_are_told_at_once(
-    odd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_too_large_for_a_text_are_told_at_once(odd: Path, capsys) -> None:
     """3 GB beside the model (a sparse file): nothing is read."""
     model = parser.parse_model(HEAD + "(int64[1] k) => (float[1] y) { y = Gather(w, k) }")
     tensor = model.graph.initializer.add(name="w", data_type=1, dims=[750_000_000])
@@ -301,9 +283,7 @@ def test_a_wrong_option_is_told_with_its_command(
     assert words in err
 
 
-def test_a_model_as_text_is_read_without_a_warning(
-    odd: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_as_text_is_read_without_a_warning(odd: Path, capsys) -> None:
     (odd / "m.onnxtxt").write_text(
         HEAD + "(float[2] x) => (float[2] y) { y = Relu(x) }", encoding="utf-8"
     )

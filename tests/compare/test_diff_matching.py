@@ -17,8 +17,6 @@ from onnxwright.errors import ModelError
 from onnxwright.testing.isomorphism import find_difference
 from tests.harness.tables import each
 
-BLIND = {"initializer_names": False, "value_infos": False, "metadata": False, "doc_strings": False}
-
 
 def random_graph(rng: random.Random, count: int) -> onnx.GraphProto:
     """A graph of a few operators, with twins, weights and nodes that read anything before them."""

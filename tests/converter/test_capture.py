@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
+from tests.harness.loading import load_file
 
 HEAD = "from onnxwright import FLOAT, script\nfrom onnxwright import opset18 as op\n\n\n"
 X = np.array([1.0, 2.0], np.float32)
@@ -34,15 +34,6 @@ EDITS = {
 }  # fmt: skip
 
 
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("what", EDITS)
 def test_a_file_edited_after_its_import_is_refused(what: str, tmp_path: Path) -> None:
     """Eager calls run what was imported: a model of anything else would differ from them."""
@@ -50,12 +41,12 @@ def test_a_file_edited_after_its_import_is_refused(what: str, tmp_path: Path) ->
     program = HEAD + "X = 1\n\n\n@script\ndef f(x: FLOAT['N']):\n    {}\n"
     path = tmp_path / "edited.py"
     path.write_text(program.format(before))
-    module = load(path)
+    module = load_file(path)
     path.write_text(program.format(after))
     with pytest.raises(ow.ScriptError, match="OW203"):
         module.f.to_model_proto()
     path.write_text(program.format(before))
-    assert load(path).f.to_model_proto().graph.node
+    assert load_file(path).f.to_model_proto().graph.node
 
 
 def generated(text: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import onnxruntime
 import pytest
 
 from onnxwright.errors import ScriptError
+from tests.harness.loading import load_file
 
 HEAD = (
     "from onnxwright import DOUBLE, FLOAT, INT64, script\n"
@@ -104,13 +104,7 @@ REFUSED = {
 
 def _load(tmp_path: Path, body: str) -> Any:
     path = tmp_path / "deep.py"
-    path.write_text(HEAD + body)
-    spec = importlib.util.spec_from_file_location("deep", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.f
+    return load_file(path, HEAD + body).f
 
 
 @pytest.mark.parametrize("name", COMPILED)

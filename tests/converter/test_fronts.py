@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 import onnxwright as ow
 from onnxwright.converter import pipeline
+from tests.harness.loading import load_file
 
 SOURCE = """
 from onnxwright import FLOAT, script, opset18 as op
@@ -26,16 +26,6 @@ def make(factor):
 
 f = make(3.0)
 """
-
-
-def load(path: Path) -> Any:
-    """The module of a file, loaded anew."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def numbers(script: Any) -> list[float]:
@@ -61,7 +51,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_file_loaded_anew_is_not_parsed_again(tmp_path: Path, parsed: list[str]) -> None:
     path = tmp_path / "m.py"
     path.write_text(SOURCE)
-    models = [load(path).f.to_model_proto().SerializeToString() for _ in range(3)]
+    models = [load_file(path).f.to_model_proto().SerializeToString() for _ in range(3)]
     assert parsed == ["f"]
     assert models[0] == models[1] == models[2]
 
@@ -69,11 +59,11 @@ def test_a_file_loaded_anew_is_not_parsed_again(tmp_path: Path, parsed: list[str
 def test_values_around_are_those_of_the_new_module(tmp_path: Path, parsed: list[str]) -> None:
     path = tmp_path / "m.py"
     path.write_text(SOURCE)
-    module = load(path)
+    module = load_file(path)
     assert numbers(module.f) == [3.0, 2.0]
     module.SCALE = 7.0
     assert numbers(module.f) == [3.0, 7.0]
-    other = load(path)
+    other = load_file(path)
     assert numbers(other.f) == [3.0, 2.0]
     assert numbers(other.make(5.0)) == [5.0, 2.0]
     assert numbers(module.f) == [3.0, 7.0]
@@ -87,14 +77,14 @@ def test_values_around_are_those_of_the_new_module(tmp_path: Path, parsed: list[
 def test_another_text_is_parsed(tmp_path: Path, parsed: list[str]) -> None:
     path = tmp_path / "m.py"
     path.write_text(SOURCE)
-    first = load(path)
+    first = load_file(path)
     assert numbers(first.f) == [3.0, 2.0]
     path.write_text(SOURCE.replace("x * factor", "x / (x * factor)").replace("3.0", "4.0"))
-    edited = load(path)
+    edited = load_file(path)
     assert numbers(edited.f) == [4.0, 2.0]
     assert "Div" in {n.op_type for n in edited.f.to_model_proto().graph.node}
     path.write_text(SOURCE)
-    assert numbers(load(path).f) == [3.0, 2.0]
+    assert numbers(load_file(path).f) == [3.0, 2.0]
     assert parsed == ["f", "f"]
 
 
@@ -102,7 +92,7 @@ def test_the_same_text_in_another_file_is_another(tmp_path: Path, parsed: list[s
     origins = []
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(SOURCE)
-        model = load(tmp_path / name).f.to_model_proto()
+        model = load_file(tmp_path / name).f.to_model_proto()
         origins.append({p.value for n in model.graph.node for p in n.metadata_props})
     assert parsed == ["f", "f"]
     assert all("a.py" in text for text in origins[0])
@@ -112,7 +102,7 @@ def test_the_same_text_in_another_file_is_another(tmp_path: Path, parsed: list[s
 def test_another_name_of_the_function_is_another(tmp_path: Path, parsed: list[str]) -> None:
     path = tmp_path / "m.py"
     path.write_text(SOURCE)
-    module = load(path)
+    module = load_file(path)
     function: FunctionType = module.f.function
     renamed = FunctionType(
         function.__code__.replace(), function.__globals__, "g", None, function.__closure__
@@ -128,5 +118,5 @@ def test_errors_are_found_again_each_time(tmp_path: Path, parsed: list[str]) -> 
     path.write_text(SOURCE.replace("return x * factor + SCALE", "import os\n        return x"))
     for _ in range(2):
         with pytest.raises(ow.ScriptError, match="OW101"):
-            load(path).f.to_model_proto()
+            load_file(path).f.to_model_proto()
     assert parsed == ["f", "f"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import onnx.reference
 import pytest
 
 import onnxwright as ow
+from tests.harness.loading import load_file
 
 HEAD = """
 from __future__ import annotations
@@ -26,43 +26,19 @@ def f(x: FLOAT["N", 3], n: INT64[()]){returns}:
 """
 X = np.array([[1, 2, 3], [0.5, 1, 1.5]], np.float32)
 
+# A body that returns nothing joins its list along the first axis.
+FILLED = """
+r = []
+for i in range(n):
+    r.append(x * i)
+"""
 SCANNED = {
-    "concatenated": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return op.ConcatFromSequence(r, axis=0)
-        """,
-    "stacked": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return op.ConcatFromSequence(r, axis=0, new_axis=1)
-        """,
-    "stacked at the end": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return op.ConcatFromSequence(r, axis=-1, new_axis=1)
-        """,
-    "Concat of all": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return op.Concat(*r, axis=0)
-        """,
-    "items and length": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return op.SequenceAt(r, 0) + r[-1] + r[n - 1] + len(r)
-        """,
-    "a part": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return op.ConcatFromSequence(r[::-1], axis=0), len(r[1:])
-        """,
+    "concatenated": FILLED,
+    "stacked": FILLED + "return op.ConcatFromSequence(r, axis=0, new_axis=1)",
+    "stacked at the end": FILLED + "return op.ConcatFromSequence(r, axis=-1, new_axis=1)",
+    "Concat of all": FILLED + "return op.Concat(*r, axis=0)",
+    "items and length": FILLED + "return op.SequenceAt(r, 0) + r[-1] + r[n - 1] + len(r)",
+    "a part": FILLED + "return op.ConcatFromSequence(r[::-1], axis=0), len(r[1:])",
     "two lists, one of numbers": """
         r = []
         s = []
@@ -84,7 +60,6 @@ SCANNED = {
             r.append(x * i)
         r.append(x - 1)
         r += [x]
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "rows of a tensor": """
         r = []
@@ -102,7 +77,6 @@ SCANNED = {
             k += 1
             if k >= n:
                 break
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "a loop over the list, and its sum": """
         r = []
@@ -119,18 +93,13 @@ SCANNED = {
             r.append(x * i)
         for i in range(n):
             r.append(x - i)
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "a new list each time": """
         r = []
         for i in range(n):
             r = r + [x * i]
-        return op.ConcatFromSequence(r, axis=0)
         """,
-    "a comprehension": """
-        r = [x * i + k for k, i in enumerate(range(n))]
-        return op.ConcatFromSequence(r, axis=0)
-        """,
+    "a comprehension": "r = [x * i + k for k, i in enumerate(range(n))]",
     "many iterations": """
         r = []
         for i in range(2000):
@@ -155,7 +124,6 @@ SEQUENCES = {
         for i in range(n):
             if i % 2 == 0:
                 r.append(x * i)
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "another item on each side": """
         r = []
@@ -165,7 +133,6 @@ SEQUENCES = {
             else:
                 r.append(x[:1])
                 r.append(x)
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "after a break": """
         r = [x]
@@ -173,13 +140,11 @@ SEQUENCES = {
             if op.ReduceMax(x, keepdims=0) * i > 8.0:
                 break
             r.append(x * i)
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "items of several shapes": """
         r = []
         for i in range(n):
             r.append(x[: i + 1])
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "two loops": """
         r = []
@@ -195,25 +160,21 @@ SEQUENCES = {
             for j in range(n):
                 s.append(x * i + j)
             r.append(op.ConcatFromSequence(s, axis=0))
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "read in the loop": """
         r = [x]
         for i in range(n):
             r.append(r[-1] * 2 + len(r))
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "read by the test": """
         r = []
         while len(r) < n:
             r.append(x * len(r))
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "in a branch": """
         r = [x]
         if n > 2:
             r.append(x + 1)
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "other methods": """
         r = [x, x + 1]
@@ -222,12 +183,8 @@ SEQUENCES = {
             r.extend([x[:1], x])
             r.pop()
         r.pop(0)
-        return op.ConcatFromSequence(r, axis=0)
         """,
-    "a comprehension with a test": """
-        r = [x * i for i in range(n) if i != 1]
-        return op.ConcatFromSequence(r, axis=0)
-        """,
+    "a comprehension with a test": "r = [x * i for i in range(n) if i != 1]",
     "an endless loop with a break": """
         r = []
         k = 0
@@ -236,7 +193,6 @@ SEQUENCES = {
             r.append(x * k)
             if op.ReduceSum(x, keepdims=0) * k > 40.0:
                 break
-        return op.ConcatFromSequence(r, axis=0)
         """,
     "a list that is made in the loop": """
         r = [x]
@@ -244,7 +200,6 @@ SEQUENCES = {
             if i == 2:
                 r = [x * 5]
             r.append(x)
-        return op.ConcatFromSequence(r, axis=0)
         """,
 }
 UNROLLED = {
@@ -261,39 +216,29 @@ UNROLLED = {
         """,
 }
 RETURNED = {
-    "a scan output": """
-        r = []
-        for i in range(n):
-            r.append(x * i)
-        return r
-        """,
+    "a scan output": FILLED + "return r",
     "a sequence": """
         r = [x]
         for i in range(n):
             r.append(r[-1] + i)
         return r
         """,
-    "a list of known length": """
-        return [x, x + 1]
-        """,
+    "a list of known length": "return [x, x + 1]",
 }
 EVERY = {**SCANNED, **SEQUENCES, **UNROLLED}
 
 
 def function(body: str, folder: Path, returns: str = "") -> Any:
-    text = HEAD.format(returns=returns) + textwrap.indent(textwrap.dedent(body), "    ")
+    lines = textwrap.dedent(body)
+    if "return " not in lines:
+        lines += "\nreturn op.ConcatFromSequence(r, axis=0)\n"
+    text = HEAD.format(returns=returns) + textwrap.indent(lines, "    ")
     return load_text(text, folder).f
 
 
 def load_text(text: str, folder: Path) -> Any:
     path = folder / "program.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("program", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_file(path, text)
 
 
 def nodes_of(graph: onnx.GraphProto) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.harness.loading import load_file
 
 SOURCE = """
 import onnxwright as ow
@@ -29,12 +30,7 @@ def f(x: FLOAT["N"]) -> FLOAT["N"]:
 
 def load(path: Path) -> Any:
     """The script of a file, as a new module."""
-    spec = importlib.util.spec_from_file_location("loaded_anew", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.f
+    return load_file(path).f
 
 
 def test_scripts_loaded_anew_are_freed(tmp_path: Path) -> None:

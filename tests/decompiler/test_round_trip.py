@@ -128,9 +128,7 @@ NO_MODELS = {
 
 @pytest.mark.share(2, by=lambda path: path.parent)
 @pytest.mark.parametrize("path", _files(), ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_our_own_scripts_come_back(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_scripts_come_back(path: Path, tmp_path, monkeypatch) -> None:
     """Every script at the top of a file of ours, as function and as model."""
     monkeypatch.chdir(tmp_path)  # an example writes where it runs
     seen = 0

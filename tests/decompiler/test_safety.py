@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -175,9 +174,7 @@ def everything(name: str) -> onnx.ModelProto:
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_a_hostile_name_stays_data(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hostile_name_stays_data(name: str, tmp_path, monkeypatch) -> None:
     """Importing and compiling the written Python does nothing but make the same model."""
     monkeypatch.chdir(tmp_path)
     model = everything(name)
@@ -239,9 +236,7 @@ def test_the_second_look_refuses_what_no_model_needs(name: str) -> None:
 
 @pytest.mark.parametrize("location", ["../secret.bin", "/etc/passwd", "a/../../secret.bin"])
 @pytest.mark.parametrize("weights", ["inline", "external"])
-def test_external_data_may_not_leave_the_folder(
-    location: str, weights: str, tmp_path: Path
-) -> None:
+def test_external_data_may_not_leave_the_folder(location: str, weights: str, tmp_path) -> None:
     """A model that points elsewhere is refused, when written or when run."""
     (tmp_path / "secret.bin").write_bytes(b"12345678")
     folder = tmp_path / "model"

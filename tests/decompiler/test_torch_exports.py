@@ -25,37 +25,23 @@ def networks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     import torch
     from torch import nn
 
-    class Attention(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = nn.MultiheadAttention(8, 2, batch_first=True)
+    from tests.harness.modules import module_with
 
-        def forward(self, x: Any) -> Any:
-            return self.inner(x, x, x, need_weights=False)[0]
+    @module_with(lambda: {"inner": nn.MultiheadAttention(8, 2, batch_first=True)})
+    def Attention(self, x: Any) -> Any:
+        return self.inner(x, x, x, need_weights=False)[0]
 
-    class Recurrent(nn.Module):
-        def __init__(self, kind: str) -> None:
-            super().__init__()
-            self.inner = getattr(nn, kind)(4, 5, batch_first=True)
+    @module_with(lambda kind: {"inner": getattr(nn, kind)(4, 5, batch_first=True)})
+    def Recurrent(self, x: Any) -> Any:
+        return self.inner(x)[0]
 
-        def forward(self, x: Any) -> Any:
-            return self.inner(x)[0]
+    @module_with(lambda function: {"function": function})
+    def Function(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
 
-    class Function(nn.Module):
-        def __init__(self, function: Any) -> None:
-            super().__init__()
-            self.function = function
-
-        def forward(self, *inputs: Any) -> Any:
-            return self.function(*inputs)
-
-    class Residual(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a, self.b = nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3)
-
-        def forward(self, x: Any) -> Any:
-            return torch.relu(x + self.b(self.a(x)))
+    @module_with(lambda: {"a": nn.Conv2d(3, 3, 3, padding=1), "b": nn.BatchNorm2d(3)})
+    def Residual(self, x: Any) -> Any:
+        return torch.relu(x + self.b(self.a(x)))
 
     image, text, row = torch.randn(2, 3, 8, 8), torch.randn(2, 5, 8), torch.randn(2, 4)
     steps, ids = torch.randn(2, 3, 4), torch.randint(0, 9, (2, 5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from onnxwright import BOOL, FLOAT, GraphBuilder, script, to_script
 from onnxwright import opset21 as op
 from onnxwright.errors import OnnxwrightError
 from onnxwright.testing import assert_isomorphic
+from tests.harness.loading import load_file
 
 
 def tensor(*shape: Any, dtype: int = TensorProto.FLOAT) -> onnx.TypeProto:
@@ -65,12 +65,7 @@ def made_again(model: onnx.ModelProto, folder: Path) -> tuple[str, onnx.ModelPro
     """The script of a model, and the model that it makes."""
     text = to_script(model)
     path = folder / "written_types.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("written_types", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_file(path, text)
     return text, module.make_model()
 
 

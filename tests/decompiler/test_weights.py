@@ -16,7 +16,6 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxwright.cli.main import main
 from onnxwright.decompiler import to_script
 from onnxwright.decompiler.rebuild import rebuild
-from onnxwright.errors import ScriptValueError
 from onnxwright.testing import assert_isomorphic
 
 RNG = np.random.default_rng(3)
@@ -78,11 +77,6 @@ def test_npz_keeps_arrays_out_of_the_text(tmp_path: Path) -> None:
     assert_isomorphic(model, rebuild(source, str(tmp_path / "m.py")))
     with np.load(tmp_path / "w.npz", allow_pickle=False) as held:
         assert "half" in held
-
-
-def test_npz_needs_a_file() -> None:
-    with pytest.raises(ScriptValueError, match="OW742"):
-        to_script(model_of({}), weights="npz")
 
 
 @pytest.mark.parametrize("weights", ["external", "inline"])

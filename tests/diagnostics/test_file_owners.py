@@ -25,9 +25,7 @@ def test_names_of_the_same_start_are_other_packages() -> None:
     assert owner_of(str(own.parent / "onnxwright_layers" / "a.py")) is not Owner.ONNXWRIGHT
 
 
-def test_a_short_path_of_torch_is_a_file_of_torch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_path_of_torch_is_a_file_of_torch(tmp_path, monkeypatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     assert owner_of("torch/nn/functional.py") is Owner.TORCH

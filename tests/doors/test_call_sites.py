@@ -7,7 +7,6 @@ of all warnings, `# raises: TEXT` a part of the message, `# notes: TEXT` a note 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any, NoReturn
 import pytest
 
 from onnxwright.cli.migrate.migration import migrate
+from tests.harness.loading import load_file
 
 SITES = Path(__file__).parent / "sites"
 
@@ -31,12 +31,7 @@ def expected(text: str, what: str) -> list[str]:
 
 def names_of(path: Path) -> dict[str, Any]:
     """What the sites of a folder have around them: the names of a module."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return dict(vars(module))
+    return dict(vars(load_file(path)))
 
 
 @contextlib.contextmanager
@@ -100,9 +95,7 @@ ONNXSCRIPT = sorted(p.stem for p in (SITES / "onnxscript").glob("*.py") if p.ste
 
 
 @pytest.mark.parametrize("name", ONNXSCRIPT)
-def test_a_program_of_onnxscript(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_onnxscript(name: str, tmp_path, monkeypatch) -> None:
     """The programs check themselves: what they compute eagerly and in ONNX Runtime."""
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     around = names_of(SITES / "onnxscript" / "around.py")

@@ -106,14 +106,7 @@ def kind_of(made: Any) -> str:
     return package + type(made).__name__
 
 
-@ow.rule
-def abs_of_abs(op, x):
-    return op.Abs(op.Abs(x))
-
-
-@abs_of_abs.to
-def _(op, x):
-    return op.Abs(x)
+abs_of_abs = ow.rule(lambda op, x: op.Abs(op.Abs(x)), name="abs_of_abs").to(lambda op, x: op.Abs(x))
 
 
 # Functions that return a model with the same inputs and outputs.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import onnx
 import pytest
 
 import onnxwright as ow
+from tests.harness.loading import load_file
 from tests.harness.tables import each
 
 X = np.array([[-1.5, 2.0, 0.5], [3.0, -0.25, 1.0]], np.float32)
@@ -34,27 +33,6 @@ def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
         "main",
         (X,),
     ),
-    "values.Opset and a library function": (
-        """
-import onnxscript
-from onnxscript import FLOAT, opset18 as op
-
-custom = onnxscript.values.Opset("custom.domain", 1)
-
-
-@onnxscript.script(custom, default_opset=op)
-def squared(a, b):
-    d = a - b
-    return d * d
-
-
-@onnxscript.script(default_opset=op)
-def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
-    return op.Sqrt(squared(x, x + 1.0))
-""",
-        "main",
-        (X,),
-    ),
     "script(opset=..., ir_version=..., producer_name=...)": (
         """
 from onnxscript import script
@@ -66,68 +44,6 @@ from onnxscript.values import Opset
 @script(opset=Opset("this.one", 1), default_opset=op, ir_version=9, producer_name="author")
 def main(x: FLOAT[...]) -> INT64[...]:
     return op.Shape(x)
-""",
-        "main",
-        (X,),
-    ),
-    "a body marked with graph()": (
-        """
-from onnxscript import FLOAT, graph, script
-from onnxscript.onnx_opset import opset16 as op
-
-
-@script()
-def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
-    @graph()
-    def body(state, row):
-        after = state + row
-        return after, op.Identity(after)
-
-    start = op.Constant(value_floats=[0.0, 0.0, 0.0])
-    last, rows = op.Scan(start, x, body=body, num_scan_inputs=1)
-    return rows
-""",
-        "main",
-        (X,),
-    ),
-    "loops with a condition": (
-        """
-from onnxscript import script
-from onnxscript.onnx_opset import opset15 as op
-from onnxscript.onnx_types import FLOAT, INT64
-
-
-@script(default_opset=op)
-def main(x: FLOAT[3], n: INT64) -> FLOAT[3]:
-    total = x
-    for i in range(n):
-        total = total + op.CastLike(i, x)
-        stop = op.ReduceSum(total) > 20.0
-        if stop:
-            break
-    return total
-""",
-        "main",
-        (X[0], np.array(6)),
-    ),
-    "an attribute parameter and an initializer of onnx": (
-        """
-import onnx
-from onnx import helper
-from onnxscript import script
-from onnxscript import opset15 as op
-from onnxscript.onnx_types import FLOAT
-
-
-@script()
-def scaled(x: FLOAT[...], alpha: float = 2.0) -> FLOAT[...]:
-    return op.CastLike(alpha, x) * x
-
-
-@script()
-def main(x: FLOAT[...]) -> FLOAT[...]:
-    two = op.Constant(value=helper.make_tensor("two", onnx.TensorProto.FLOAT, [], [2.0]))
-    return scaled(x, alpha=3.0) + two
 """,
         "main",
         (X,),
@@ -239,34 +155,13 @@ def main(x: FLOAT[1, 4, 2, 3]) -> FLOAT[1, 1, 4, 6]:
         "main",
         (np.arange(24, dtype=np.float32).reshape(1, 4, 2, 3),),
     ),
-    "the ml domain": (
-        """
-from onnxscript import script
-from onnxscript.onnx_opset import opset_ai_onnx_ml3 as ml
-from onnxscript.onnx_types import FLOAT
-from onnxscript import opset15 as op
-
-
-@script(default_opset=op)
-def main(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
-    return ml.Normalizer(x, norm="MAX")
-""",
-        "main",
-        (X,),
-    ),
 }
 
 
 def load(name: str, folder: Path) -> Any:
     text = PROGRAMS[name][0].replace("onnxscript", "onnxwright")
     path = folder / "program.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("program", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["program"] = module
-    spec.loader.exec_module(module)
+    module = load_file(path, text, registered=True)
     return getattr(module, PROGRAMS[name][1])
 
 
@@ -330,24 +225,6 @@ def test_the_evaluator_is_a_function_and_a_module() -> None:
     with default_as("ort"):
         np.testing.assert_array_equal(opset18.Neg(X), -X)
     assert default() is before
-
-
-def test_functions_are_exported_as_a_library(tmp_path: Path) -> None:
-    from onnxwright import FLOAT, opset18, script
-
-    @script()
-    def one(x: FLOAT) -> FLOAT:
-        return opset18.Relu(x)
-
-    @script()
-    def two(x: FLOAT) -> FLOAT:
-        return one(x) * 2.0
-
-    ow.export_onnx_lib([one, two], tmp_path / "library.onnx")
-    model = onnx.load(tmp_path / "library.onnx")
-    assert [f.name for f in model.functions] == ["one", "two"]
-    assert not model.graph.node
-    onnx.checker.check_model(model)
 
 
 def test_signatures_are_those_of_onnx_ir() -> None:

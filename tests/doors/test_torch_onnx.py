@@ -200,11 +200,6 @@ def test_an_argument_that_torch_has_removed_is_answered(name: str) -> None:
         torch_onnx.export(torch.nn.ReLU(), X, **{name: True})
 
 
-def test_an_argument_that_torch_never_had_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="'opset'"):
-        torch_onnx.export(torch.nn.ReLU(), X, opset=18)
-
-
 @each(("name", "function"), [("relu", len), ("a::b", None), ("a b::c", len), ("::", len)])
 def test_symbolic_functions_that_cannot_be_registered(name: str, function: Any) -> None:
     with pytest.raises(ow.ExportError, match="OW825"):

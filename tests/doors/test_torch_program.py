@@ -120,9 +120,7 @@ def test_a_file_object_takes_the_model(model: Model) -> None:
         ({"location": "m.onnx"}, FileExistsError),
     ],
 )
-def test_names_of_data_files_that_cannot_be(
-    model: Model, tmp_path: Path, options: Any, error: Any
-) -> None:
+def test_names_of_data_files_that_cannot_be(model: Model, tmp_path, options, error) -> None:
     with pytest.raises(error):
         ow.export(model, (X,)).save(tmp_path / "m.onnx", threshold=0, **options)
     assert list(tmp_path.iterdir()) == []

@@ -260,25 +260,10 @@ def test_a_failure_names_op_types_and_line() -> None:
     assert "onnxruntime_src" not in str(caught.value)
 
 
-def test_per_call_evaluator() -> None:
-    x = np.array([1j], np.complex64)
-    assert op.Reshape(x, [1, 1], _evaluator="reference").tolist() == [[1j]]
-
-
 def test_random_and_empty() -> None:
     assert op.RandomNormal(shape=[2, 3]).shape == (2, 3)
     assert op.Concat(np.zeros((0, 3), np.float32), X, axis=0).shape == (2, 3)
     assert op.ReduceSum(np.zeros((0,), np.float32)).tolist() == [0.0]
-
-
-def test_graph_values_build_a_node_instead() -> None:
-    """In a script that is being compiled the same call makes a node."""
-
-    @script
-    def f(x: FLOAT[2, 3]) -> FLOAT[2, 3]:
-        return op.Add(x, X)
-
-    assert [n.op_type for n in f.to_model_proto().graph.node][-1] == "Add"
 
 
 def test_eight_threads() -> None:

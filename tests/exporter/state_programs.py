@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from tests.harness.modules import module_with
+
 Made = tuple[Any, Callable[[], Any]]
 
 
@@ -80,7 +82,6 @@ class Module(torch.nn.Module):  # type: ignore[misc]
             setattr(self, name, value)
 
     def forward(self, x: Any) -> Any:
-        """What the function gives."""
         return self.function(x)
 
 
@@ -88,7 +89,6 @@ class Decides(Module):
     """A module that calls a function where the sum of its input is positive."""
 
     def forward(self, x: Any) -> Any:
-        """What the function gives, or the negative input."""
         if x.sum() > 0:
             y = self.function(x)
         else:
@@ -100,7 +100,6 @@ class Loops(Module):
     """A module that calls a function in a loop that a value ends."""
 
     def forward(self, x: Any) -> Any:
-        """The input, after some calls."""
         while x.sum() < 20:
             x = self.function(x)
         return x
@@ -112,6 +111,21 @@ def program(outcome: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
     def add(make: Callable[[], Made]) -> Callable[[], Made]:
         PROGRAMS[make.__name__] = Program(make, outcome)
         return make
+
+    return add
+
+
+def module_program(outcome: str, parts: Any, look: Any) -> Callable[[Any], Any]:
+    """Add a program: a module by its `forward`, what it holds, and what reads its state."""
+
+    def add(forward: Any) -> Any:
+        def make() -> Made:
+            made = module_with(parts)(forward)()
+            return made, lambda: look(made)
+
+        make.__name__ = forward.__name__
+        program(outcome)(make)
+        return forward
 
     return add
 
@@ -135,6 +149,33 @@ def stateful(
         if loop is not None:
             PROGRAMS[f"{name}_in_a_loop"] = Program(of(Loops), loop)
         return make
+
+    return add
+
+
+def of_the_file(*outcomes: str) -> Callable[[Any], Any]:
+    """Add the programs of a function that keeps state in the globals of this file."""
+
+    def add(function: Any) -> Any:
+        def make() -> Any:
+            return function, of_globals
+
+        make.__name__ = function.__name__
+        return stateful(*outcomes)(make)
+
+    return add
+
+
+def keeping(kept: Callable[[], Any], *outcomes: str, look: Any) -> Callable[[Any], Any]:
+    """Add the programs of a function that changes an object around it, which `look` reads."""
+
+    def add(function: Any) -> Any:
+        def make() -> Any:
+            held = kept()
+            return (lambda x: function(held, x)), lambda: look(held)
+
+        make.__name__ = function.__name__
+        return stateful(*outcomes)(make)
 
     return add
 
@@ -163,62 +204,44 @@ def class_attribute_tensor() -> Any:
     return f, lambda: Kept.total
 
 
-@stateful("reported", "reported", "reported")
-def global_counter() -> Any:
-    def f(x: Any) -> Any:
-        global COUNT
-        COUNT += 1
-        return x + COUNT
-
-    return f, of_globals
+@of_the_file("reported", "reported", "reported")
+def global_counter(x: Any) -> Any:
+    global COUNT
+    COUNT += 1
+    return x + COUNT
 
 
-@stateful("reported", "reported")
-def global_tensor() -> Any:
-    def f(x: Any) -> Any:
-        global LAST
-        y = x if LAST is None else x + LAST
-        LAST = x * 1.0
-        return y
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def global_tensor(x: Any) -> Any:
+    global LAST
+    y = x if LAST is None else x + LAST
+    LAST = x * 1.0
+    return y
 
 
-@stateful("reported", "OW840")
-def global_list() -> Any:
-    def f(x: Any) -> Any:
-        HISTORY.append(x * 2)
-        return x + len(HISTORY)
-
-    return f, of_globals
+@of_the_file("reported", "OW840")
+def global_list(x: Any) -> Any:
+    HISTORY.append(x * 2)
+    return x + len(HISTORY)
 
 
-@stateful("reported", "reported")
-def global_dict() -> Any:
-    def f(x: Any) -> Any:
-        STATE["n"] += 1
-        return x * STATE["n"]
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def global_dict(x: Any) -> Any:
+    STATE["n"] += 1
+    return x * STATE["n"]
 
 
-@stateful("reported", "reported")
-def list_five_deep() -> Any:
-    def f(x: Any) -> Any:
-        DEEP[0][0][0][0][0] += 1
-        return x * DEEP[0][0][0][0][0]
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def list_five_deep(x: Any) -> Any:
+    DEEP[0][0][0][0][0] += 1
+    return x * DEEP[0][0][0][0][0]
 
 
-@stateful("reported", "reported")
-def global_tuple() -> Any:
-    def f(x: Any) -> Any:
-        global TUPLE
-        TUPLE = (*TUPLE, 1)
-        return x * len(TUPLE)
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def global_tuple(x: Any) -> Any:
+    global TUPLE
+    TUPLE = (*TUPLE, 1)
+    return x * len(TUPLE)
 
 
 @stateful("reported", "reported", "reported")
@@ -286,68 +309,38 @@ def dataclass_fields() -> Any:
     return f, lambda: (state.n, state.last)
 
 
-@stateful("reported", "OW840")
-def deque() -> Any:
-    kept: Any = collections.deque(maxlen=3)
-
-    def f(x: Any) -> Any:
-        kept.append(x)
-        return torch.stack(list(kept)).sum(0)
-
-    return f, lambda: list(kept)
+@keeping(lambda: collections.deque(maxlen=3), "reported", "OW840", look=list)
+def deque(kept: Any, x: Any) -> Any:
+    kept.append(x)
+    return torch.stack(list(kept)).sum(0)
 
 
-@stateful("reported", "OW840")
-def counter() -> Any:
-    kept: Any = collections.Counter()
-
-    def f(x: Any) -> Any:
-        kept["a"] += 1
-        return x * kept["a"]
-
-    return f, lambda: dict(kept)
+@keeping(collections.Counter, "reported", "OW840", look=dict)
+def counter(kept: Any, x: Any) -> Any:
+    kept["a"] += 1
+    return x * kept["a"]
 
 
-@stateful("reported", "OW840")
-def default_dict() -> Any:
-    kept: Any = collections.defaultdict(int)
-
-    def f(x: Any) -> Any:
-        kept["a"] += 2
-        return x * kept["a"]
-
-    return f, lambda: dict(kept)
+@keeping(lambda: collections.defaultdict(int), "reported", "OW840", look=dict)
+def default_dict(kept: Any, x: Any) -> Any:
+    kept["a"] += 2
+    return x * kept["a"]
 
 
-@stateful("reported", "OW840")
-def set_of_numbers() -> Any:
-    kept: set[int] = set()
-
-    def f(x: Any) -> Any:
-        kept.add(len(kept))
-        return x + len(kept)
-
-    return f, lambda: sorted(kept)
+@keeping(set, "reported", "OW840", look=sorted)
+def set_of_numbers(kept: Any, x: Any) -> Any:
+    kept.add(len(kept))
+    return x + len(kept)
 
 
-@stateful("reported", "OW887", "OW887")
-def itertools_count() -> Any:
-    kept = itertools.count(1)
-
-    def f(x: Any) -> Any:
-        return x + next(kept)
-
-    return f, lambda: repr(kept)
+@keeping(lambda: itertools.count(1), "reported", "OW887", "OW887", look=repr)
+def itertools_count(kept: Any, x: Any) -> Any:
+    return x + next(kept)
 
 
-@stateful("reported", "OW887")
-def itertools_cycle() -> Any:
-    kept = itertools.cycle([1.0, 2.0, 3.0])
-
-    def f(x: Any) -> Any:
-        return x * next(kept)
-
-    return f, lambda: None
+@keeping(lambda: itertools.cycle([1.0, 2.0, 3.0]), "reported", "OW887", look=lambda kept: None)
+def itertools_cycle(kept: Any, x: Any) -> Any:
+    return x * next(kept)
 
 
 @stateful("OW898", "OW887")
@@ -366,43 +359,29 @@ def generator() -> Any:
     return f, lambda: kept.gi_frame.f_locals.get("n")
 
 
-@stateful("reported", "OW887")
-def numpy_array() -> Any:
-    kept = np.zeros(3, np.float32)
-
-    def f(x: Any) -> Any:
-        kept[:] += 1
-        return x + torch.from_numpy(kept.copy())
-
-    return f, lambda: kept.copy()
+@keeping(lambda: np.zeros(3, np.float32), "reported", "OW887", look=lambda kept: kept.copy())
+def numpy_array(kept: Any, x: Any) -> Any:
+    kept[:] += 1
+    return x + torch.from_numpy(kept.copy())
 
 
-@stateful("reported", "OW887")
-def environment() -> Any:
-    def f(x: Any) -> Any:
-        n = int(os.environ.get("STATE_OF_TESTS", "0")) + 1
-        os.environ["STATE_OF_TESTS"] = str(n)
-        return x * n
-
-    return f, of_globals
+@of_the_file("reported", "OW887")
+def environment(x: Any) -> Any:
+    n = int(os.environ.get("STATE_OF_TESTS", "0")) + 1
+    os.environ["STATE_OF_TESTS"] = str(n)
+    return x * n
 
 
-@stateful("reported", "reported")
-def attribute_of_a_python_module() -> Any:
-    def f(x: Any) -> Any:
-        LIBRARY.count += 1
-        return x * LIBRARY.count
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def attribute_of_a_python_module(x: Any) -> Any:
+    LIBRARY.count += 1
+    return x * LIBRARY.count
 
 
-@stateful("reported", "reported")
-def dict_of_a_python_module() -> Any:
-    def f(x: Any) -> Any:
-        LIBRARY.table["n"] += 1
-        return x * LIBRARY.table["n"]
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def dict_of_a_python_module(x: Any) -> Any:
+    LIBRARY.table["n"] += 1
+    return x * LIBRARY.table["n"]
 
 
 @stateful("reported", "reported")
@@ -443,15 +422,10 @@ def property_that_counts() -> Any:
     return (lambda x: x * kept.number), lambda: vars(kept).copy()
 
 
-@stateful("reported", "reported")
-def property_that_is_set() -> Any:
-    kept = _Properties()
-
-    def f(x: Any) -> Any:
-        kept.number = kept.value + 1
-        return x * kept.value
-
-    return f, lambda: vars(kept).copy()
+@keeping(_Properties, "reported", "reported", look=lambda kept: vars(kept).copy())
+def property_that_is_set(kept: Any, x: Any) -> Any:
+    kept.number = kept.value + 1
+    return x * kept.value
 
 
 class _OwnSetattr:
@@ -463,15 +437,10 @@ class _OwnSetattr:
         object.__setattr__(self, name, value)
 
 
-@stateful("reported", "reported")
-def own_setattr() -> Any:
-    kept = _OwnSetattr()
-
-    def f(x: Any) -> Any:
-        kept.last = 1
-        return x * kept.sets
-
-    return f, lambda: vars(kept).copy()
+@keeping(_OwnSetattr, "reported", "reported", look=lambda kept: vars(kept).copy())
+def own_setattr(kept: Any, x: Any) -> Any:
+    kept.last = 1
+    return x * kept.sets
 
 
 def _counted(self: Any, name: str, value: Any) -> None:
@@ -486,16 +455,11 @@ class _SetattrByAnotherName:
     __setattr__ = _counted
 
 
-@stateful("reported", "reported")
-def setattr_by_another_name() -> Any:
-    kept = _SetattrByAnotherName()
-
-    def f(x: Any) -> Any:
-        kept.last = 1
-        setattr(kept, "first", 2)  # noqa: B010 - what a program may do
-        return x * kept.sets
-
-    return f, lambda: vars(kept).copy()
+@keeping(_SetattrByAnotherName, "reported", "reported", look=lambda kept: vars(kept).copy())
+def setattr_by_another_name(kept: Any, x: Any) -> Any:
+    kept.last = 1
+    setattr(kept, "first", 2)  # noqa: B010 - what a program may do
+    return x * kept.sets
 
 
 class _Slots:
@@ -505,15 +469,10 @@ class _Slots:
         self.n = 0
 
 
-@stateful("reported", "reported", "reported")
-def slots() -> Any:
-    kept = _Slots()
-
-    def f(x: Any) -> Any:
-        kept.n += 1
-        return x + kept.n
-
-    return f, lambda: kept.n
+@keeping(_Slots, "reported", "reported", "reported", look=lambda kept: kept.n)
+def slots(kept: Any, x: Any) -> Any:
+    kept.n += 1
+    return x + kept.n
 
 
 class _Depth:
@@ -528,15 +487,10 @@ class _Depth:
         self.entered += 1
 
 
-@stateful("reported", "reported")
-def context_manager() -> Any:
-    kept = _Depth()
-
-    def f(x: Any) -> Any:
-        with kept as inside:
-            return x * inside.entered
-
-    return f, lambda: kept.entered
+@keeping(_Depth, "reported", "reported", look=lambda kept: kept.entered)
+def context_manager(kept: Any, x: Any) -> Any:
+    with kept as inside:
+        return x * inside.entered
 
 
 @stateful("reported", "reported")
@@ -585,72 +539,46 @@ class _Items:
         self.held[name] = value
 
 
-@stateful("reported", "OW840")
-def own_items() -> Any:
-    kept = _Items()
-
-    def f(x: Any) -> Any:
-        kept["n"] = kept["n"] + 1
-        return x * kept["n"]
-
-    return f, lambda: dict(kept.held)
+@keeping(_Items, "reported", "OW840", look=lambda kept: dict(kept.held))
+def own_items(kept: Any, x: Any) -> Any:
+    kept["n"] = kept["n"] + 1
+    return x * kept["n"]
 
 
-@stateful("reported", "OW840")
-def user_dict() -> Any:
-    kept: Any = collections.UserDict()
-
-    def f(x: Any) -> Any:
-        kept["n"] = kept.get("n", 0) + 1
-        return x * kept["n"]
-
-    return f, lambda: dict(kept.data)
+@keeping(collections.UserDict, "reported", "OW840", look=lambda kept: dict(kept.data))
+def user_dict(kept: Any, x: Any) -> Any:
+    kept["n"] = kept.get("n", 0) + 1
+    return x * kept["n"]
 
 
-@stateful("reported", "OW840")
-def heap() -> Any:
-    kept = [5]
-
-    def f(x: Any) -> Any:
-        heapq.heappush(kept, 3)
-        return x * kept[0] + len(kept)
-
-    return f, lambda: list(kept)
+@keeping(lambda: [5], "reported", "OW840", look=list)
+def heap(kept: Any, x: Any) -> Any:
+    heapq.heappush(kept, 3)
+    return x * kept[0] + len(kept)
 
 
-@stateful("reported", "reported")
-def function_of_operator() -> Any:
-    kept = {"n": 0}
-
-    def f(x: Any) -> Any:
-        operator.setitem(kept, "n", kept["n"] + 1)
-        return x * kept["n"]
-
-    return f, lambda: dict(kept)
+@keeping(lambda: {"n": 0}, "reported", "reported", look=dict)
+def function_of_operator(kept: Any, x: Any) -> Any:
+    operator.setitem(kept, "n", kept["n"] + 1)
+    return x * kept["n"]
 
 
-@stateful("reported", "reported")
-def setattr_by_name() -> Any:
-    kept = types.SimpleNamespace(n0=0)
-
-    def f(x: Any) -> Any:
-        name = "n" + str(0)
-        setattr(kept, name, getattr(kept, name) + 1)
-        return x * getattr(kept, name)
-
-    return f, lambda: vars(kept).copy()
+@keeping(
+    lambda: types.SimpleNamespace(n0=0), "reported", "reported", look=lambda kept: vars(kept).copy()
+)
+def setattr_by_name(kept: Any, x: Any) -> Any:
+    name = "n" + str(0)
+    setattr(kept, name, getattr(kept, name) + 1)
+    return x * getattr(kept, name)
 
 
-@stateful("reported", "reported")
-def dict_of_an_object() -> Any:
-    kept = types.SimpleNamespace(n=0)
-
-    def f(x: Any) -> Any:
-        vars(kept)["n"] = kept.n + 1
-        kept.__dict__.update(n=kept.n + 1)
-        return x * kept.n
-
-    return f, lambda: vars(kept).copy()
+@keeping(
+    lambda: types.SimpleNamespace(n=0), "reported", "reported", look=lambda kept: vars(kept).copy()
+)
+def dict_of_an_object(kept: Any, x: Any) -> Any:
+    vars(kept)["n"] = kept.n + 1
+    kept.__dict__.update(n=kept.n + 1)
+    return x * kept.n
 
 
 @stateful("reported", "reported")
@@ -701,16 +629,11 @@ def mapped_function() -> Any:
     return (lambda x: sum(map(add, [x, x]))), lambda: list(kept)
 
 
-@stateful("reported", "reported")
-def augmented_list() -> Any:
-    kept = [0.0]
-
-    def f(x: Any) -> Any:
-        held = kept
-        held[0] = held[0] + 1.0
-        return x * kept[0]
-
-    return f, lambda: list(kept)
+@keeping(lambda: [0.0], "reported", "reported", look=list)
+def augmented_list(kept: Any, x: Any) -> Any:
+    held = kept
+    held[0] = held[0] + 1.0
+    return x * kept[0]
 
 
 @stateful("reported", "OW874")
@@ -736,52 +659,29 @@ def list_of_the_module() -> Made:
     return made, lambda: (list(made.seen), made.cache is cache)
 
 
-@program("reported")
-def buffer_replaced_on_a_side_and_written_to() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("sum", torch.zeros(()))
-
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.sum = self.sum * 0.5 + 1
-            self.sum.add_(x[0])
-            return x * self.sum
-
-    made = Kept()
-    return made, lambda: float(made.sum)
+@module_program(
+    "reported", lambda: {"sum": torch.nn.Buffer(torch.zeros(()))}, lambda held: float(held.sum)
+)
+def buffer_replaced_on_a_side_and_written_to(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.sum = self.sum * 0.5 + 1
+    self.sum.add_(x[0])
+    return x * self.sum
 
 
-@program("right")
-def buffer() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("n", torch.zeros(()))
-
-        def forward(self, x: Any) -> Any:
-            self.n = self.n + 1
-            return x * self.n
-
-    made = Kept()
-    return made, lambda: made.n.clone()
+@module_program(
+    "right", lambda: {"n": torch.nn.Buffer(torch.zeros(()))}, lambda held: held.n.clone()
+)
+def buffer(self: Any, x: Any) -> Any:
+    self.n = self.n + 1
+    return x * self.n
 
 
-@program("reported")
-def cached_by_the_module() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.cache: dict[str, Any] = {}
-
-        def forward(self, x: Any) -> Any:
-            if "k" not in self.cache:
-                self.cache["k"] = x * 2
-            return x + self.cache["k"]
-
-    made = Kept()
-    return made, lambda: dict(made.cache)
+@module_program("reported", lambda: {"cache": {}}, lambda held: dict(held.cache))
+def cached_by_the_module(self: Any, x: Any) -> Any:
+    if "k" not in self.cache:
+        self.cache["k"] = x * 2
+    return x + self.cache["k"]
 
 
 @program("right")
@@ -807,16 +707,11 @@ def object_chosen_by_a_value() -> Made:
     return Module(f), lambda: (list(one), list(other))
 
 
-@program("OW840")
-def attribute_that_one_side_sets() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.scale = 2
-            return x * getattr(self, "scale", 7)
-
-    made = Kept()
-    return made, lambda: {k: v for k, v in vars(made).items() if k == "scale"}
+@module_program("OW840", dict, lambda held: {k: v for k, v in vars(held).items() if k == "scale"})
+def attribute_that_one_side_sets(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.scale = 2
+    return x * getattr(self, "scale", 7)
 
 
 @program("right")
@@ -855,51 +750,31 @@ def variable_of_an_earlier_call() -> Made:
     return Module(lambda x: x * kept[0]() + make()()), lambda: None
 
 
-@stateful("reported", "OW887")
-def view_of_an_array() -> Any:
-    kept = np.zeros((2, 3), np.float32)
-
-    def f(x: Any) -> Any:
-        row = kept[0]
-        row += 1
-        return x + torch.from_numpy(kept.copy())[0]
-
-    return f, lambda: kept.copy()
+@keeping(lambda: np.zeros((2, 3), np.float32), "reported", "OW887", look=lambda kept: kept.copy())
+def view_of_an_array(kept: Any, x: Any) -> Any:
+    row = kept[0]
+    row += 1
+    return x + torch.from_numpy(kept.copy())[0]
 
 
-@program("reported")
-def array_attribute_changed_in_place() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.kept = np.zeros(3, np.float32)
-
-        def forward(self, x: Any) -> Any:
-            self.kept += 1
-            return x * float(self.kept.sum())
-
-    made = Kept()
-    return made, lambda: made.kept.copy()
+@module_program(
+    "reported", lambda: {"kept": np.zeros(3, np.float32)}, lambda held: held.kept.copy()
+)
+def array_attribute_changed_in_place(self: Any, x: Any) -> Any:
+    self.kept += 1
+    return x * float(self.kept.sum())
 
 
-@stateful("reported", "OW840")
-def list_in_a_list_that_grows_by_its_operator() -> Any:
-    kept: Any = [[[]]]
-
-    def f(x: Any) -> Any:
-        kept[0][0] += [1]
-        return x * len(kept[0][0])
-
-    return f, lambda: copy.deepcopy(kept)
+@keeping(lambda: [[[]]], "reported", "OW840", look=copy.deepcopy)
+def list_in_a_list_that_grows_by_its_operator(kept: Any, x: Any) -> Any:
+    kept[0][0] += [1]
+    return x * len(kept[0][0])
 
 
-@stateful("reported", "reported")
-def variable_of_the_file_by_globals() -> Any:
-    def f(x: Any) -> Any:
-        globals()["COUNT"] += 1
-        return x * COUNT
-
-    return f, of_globals
+@of_the_file("reported", "reported")
+def variable_of_the_file_by_globals(x: Any) -> Any:
+    globals()["COUNT"] += 1
+    return x * COUNT
 
 
 @stateful("reported", "OW887")
@@ -1018,37 +893,22 @@ def new_that_counts() -> Any:
     return f, lambda: Counting.made
 
 
-@stateful("reported", "OW887")
-def text_buffer() -> Any:
-    kept = io.StringIO()
-
-    def f(x: Any) -> Any:
-        kept.write("ab")
-        return x * len(kept.getvalue())
-
-    return f, kept.getvalue
+@keeping(io.StringIO, "reported", "OW887", look=lambda kept: kept.getvalue())
+def text_buffer(kept: Any, x: Any) -> Any:
+    kept.write("ab")
+    return x * len(kept.getvalue())
 
 
-@stateful("reported", "OW887")
-def queue_of_python() -> Any:
-    kept: Any = queue.Queue()
-
-    def f(x: Any) -> Any:
-        kept.put(1)
-        return x * kept.qsize()
-
-    return f, kept.qsize
+@keeping(queue.Queue, "reported", "OW887", look=lambda kept: kept.qsize())
+def queue_of_python(kept: Any, x: Any) -> Any:
+    kept.put(1)
+    return x * kept.qsize()
 
 
-@stateful("reported", "OW887")
-def text_that_is_run() -> Any:
-    kept = {"n": 0}
-
-    def f(x: Any) -> Any:
-        exec("n += 1", kept)  # noqa: S102 - a program may do so
-        return x * kept["n"]
-
-    return f, lambda: kept["n"]
+@keeping(lambda: {"n": 0}, "reported", "OW887", look=lambda kept: kept["n"])
+def text_that_is_run(kept: Any, x: Any) -> Any:
+    exec("n += 1", kept)  # noqa: S102 - a program may do so
+    return x * kept["n"]
 
 
 @program("reported")
@@ -1062,47 +922,30 @@ def function_that_a_library_calls() -> Made:
     return Module(lambda x: torch.vmap(count)(x) * kept[0]), lambda: kept[0]
 
 
-@stateful("reported", "OW887")
-def array_that_a_function_of_numpy_fills() -> Any:
-    kept = np.zeros(3, np.float32)
-
-    def f(x: Any) -> Any:
-        np.add.at(kept, [0, 0, 1], 1)
-        return x + float(kept.sum())
-
-    return f, lambda: kept.copy()
+@keeping(lambda: np.zeros(3, np.float32), "reported", "OW887", look=lambda kept: kept.copy())
+def array_that_a_function_of_numpy_fills(kept: Any, x: Any) -> Any:
+    np.add.at(kept, [0, 0, 1], 1)
+    return x + float(kept.sum())
 
 
-@program("OW887")
-def hook_that_a_side_registers() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = torch.nn.Identity()
-
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.inner.register_forward_hook(lambda module, args, result: result * 2)
-            return self.inner(x)
-
-    made = Kept()
-    return made, lambda: len(made.inner._forward_hooks)
+@module_program(
+    "OW887", lambda: {"inner": torch.nn.Identity()}, lambda held: len(held.inner._forward_hooks)
+)
+def hook_that_a_side_registers(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.inner.register_forward_hook(lambda module, args, result: result * 2)
+    return self.inner(x)
 
 
-@program("OW887")
-def layer_that_a_side_adds() -> Made:
-    class Kept(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = torch.nn.Sequential(torch.nn.Identity())
-
-        def forward(self, x: Any) -> Any:
-            if x.sum() > 0:
-                self.layers.append(torch.nn.ReLU())
-            return self.layers(x) * len(self.layers)
-
-    made = Kept()
-    return made, lambda: len(made.layers)
+@module_program(
+    "OW887",
+    lambda: {"layers": torch.nn.Sequential(torch.nn.Identity())},
+    lambda held: len(held.layers),
+)
+def layer_that_a_side_adds(self: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        self.layers.append(torch.nn.ReLU())
+    return self.layers(x) * len(self.layers)
 
 
 @program("OW887")

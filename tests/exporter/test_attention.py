@@ -10,6 +10,7 @@ from torch import nn, randn
 from torch.nn import functional as F
 
 from tests.exporter.programs import Program, Programs, check, operators, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 B, H, L, S, E = 2, 4, 3, 5, 8
@@ -33,7 +34,6 @@ def plain(q, k, v):
     lambda: tuple(randn(B, H, L, E) for _ in range(3)), dynamic={n: {0: "b", 2: "l"} for n in "qkv"}
 )
 def causal(q, k, v):
-    """is_causal."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -60,7 +60,6 @@ def grouped_queries(q, k, v):
 
 @PROGRAMS(lambda: (randn(B, L, E), randn(B, S, E), randn(B, S, E)))
 def three_dimensions(q, k, v):
-    """Without a head axis."""
     return F.scaled_dot_product_attention(q, k, v)
 
 
@@ -78,7 +77,6 @@ def five_dimensions(q, k, v):
 
 @PROGRAMS(lambda: (randn(B, H, L, E), randn(B, H, S, E), randn(B, H, S, 6)))
 def other_value_size(q, k, v):
-    """Values of another size than keys."""
     return F.scaled_dot_product_attention(q, k, v)
 
 
@@ -86,37 +84,24 @@ def other_value_size(q, k, v):
     lambda: (*_qkv(), torch.tensor([[True, True, False, True, True], [False] * 5, [True] * 5]))
 )
 def rows_masked_entirely(q, k, v, mask):
-    """A row that may attend to nothing."""
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
 @PROGRAMS(lambda: (randn(B, 6, E),), dynamic={"x": {0: "b", 1: "t"}})
-class SelfAttention(nn.Module):
+@module_with(lambda: {"qkv": nn.Linear(E, 3 * E), "out": nn.Linear(E, E)})
+def SelfAttention(self, x):
     """Projections, heads, causal attention, as language models write it."""
-
-    def __init__(self):
-        super().__init__()
-        self.qkv, self.out = nn.Linear(E, 3 * E), nn.Linear(E, E)
-
-    def forward(self, x):
-        """Split into heads and back."""
-        b, t, _ = x.shape
-        q, k, v = (y.view(b, t, 2, E // 2).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(y.transpose(1, 2).reshape(b, t, E))
+    b, t, _ = x.shape
+    q, k, v = (y.view(b, t, 2, E // 2).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return self.out(y.transpose(1, 2).reshape(b, t, E))
 
 
 @PROGRAMS(lambda: (randn(B, 5, E),), dynamic={"x": {0: "b", 1: "t"}})
-class MultiHead(nn.Module):
+@module_with(lambda: {"attention": nn.MultiheadAttention(E, 2, batch_first=True)})
+def MultiHead(self, x):
     """nn.MultiheadAttention with weights."""
-
-    def __init__(self):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(E, 2, batch_first=True)
-
-    def forward(self, x):
-        """Result and weights."""
-        return self.attention(x, x, x)
+    return self.attention(x, x, x)
 
 
 @PROGRAMS(
@@ -132,7 +117,6 @@ class MultiHeadOfThree(nn.Module):
         )
 
     def forward(self, q, k, v, padding):
-        """With a mask."""
         return self.attention(q, k, v, key_padding_mask=padding, need_weights=False)[0]
 
 

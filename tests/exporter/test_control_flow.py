@@ -17,38 +17,30 @@ from torch._higher_order_ops.map import map as map_rows
 from torch.utils.checkpoint import checkpoint
 
 from tests.exporter.programs import Program, Programs, check, run, same
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}}, ops={"If": 1})
 def cond(x):
-    """A condition on values."""
     return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,))
 
 
 @PROGRAMS(lambda: (randn(2, 3), randn(3)), ops={"If": 1})
-class CondOfModules(nn.Module):
+@module_with(lambda: {"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
+def CondOfModules(self, x, y):
     """Branches are modules with weights; several results."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
-
-    def forward(self, x, y):
-        """Both branches read weights and outer values."""
-        return torch.cond(
-            y.mean() > 0,
-            lambda x, y: (self.a(x), y + 1),
-            lambda x, y: (self.b(x).relu(), y * 2),
-            (x, y),
-        )
+    return torch.cond(
+        y.mean() > 0,
+        lambda x, y: (self.a(x), y + 1),
+        lambda x, y: (self.b(x).relu(), y * 2),
+        (x, y),
+    )
 
 
 @PROGRAMS(lambda: (randn(2, 3),))
 def nested_cond(x):
-    """A condition within a condition."""
-
     def inner(x):
         return torch.cond(x.sum() > 1, lambda x: x.sin(), lambda x: x.cos(), (x,))
 
@@ -57,7 +49,6 @@ def nested_cond(x):
 
 @PROGRAMS(lambda: (randn(4, 3),), dynamic={"x": {0: "b"}})
 def cond_on_a_size(x):
-    """A condition on a dynamic size."""
     return torch.cond(x.shape[0] > 4, lambda x: x + 1, lambda x: x - 1, (x,))
 
 
@@ -121,7 +112,6 @@ def cond_within_autocast(x):
 
 @PROGRAMS(lambda: (torch.tensor(0), randn(2, 3)), ops={"Loop": 1})
 def loop(i, x):
-    """Five turns less the first number."""
     return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (i, x))
 
 
@@ -132,16 +122,10 @@ def loop_until(x):
 
 
 @PROGRAMS(lambda: (torch.tensor(3), randn(2, 3)))
-class LoopOfModule(nn.Module):
+@module_with(lambda: {"linear": nn.Linear(3, 3)})
+def LoopOfModule(self, n, x):
     """A body with weights."""
-
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(3, 3)
-
-    def forward(self, n, x):
-        """Count down."""
-        return while_loop(lambda n, x: n > 0, lambda n, x: (n - 1, self.linear(x)), (n, x))
+    return while_loop(lambda n, x: n > 0, lambda n, x: (n - 1, self.linear(x)), (n, x))
 
 
 @PROGRAMS(lambda: (torch.tensor(7), randn(3)))
@@ -152,8 +136,6 @@ def loop_that_never_turns(i, x):
 
 @PROGRAMS(lambda: (torch.tensor(0), torch.tensor(0)))
 def nested_loops(i, j):
-    """A loop in a loop."""
-
     def outer(i, j):
         _, made = while_loop(lambda k, j: k < 3, lambda k, j: (k + 1, j + i), (i.clone(), j))
         return i + 1, made
@@ -163,7 +145,6 @@ def nested_loops(i, j):
 
 @PROGRAMS(lambda: (randn(4, 3),), ops={"Scan": 1})
 def running_sum(x):
-    """A state and an output for each row."""
     return scan(lambda c, x: (c + x, c * x), torch.zeros(3), x)
 
 
@@ -192,7 +173,6 @@ def scan_of_trees(d):
 
 @PROGRAMS(lambda: (randn(4, 3), randn(3)), ops={"Scan": 1})
 def mapped(xs, y):
-    """The same for each row."""
     return map_rows(lambda x, y: x.sin() + y, xs, y)
 
 
@@ -204,7 +184,6 @@ def mapped_over_dynamic_rows(xs, y):
 
 @PROGRAMS(lambda: (randn(4, 3),))
 def prefix_products(x):
-    """associative_scan."""
     return associative_scan(lambda a, b: a * b, x, 0, combine_mode="generic")
 
 
@@ -222,16 +201,10 @@ def vmapped(x, w):
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}})
-class Checkpointed(nn.Module):
+@module_with(lambda: {"linear": nn.Linear(3, 3)})
+def Checkpointed(self, x):
     """Activations that are computed again in training."""
-
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(3, 3)
-
-    def forward(self, x):
-        """A checkpoint."""
-        return checkpoint(lambda x: self.linear(x).relu(), x, use_reentrant=False) + x
+    return checkpoint(lambda x: self.linear(x).relu(), x, use_reentrant=False) + x
 
 
 @PROGRAMS(lambda: (randn(2, 3),))
@@ -247,8 +220,6 @@ def _region(x):
 
 @PROGRAMS(lambda: (randn(2, 3),))
 def cond_within_loop(x):
-    """All together."""
-
     def body(i, x):
         return i + 1, torch.cond(x.sum() > 0, lambda x: x - 1, lambda x: x + 2, (x,))
 

@@ -13,6 +13,7 @@ import onnxwright as ow
 from onnxwright import opset18 as op18
 from onnxwright.errors import ExportError
 from tests.exporter.programs import Program, Programs, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 
@@ -115,7 +116,6 @@ def written_views(x):
 
 @PROGRAMS(_matrix, options=TRACED)
 def written_input(x):
-    """An argument of the program."""
     add_to(x * 2, x)
     return x + 1
 
@@ -129,7 +129,6 @@ def result_and_writes(x):
 
 @PROGRAMS(_matrix, options=TRACED)
 def written_list(x):
-    """Each tensor of a list, one of them a view."""
     y, z = x + 1, x + 2
     double_all([y, z[1:3]])
     return y, z
@@ -143,22 +142,15 @@ def lists_and_keywords(x):
 
 @PROGRAMS(_matrix, options=TRACED)
 def within_a_branch(x):
-    """A branch calls the operator."""
     return torch.cond(x.sum() > 0, lambda x: parts([x], [1])[0], lambda x: x - 1, (x,))
 
 
 @PROGRAMS(_matrix, dynamic={"x": {0: "b"}}, options=TRACED)
-class WrittenBuffer(nn.Module):
+@module_with(lambda: {"total": nn.Buffer(torch.zeros(6))})
+def WrittenBuffer(self, x):
     """A buffer is what is written."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("total", torch.zeros(6))
-
-    def forward(self, x):
-        """Add the sum of the rows."""
-        add_to(x.sum(0), self.total)
-        return x + self.total
+    add_to(x.sum(0), self.total)
+    return x + self.total
 
 
 @ow.script()

@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional
 
 import onnxwright as ow
+from tests.harness.modules import module_with, same_results
 
 W = 4
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13)
@@ -190,9 +191,7 @@ def test_one_side_is_right_at_all_sizes(case: Case) -> None:
     )
     assert "onnxwright.size_guards" not in program.model.metadata_props
     assert "If" not in [node.op_type for node in program.model.graph]
-    for size in SIZES:
-        x = torch.randn(size, 3)
-        torch.testing.assert_close(program(x), case.function(x))
+    same_results(program, case.function, (torch.randn(size, 3) for size in SIZES))
 
 
 def test_what_was_done_is_in_the_report_and_verified() -> None:
@@ -263,9 +262,7 @@ def test_sides_that_differ_are_both_exported(function: Callable[..., Any], size:
     program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},), strict=True)
     assert "onnxwright.size_guards" not in program.model.metadata_props
     assert [d.how for d in program.report.covered] == ["both sides, in an If"]
-    for n in SIZES:
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), function(x))
+    same_results(program, function, (torch.randn(n, 3) for n in SIZES))
 
 
 def test_any_and_all_of_comparisons_of_sizes() -> None:
@@ -275,9 +272,7 @@ def test_any_and_all_of_comparisons_of_sizes() -> None:
         return x + 1 if all(x.shape[0] != n for n in (3, 4)) else x - 1
 
     program = ow.export(function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},))
-    for n in SIZES:
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), function(x))
+    same_results(program, function, (torch.randn(n, 3) for n in SIZES))
 
 
 def of_other_rank(x: Any) -> Any:
@@ -314,9 +309,7 @@ def test_decisions_are_taken_one_by_one() -> None:
     program = ow.export(mixed, (torch.randn(7, 3),), dynamic_shapes=({0: "n"},), strict=True)
     found = [(d.text, d.how.partition(",")[0]) for d in program.report.covered]
     assert found == [("n % 4 != 0", "one side"), ("n > 8", "both sides")]
-    for n in SIZES:
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), mixed(x))
+    same_results(program, mixed, (torch.randn(n, 3) for n in SIZES))
 
 
 def squares(x: Any) -> Any:
@@ -366,9 +359,7 @@ def test_two_sizes(function: Callable[..., Any], sizes: tuple[int, int]) -> None
     x = torch.randn(*sizes, 3)
     program = ow.export(function, (x,), dynamic_shapes=({0: "h", 1: "w"},), strict=True)
     for h in (2, 3, 4, 5, 8, 11):
-        for w in (2, 3, 6, 7, 8):
-            x = torch.randn(h, w, 3)
-            torch.testing.assert_close(program(x), function(x))
+        same_results(program, function, (torch.randn(h, w, 3) for w in (2, 3, 6, 7, 8)))
 
 
 def demanding(x: Any) -> Any:
@@ -393,9 +384,7 @@ def halved(x: Any) -> Any:
 def test_padding_beside_a_loop_by_values() -> None:
     program = ow.export(halved, (torch.randn(5, 3),), dynamic_shapes=({0: "n"},), strict=True)
     assert [d.text for d in program.report.covered] == ["n % 4 != 0"]
-    for n in (1, 4, 7):
-        x = 9 * torch.randn(n, 3)
-        torch.testing.assert_close(program(x), halved(x))
+    same_results(program, halved, (9 * torch.randn(n, 3) for n in (1, 4, 7)))
 
 
 def halved_and_cropped(x: Any) -> Any:
@@ -419,9 +408,7 @@ def test_several_captures_beside_decisions_by_values(size: int) -> None:
     x = torch.randn(size, 3)
     program = ow.export(halved_and_cropped, (x,), dynamic_shapes=({0: "n"},), strict=True)
     for n in (1, 4, 7):
-        for scale in (1, 9):
-            x = scale * torch.randn(n, 3)
-            torch.testing.assert_close(program(x), halved_and_cropped(x))
+        same_results(program, halved_and_cropped, (scale * torch.randn(n, 3) for scale in (1, 9)))
 
 
 def by_value_first(x: Any) -> Any:
@@ -452,9 +439,7 @@ def test_demands_of_what_follows_are_kept() -> None:
     """The side that does less agrees with itself at multiples only, and is not taken for all."""
     program = ow.export(demanding, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},), strict=True)
     assert [d.text for d in program.report.covered] == ["((4 - (n % 4)) % 4) > 0"]
-    for n in (1, 3, 4, 5, 8, 10):
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), demanding(x))
+    same_results(program, demanding, (torch.randn(n, 3) for n in (1, 3, 4, 5, 8, 10)))
 
 
 def small_images_apart(x: Any) -> Any:
@@ -471,9 +456,7 @@ def test_padding_is_for_all_sizes_beside_another_decision() -> None:
     program = ow.export(
         small_images_apart, (torch.randn(12, 3),), dynamic_shapes=({0: "n"},), strict=True
     )
-    for n in range(5, 18):
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), small_images_apart(x))
+    same_results(program, small_images_apart, (torch.randn(n, 3) for n in range(5, 18)))
 
 
 class Layer(torch.nn.Module):  # type: ignore[misc]
@@ -488,15 +471,11 @@ class Layer(torch.nn.Module):  # type: ignore[misc]
         return x.view(2, x.shape[1] // W, W, 3).cumsum(2).reshape(x.shape)[:, :n]
 
 
-class Layers(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = torch.nn.ModuleList([Layer(), Layer()])
-
-    def forward(self, x: Any, mask: Any) -> Any:
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
+@module_with(lambda: {"layers": torch.nn.ModuleList([Layer(), Layer()])})
+def Layers(self, x: Any, mask: Any) -> Any:
+    for layer in self.layers:
+        x = layer(x, mask)
+    return x
 
 
 def test_layers_with_a_mask_of_the_same_length() -> None:
@@ -507,16 +486,3 @@ def test_layers_with_a_mask_of_the_same_length() -> None:
         x, mask = torch.randn(2, n, 3), torch.rand(2, n) > 0.3
         mask[:, 0] = True
         torch.testing.assert_close(program(x, mask), Layers()(x, mask))
-
-
-def equal_lengths(x: Any, y: Any) -> Any:
-    """A decision about whether two sizes are equal is not one about the size of both."""
-    return x.sum(0) + y.sum(0) if x.shape[0] == y.shape[0] else x.sum(0) - y.sum(0)
-
-
-def test_equal_sizes_of_the_example_are_not_equal_sizes() -> None:
-    given = (torch.randn(4, 3), torch.randn(4, 3))
-    program = ow.export(equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}), strict=True)
-    for n, m in ((4, 4), (3, 5), (6, 2)):
-        x, y = torch.randn(n, 3), torch.randn(m, 3)
-        torch.testing.assert_close(program(x, y), equal_lengths(x, y))

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from onnxwright import errors
 from onnxwright.exporter import checks, export
 from tests.exporter.programs import Program, Programs, check, run, shapes
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}
@@ -74,7 +75,6 @@ def unsigned(x, y):
 
 @PROGRAMS(lambda: (randint(-9, 9, (2, 3), dtype=torch.int32), randint(-9, 9, (3,))))
 def mixed_integers(x, y):
-    """int32 and int64."""
     return x + y, x * 2.5, x / 2, torch.where(x > 0, x, y), x % 4, x**2
 
 
@@ -86,33 +86,24 @@ def number_minus_integers(x):
 
 @PROGRAMS(lambda: (randn(2, 3) > 0, randn(2, 3)))
 def booleans(b, x):
-    """Logic, sums and products with booleans."""
     return b & (x > 0), ~b, b.sum(), b * x, b.any(0), b.all(), b + b, b.to(torch.int64)
 
 
 @PROGRAMS(lambda: (randn(2, 3).half(), randn(3)))
 def half_and_float(x, y):
-    """float16 and float32 meet."""
     return x + y, x * 2, x.float(), x @ y.half()
 
 
 @PROGRAMS(lambda: (randn(2, 3).bfloat16(), randn(2, 3).half()))
 def two_halves(x, y):
-    """bfloat16 and float16 meet."""
     return x + y, x.to(torch.float16), y.to(torch.bfloat16)
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic=ROWS, tolerance=(1e-2, 1e-3))
-class HalfInside(nn.Module):
+@module_with(lambda: {"linear": nn.Linear(3, 4).half()})
+def HalfInside(self, x):
     """Half precision weights, float inputs and outputs."""
-
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(3, 4).half()
-
-    def forward(self, x):
-        """Casts around."""
-        return self.linear(x.half()).float()
+    return self.linear(x.half()).float()
 
 
 @PROGRAMS(_complex, dynamic=ROWS)
@@ -123,7 +114,6 @@ def complex_arithmetic(x):
 
 @PROGRAMS(_complex)
 def complex_moved(x):
-    """Views and joins."""
     return x.T, torch.cat([x, x]), x.reshape(-1)[1:5], x.sum(0), x @ x.mH
 
 
@@ -147,27 +137,19 @@ def real_views(x):
 
 @PROGRAMS(lambda: (randn(3, 8),), dynamic=ROWS)
 def fourier(x):
-    """rfft and back."""
     y = torch.fft.rfft(x)
     return y, torch.fft.irfft(y * y.conj(), n=8), torch.fft.fft(x).abs()
 
 
 @PROGRAMS(lambda: (randn(2, 3),))
-class ComplexWeights(nn.Module):
+@module_with(lambda: {"weight": nn.Parameter(randn(3, 3, dtype=torch.complex64))})
+def ComplexWeights(self, x):
     """A complex parameter."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(randn(3, 3, dtype=torch.complex64))
-
-    def forward(self, x):
-        """Real in, complex out."""
-        return (x + 0j) @ self.weight
+    return (x + 0j) @ self.weight
 
 
 @PROGRAMS(lambda: (randn(2, 3, dtype=torch.complex128), torch.tensor(2 + 1j)))
 def double_complex(x, z):
-    """complex128 and a complex scalar."""
     return x * z, x.real + x.imag
 
 

@@ -21,6 +21,7 @@ from tests.exporter.programs import (
     same,
     shapes,
 )
+from tests.harness.modules import module_with
 from tests.harness.tables import each
 
 PROGRAMS = Programs()
@@ -58,14 +59,12 @@ for _name, _form in FORMS.items():
 
 @PROGRAMS(lambda: (randn(2, 5, 8),), dynamic={"x": {0: "b", 1: "t"}})
 def views(x):
-    """Sizes in arithmetic, and as results."""
     b, t, d = x.shape
     return x.view(b, t, 2, d // 2).transpose(1, 2).reshape(b * 2, t, -1), t, b * 2 + 1
 
 
 @PROGRAMS(lambda: (randn(4, 5), randn(8, 2)), dynamic={"x": {0: Dim("b")}, "y": {0: 2 * Dim("b")}})
 def derived(x, y):
-    """Twice as many rows."""
     return x[:, :2] + y[::2], x.reshape(-1), y
 
 
@@ -74,7 +73,6 @@ def derived(x, y):
     dynamic={"d": {"a": {0: "n"}, "b": [{0: "n"}, {0: "n"}]}},
 )
 def trees(d):
-    """Shapes nested as the inputs."""
     return d["a"] + d["b"][0][:, None] * d["b"][1][:, None]
 
 
@@ -84,7 +82,6 @@ def trees(d):
     dynamic={"x": {0: "n"}, "y": {0: "n"}},
 )
 def keyword_inputs(x, y):
-    """A dynamic keyword argument."""
     return x * y
 
 
@@ -104,13 +101,11 @@ def example_of_size_one(x, y):
 
 @PROGRAMS(lambda: (randn(3, 2), randn(4, 2)), dynamic={"x": {0: "n"}, "y": {0: "m"}})
 def concatenated(x, y):
-    """A sum of two sizes."""
     return torch.cat([x, y]), torch.cat([x, x, y]).shape[0]
 
 
 @PROGRAMS(lambda: (randn(3, 2), randn(4, 2)), dynamic={"x": {0: "n"}, "y": {0: "m"}})
 def outer(x, y):
-    """A product of two sizes."""
     return (x @ y.T).flatten(), x[:, None] - y
 
 
@@ -122,7 +117,6 @@ def halves(x):
 
 @PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n", 1: "m"}})
 def made_by_size(x):
-    """Tensors made in a dynamic size."""
     n, m = x.shape
     return (
         torch.zeros(n, m),
@@ -135,7 +129,6 @@ def made_by_size(x):
 
 @PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n", 1: "m"}})
 def reduced(x):
-    """Reductions over dynamic axes."""
     return x.mean(), x.var(0), x.amax(1), x.argmax(0), x.cumsum(0), x.sum((0, 1))
 
 
@@ -154,7 +147,6 @@ def reordered(x):
 
 @PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n"}})
 def expanded(x):
-    """Expanded to a dynamic size and back."""
     return x[:1].expand(x.shape[0], -1) + x, x.unsqueeze(1).expand(-1, 3, -1).flatten(0, 1)
 
 
@@ -213,7 +205,6 @@ class KeywordsOfModule(nn.Module):
         self.layer = nn.Linear(3, 3)
 
     def forward(self, x, **others):
-        """Scaled."""
         return self.layer(x) * others["scale"]
 
 
@@ -341,16 +332,11 @@ def test_static_sizes_cost_no_nodes() -> None:
     assert not operators(program).keys() & {"Shape", "Gather", "Concat", "Slice"}
 
 
-class Mixed(torch.nn.Module):
+@module_with(lambda: {"linear": torch.nn.Linear(3, 2)})
+def Mixed(self, x: Any, more: dict[str, Any], shift: Any = None) -> Any:
     """Inputs in a dict, one that may be left out, a size that the weights fix."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(3, 2)
-
-    def forward(self, x: Any, more: dict[str, Any], shift: Any = None) -> Any:
-        y = self.linear(x) + more["a"][:, :2]
-        return y if shift is None else y + shift
+    y = self.linear(x) + more["a"][:, :2]
+    return y if shift is None else y + shift
 
 
 def _mixed() -> tuple[Mixed, tuple[Any, ...]]:

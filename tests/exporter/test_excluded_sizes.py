@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
 import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 import onnxwright as ow  # noqa: E402
 from onnxwright.errors import ExportTypeError, OnnxwrightWarning  # noqa: E402
+from tests.harness.modules import module_with, same_results  # noqa: E402
 
 
 def _exported(module: Any, args: tuple[Any, ...], shapes: Any, **options: Any) -> Any:
@@ -25,15 +23,10 @@ def _exported(module: Any, args: tuple[Any, ...], shapes: Any, **options: Any) -
     return program, [str(w.message) for w in said if isinstance(w.message, OnnxwrightWarning)]
 
 
-class Rows(torch.nn.Module):
+@module_with(lambda function, causal=False: {"function": function, "causal": causal})
+def Rows(self, x: Any) -> Any:
     """A module that computes rows by one of these functions."""
-
-    def __init__(self, function: Callable[..., Any], causal: bool = False) -> None:
-        super().__init__()
-        self.function, self.causal = function, causal
-
-    def forward(self, x: Any) -> Any:
-        return self.function(self, x)
+    return self.function(self, x)
 
 
 def _other_at_one(_: Any, x: Any) -> Any:
@@ -160,9 +153,7 @@ def test_what_another_operand_settles_is_no_decision(function: Any, capture: str
     program, said = _exported(module, (torch.rand(4, 3),), ({0: "n"},), capture=capture)
     assert not said
     assert "onnxwright.size_guards" not in program.model.metadata_props
-    for n in (1, 2, 5):
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), module(x))
+    same_results(program, module, (torch.randn(n, 3) for n in (1, 2, 5)))
 
 
 class Properties:
@@ -209,31 +200,3 @@ def test_a_causal_mask_of_one_row_hides_nothing() -> None:
     _, said = _exported(Attends(), (rows, torch.randn(2, 7, 4)), (shape, {1: "m"}))
     assert len(said) == 1
     assert "n > 1" in said[0]
-
-
-_LIBRARY = """
-import torch
-
-class Pool(torch.nn.Module):
-    def forward(self, x):
-        if x.size(1) == 1:
-            return x.squeeze(1).relu()
-        return x.mean(1)
-"""
-
-
-def test_a_class_of_a_library(tmp_path: Path) -> None:
-    path = str(tmp_path / "site-packages" / "pools" / "layers.py")
-    linecache.cache[path] = (len(_LIBRARY), None, _LIBRARY.splitlines(True), path)
-    space: dict[str, Any] = {"__name__": "pools"}
-    exec(compile(_LIBRARY, path, "exec"), space)  # noqa: S102 - as an import of it
-    program, said = _exported(space["Pool"](), (torch.rand(2, 5, 3),), ({1: "steps"},))
-    assert not said
-    for steps in (1, 2, 5):
-        x = torch.randn(2, steps, 3)
-        torch.testing.assert_close(program(x), space["Pool"]()(x))
-    _, said = _exported(
-        space["Pool"](), (torch.rand(2, 5, 3),), ({1: "steps"},), capture="non-strict"
-    )
-    assert len(said) == 1
-    assert "steps != 1" in said[0]

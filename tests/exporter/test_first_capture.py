@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import onnxwright as ow
+from tests.harness.modules import module_with, same_results
 
 
 def exported(module: torch.nn.Module, size: int = 4) -> tuple[Any, list[str]]:
@@ -26,9 +27,7 @@ def ways(program: Any) -> list[tuple[str, bool]]:
 
 def check(program: Any, module: torch.nn.Module, sizes: tuple[int, ...]) -> None:
     """The program gives what the module gives."""
-    for size in sizes:
-        x = torch.randn(size, 4)
-        torch.testing.assert_close(program(x), module(x))
+    same_results(program, module, (torch.randn(size, 4) for size in sizes))
 
 
 SIZES = (0, 1, 2, 3, 5, 8, 9, 13)
@@ -58,13 +57,9 @@ class Ranks(torch.nn.Module):
         return x
 
 
-class Positions(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = torch.nn.Parameter(torch.randn(16, 4))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.table[: x.shape[0]]
+@module_with(lambda: {"table": torch.nn.Parameter(torch.randn(16, 4))})
+def Positions(self, x: torch.Tensor) -> torch.Tensor:
+    return x + self.table[: x.shape[0]]
 
 
 class Windows(torch.nn.Module):

@@ -17,6 +17,7 @@ from torch.nn.attention.flex_attention import (
 
 import onnxwright as ow
 from tests.exporter.programs import Program, Programs, operators, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 HEADS, SIZE = 4, 8
@@ -47,7 +48,6 @@ def plain(q, k, v):
 
 @PROGRAMS(lambda: (*_heads()[:1], *_heads(steps=9)[1:]), dynamic=LONGER, ops={"Attention": 1})
 def causal(q, k, v):
-    """A mask alone; the last query sees all keys."""
     behind = k.shape[2] - q.shape[2]
     mask = _block_mask(lambda b, h, i, j: i + behind >= j, q, k)
     return flex_attention(q, k, v, block_mask=mask)
@@ -71,27 +71,20 @@ class Alibi(nn.Module):
         self.register_buffer("slope", 0.5 ** torch.arange(1, HEADS + 1))
 
     def forward(self, q, k, v):
-        """Attention with linear biases."""
         q = self.project(q)
         return flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + (j - i) * self.slope[h])
 
 
 @PROGRAMS(_heads, dynamic=ALIKE)
-class Softcapped(nn.Module):
+@module_with(lambda: {"cap": 1.5})
+def Softcapped(self, q, k, v):
     """A number of the module, a scale, and a mask beside the scores."""
+    mask = _block_mask(lambda b, h, i, j: i >= j, q, k)
 
-    def __init__(self):
-        super().__init__()
-        self.cap = 1.5
+    def cap(score, b, h, i, j):
+        return torch.tanh(score / self.cap) * self.cap
 
-    def forward(self, q, k, v):
-        """As in Gemma 2."""
-        mask = _block_mask(lambda b, h, i, j: i >= j, q, k)
-
-        def cap(score, b, h, i, j):
-            return torch.tanh(score / self.cap) * self.cap
-
-        return flex_attention(q, k, v, score_mod=cap, block_mask=mask, scale=0.7)
+    return flex_attention(q, k, v, score_mod=cap, block_mask=mask, scale=0.7)
 
 
 @PROGRAMS(
@@ -159,7 +152,6 @@ class MaskMadeBefore(nn.Module):
         )
 
     def forward(self, q, k, v):
-        """Two segments."""
         return flex_attention(q, k, v, block_mask=self.mask)
 
 

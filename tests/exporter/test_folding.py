@@ -12,6 +12,7 @@ from torch import nn
 
 import onnxwright as ow
 from tests.exporter.programs import operators
+from tests.harness.modules import module_with
 
 
 def _trained(model):
@@ -76,42 +77,25 @@ def test_what_leaves_the_range_of_half_precision_is_not_folded() -> None:
     assert operators(program) == {"Gemm": 1, "BatchNormalization": 1}
 
 
-class Twice(nn.Module):
+@module_with(
+    lambda: {"conv": nn.Conv1d(2, 2, 1), "first": nn.BatchNorm1d(2), "second": nn.BatchNorm1d(2)}
+)
+def Twice(self, x):
     """One convolution, two normalizations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.first, self.second = (
-            nn.Conv1d(2, 2, 1),
-            nn.BatchNorm1d(2),
-            nn.BatchNorm1d(2),
-        )
-
-    def forward(self, x):
-        return self.first(self.conv(x)) + self.second(self.conv(x + 1))
+    return self.first(self.conv(x)) + self.second(self.conv(x + 1))
 
 
-class Shared(nn.Module):
+@module_with(lambda: {"conv": nn.Conv1d(2, 2, 1), "norm": nn.BatchNorm1d(2)})
+def Shared(self, x):
     """One convolution and its one normalization, run twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.norm = nn.Conv1d(2, 2, 1), nn.BatchNorm1d(2)
-
-    def forward(self, x):
-        return self.norm(self.conv(x)) + self.norm(self.conv(x + 1))
+    return self.norm(self.conv(x)) + self.norm(self.conv(x + 1))
 
 
-class AlsoRead(nn.Module):
+@module_with(lambda: {"conv": nn.Conv1d(2, 2, 1), "norm": nn.BatchNorm1d(2)})
+def AlsoRead(self, x):
     """The result of the convolution is a result of the model too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.norm = nn.Conv1d(2, 2, 1), nn.BatchNorm1d(2)
-
-    def forward(self, x):
-        y = self.conv(x)
-        return self.norm(y), y
+    y = self.conv(x)
+    return self.norm(y), y
 
 
 @pytest.mark.parametrize(("make", "count"), [(Twice, 2), (Shared, 0), (AlsoRead, 1)])
@@ -222,15 +206,10 @@ def test_gates_are_sorted_before_the_run(make) -> None:
     assert "weight_ih_l0" not in _names(program)
 
 
-class Large(nn.Module):
+@module_with(lambda: {"weight": nn.Parameter(torch.rand(500, 200))})
+def Large(self, ids, x):
     """A large weight, as it is and transposed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.rand(500, 200))
-
-    def forward(self, ids, x):
-        return self.weight[ids], torch.matmul(x, self.weight.T)
+    return self.weight[ids], torch.matmul(x, self.weight.T)
 
 
 def test_large_weights_are_not_held_twice() -> None:
@@ -239,17 +218,12 @@ def test_large_weights_are_not_held_twice() -> None:
     assert _names(program) == ["weight"]
 
 
-class Counting(nn.Module):
+@module_with(lambda: {"seen": nn.Buffer(torch.ones(3))})
+def Counting(self, x):
     """A buffer that is written, and read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("seen", torch.ones(3))
-
-    def forward(self, x):
-        y = x * (self.seen * 2)
-        self.seen += 1
-        return y
+    y = x * (self.seen * 2)
+    self.seen += 1
+    return y
 
 
 def test_buffers_that_are_written_stay_what_they_are(tmp_path: Path) -> None:
@@ -259,15 +233,10 @@ def test_buffers_that_are_written_stay_what_they_are(tmp_path: Path) -> None:
     assert "seen" in [i.name for i in onnx.load(path).graph.input]
 
 
-class Named(nn.Module):
+@module_with(lambda: {"x": nn.Parameter(torch.ones(3))})
+def Named(self, x):
     """A weight that is called like an input."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = nn.Parameter(torch.ones(3))
-
-    def forward(self, x):
-        return x + self.x
+    return x + self.x
 
 
 def test_a_weight_called_like_an_input_is_given_under_its_name() -> None:

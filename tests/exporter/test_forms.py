@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import onnxwright as ow
+from tests.harness.modules import module_with
 
 
 class Pair(NamedTuple):
@@ -81,16 +82,10 @@ def test_gradients_at_a_second_batch_size() -> None:
         torch.testing.assert_close(model[0].weight.grad, wanted)
 
 
-class Plain(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"linear": torch.nn.Linear(2, 2), "shift": torch.ones(2)})
+def Plain(self, x: Any) -> Any:
     """A tensor that is neither a parameter nor a buffer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(2, 2)
-        self.shift = torch.ones(2)
-
-    def forward(self, x: Any) -> Any:
-        return self.linear(x) + self.shift
+    return self.linear(x) + self.shift
 
 
 @pytest.mark.parametrize("fake", [False, True])
@@ -114,17 +109,12 @@ def test_no_metadata_means_none() -> None:
     assert "onnxwright.origin" not in str(program.model_proto)
 
 
-class Writes(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"count": torch.nn.Buffer(torch.zeros(3))})
+def Writes(self, x: Any, cache: Any) -> Any:
     """Writes into an input and a buffer, and returns both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("count", torch.zeros(3))
-
-    def forward(self, x: Any, cache: Any) -> Any:
-        cache.index_copy_(0, torch.tensor([1]), x)
-        self.count.add_(1)
-        return cache, self.count, x * 2
+    cache.index_copy_(0, torch.tensor([1]), x)
+    self.count.add_(1)
+    return cache, self.count, x * 2
 
 
 def test_what_is_written_and_returned_is_one_output() -> None:

@@ -13,6 +13,7 @@ from torch import nn
 import onnxwright as ow
 from onnxwright.optimizer.checked_types import is_typed
 from tests.exporter.programs import operators
+from tests.harness.modules import module_with
 from tests.harness.tables import each
 
 B, S = "batch", "length"
@@ -92,21 +93,17 @@ def test_what_is_no_rotary_embedding_stays() -> None:
     assert "RotaryEmbedding" not in operators(program)
 
 
-class Grouped(nn.Module):
+@module_with(lambda axis: {"axis": axis})
+def Grouped(self, q, k, v):
     """Attention whose keys and values several heads share."""
 
-    def __init__(self, axis: int) -> None:
-        super().__init__()
-        self.axis = axis
+    def repeated(x):
+        b, heads, s, d = x.shape
+        x = x.unsqueeze(self.axis)
+        x = x.expand(b, heads, 2, s, d) if self.axis == 2 else x.expand(b, 2, heads, s, d)
+        return x.reshape(b, heads * 2, s, d)
 
-    def forward(self, q, k, v):
-        def repeated(x):
-            b, heads, s, d = x.shape
-            x = x.unsqueeze(self.axis)
-            x = x.expand(b, heads, 2, s, d) if self.axis == 2 else x.expand(b, 2, heads, s, d)
-            return x.reshape(b, heads * 2, s, d)
-
-        return nn.functional.scaled_dot_product_attention(q, repeated(k), repeated(v))
+    return nn.functional.scaled_dot_product_attention(q, repeated(k), repeated(v))
 
 
 @pytest.mark.parametrize(("axis", "stays"), [(2, False), (1, True)])
@@ -138,22 +135,18 @@ def test_a_convolution_pads_with_zeros_itself(pad, count: int) -> None:
 # -- types of what is written ----------------------------------------------------------------------
 
 
-class WideScale(nn.Module):
+@module_with(
+    lambda plus, order: {"weight": nn.Parameter(torch.randn(8)), "plus": plus, "order": order}
+)
+def WideScale(self, x):
     """As Gemma's: normalized and scaled in single precision, whatever the weights are."""
-
-    def __init__(self, plus: float, order: str) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(8))
-        self.plus, self.order = plus, order
-
-    def forward(self, x):
-        y = x.float()
-        y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)
-        if self.order == "scale first":
-            return (y * (self.plus + self.weight.float())).type_as(x)
-        if self.order == "in single precision":
-            return y * self.weight.float()
-        return y.type_as(x) * self.weight
+    y = x.float()
+    y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)
+    if self.order == "scale first":
+        return (y * (self.plus + self.weight.float())).type_as(x)
+    if self.order == "in single precision":
+        return y * self.weight.float()
+    return y.type_as(x) * self.weight
 
 
 @pytest.mark.share(3)

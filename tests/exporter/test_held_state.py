@@ -17,16 +17,13 @@ import torch
 import onnxwright as ow
 from onnxwright.exporter.capture.held_state import run_unchanged
 from tests.exporter import state_programs
+from tests.harness.modules import module_with
 
 
-class _Attribute(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.n = 0
-
-    def forward(self, x: Any) -> Any:
-        self.n += 1
-        return x + self.n
+@module_with(lambda: {"n": 0})
+def _Attribute(self, x: Any) -> Any:
+    self.n += 1
+    return x + self.n
 
 
 class _Class(torch.nn.Module):  # type: ignore[misc]
@@ -37,29 +34,19 @@ class _Class(torch.nn.Module):  # type: ignore[misc]
         return x + self.k
 
 
-class _Items(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts = {"n": 3}
-        self.last = [5]
-
-    def forward(self, x: Any) -> Any:
-        self.counts["n"] -= 1
-        self.last[0] += 1
-        return x * self.counts["n"] + self.last[0]
+@module_with(lambda: {"counts": {"n": 3}, "last": [5]})
+def _Items(self, x: Any) -> Any:
+    self.counts["n"] -= 1
+    self.last[0] += 1
+    return x * self.counts["n"] + self.last[0]
 
 
-class _First(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = _Attribute()
-        self.first = True
-
-    def forward(self, x: Any) -> Any:
-        if self.first:
-            self.first = False
-            return self.inner(x)
-        return x
+@module_with(lambda: {"inner": _Attribute(), "first": True})
+def _First(self, x: Any) -> Any:
+    if self.first:
+        self.first = False
+        return self.inner(x)
+    return x
 
 
 class _Objects(torch.nn.Module):  # type: ignore[misc]
@@ -117,24 +104,16 @@ def test_numbers_that_are_counted_up_are_reported(name: str) -> None:
         torch.testing.assert_close(program(x), module(x))
 
 
-class _Tensor(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.n = torch.zeros(1)
-
-    def forward(self, x: Any) -> Any:
-        self.n.add_(1)
-        return x + self.n
+@module_with(lambda: {"n": torch.zeros(1)})
+def _Tensor(self, x: Any) -> Any:
+    self.n.add_(1)
+    return x + self.n
 
 
-class _Nested(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.state = types.SimpleNamespace(n=torch.zeros(1))
-
-    def forward(self, x: Any) -> Any:
-        self.state.n.add_(1)
-        return x + self.state.n
+@module_with(lambda: {"state": types.SimpleNamespace(n=torch.zeros(1))})
+def _Nested(self, x: Any) -> Any:
+    self.state.n.add_(1)
+    return x + self.state.n
 
 
 class _Registered(_Nested):
@@ -198,17 +177,12 @@ class _Wide(torch.nn.Module):  # type: ignore[misc]
         return x - x.mean(0)
 
 
-class _Switching(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"kind": "blocks", "layer": torch.nn.Identity()})
+def _Switching(self, x: Any) -> Any:
     """As BigBird: short inputs replace a module in it, and a text says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kind, self.layer = "blocks", torch.nn.Identity()
-
-    def forward(self, x: Any) -> Any:
-        if self.kind == "blocks" and x.shape[0] <= 8:
-            self.kind, self.layer = "full", _Wide()
-        return self.layer(x)
+    if self.kind == "blocks" and x.shape[0] <= 8:
+        self.kind, self.layer = "full", _Wide()
+    return self.layer(x)
 
 
 def test_texts_and_modules_that_are_replaced_are_reported_and_put_back() -> None:
@@ -235,17 +209,13 @@ class _Cache:
     rows: Any = None
 
 
-class _SetsAttributes(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.cache, self.inner = _Cache(), torch.nn.Identity()
-
-    def forward(self, x: Any) -> Any:
-        if not hasattr(self, "last"):
-            self.last, self.count = x * 2, 3
-        self.cache.rows, self.cache.sizes = x, [x.shape[0]]
-        self.inner.out = {"x": x}
-        return self.last + self.count + x
+@module_with(lambda: {"cache": _Cache(), "inner": torch.nn.Identity()})
+def _SetsAttributes(self, x: Any) -> Any:
+    if not hasattr(self, "last"):
+        self.last, self.count = x * 2, 3
+    self.cache.rows, self.cache.sizes = x, [x.shape[0]]
+    self.inner.out = {"x": x}
+    return self.last + self.count + x
 
 
 @pytest.mark.parametrize("how", ["auto", "source", "non-strict"])
@@ -270,23 +240,17 @@ def test_attributes_that_a_comparison_sets_are_gone_afterwards() -> None:
 RESULTS: list[Any] = []
 
 
-class HooksAtTheFirstCall(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"layers": torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))})
+def HooksAtTheFirstCall(self, x: Any) -> Any:
     """It collects the results of its layers by hooks that the first call adds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
-
-    def forward(self, x: Any) -> Any:
-        """The sum of what the layers give, once for each hook."""
-        if not getattr(self, "has_hooks", False):
-            for layer in self.layers:
-                layer.register_forward_hook(lambda module, args, result: RESULTS.append(result))
-            self.has_hooks = True
-        RESULTS.clear()
+    if not getattr(self, "has_hooks", False):
         for layer in self.layers:
-            x = layer(x)
-        return sum(RESULTS)
+            layer.register_forward_hook(lambda module, args, result: RESULTS.append(result))
+        self.has_hooks = True
+    RESULTS.clear()
+    for layer in self.layers:
+        x = layer(x)
+    return sum(RESULTS)
 
 
 def test_hooks_of_the_first_call_are_added_once() -> None:
@@ -319,9 +283,7 @@ def _scaled(x: Any) -> Any:
     return times(x)
 
 
-def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(monkeypatch) -> None:
     """A variable that the capture made is in no global: not all that globals lead to is visited."""
     from onnxwright.exporter.capture.control import reaching
 
@@ -338,16 +300,12 @@ def test_data_beside_a_model_is_not_searched_for_what_the_capture_made(
     assert len(visited) < len(ROWS) * len(ROWS[0])
 
 
-class _Everything(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.n, self.seen, self.held = 0, [], [torch.zeros(2)]
-
-    def forward(self, x: Any) -> Any:
-        self.n += 1
-        self.seen.append(self.n)
-        self.held[0].add_(1)
-        return x + self.n + len(self.seen) + self.held[0] + random.random() + _size_of(x)
+@module_with(lambda: {"n": 0, "seen": [], "held": [torch.zeros(2)]})
+def _Everything(self, x: Any) -> Any:
+    self.n += 1
+    self.seen.append(self.n)
+    self.held[0].add_(1)
+    return x + self.n + len(self.seen) + self.held[0] + random.random() + _size_of(x)
 
 
 @functools.lru_cache

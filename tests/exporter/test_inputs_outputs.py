@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 import onnxwright as ow
 from onnxwright import errors
 from tests.exporter.programs import Program, Programs, check, run, same, shapes
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 Point = namedtuple("Point", "x y")  # noqa: PYI024 - this is what is tested
@@ -62,13 +63,11 @@ class Way(enum.Enum):
 
 @PROGRAMS(lambda: (randn(2), Way.UP))
 def member_of_enum(x, way):
-    """An argument that is not a number."""
     return x + 1 if way is Way.UP else x - 1
 
 
 @PROGRAMS(lambda: (randn(2), [randn(2), (randn(2), {"a": randn(2)})]))
 def nested_inputs(x, rest):
-    """Lists of tuples of dicts."""
     y, (z, d) = rest
     return x + y * z - d["a"]
 
@@ -81,7 +80,6 @@ def nested_outputs(x):
 
 @PROGRAMS(lambda: (Pair(randn(2), randn(2)),))
 def dataclasses_both_ways(pair):
-    """A dataclass comes and goes."""
     return Pair(pair.second * 2, pair.first + 1)
 
 
@@ -93,13 +91,11 @@ def registered_class(box):
 
 @PROGRAMS(lambda: (Point(randn(2), randn(2)),))
 def named_tuples(p):
-    """A namedtuple comes and goes."""
     return Point(p.x + p.y, p.x - p.y)
 
 
 @PROGRAMS(lambda: (OrderedDict(b=randn(2), a=randn(2)),))
 def ordered_dict(d):
-    """The order of the keys is kept."""
     return OrderedDict((k, v * n) for n, (k, v) in enumerate(d.items(), 2))
 
 
@@ -111,13 +107,11 @@ def keywords(x, *, shift, scale):
 
 @PROGRAMS(lambda: (randn(2), randn(2), randn(2)), kwargs=lambda: {"a": randn(2), "b": randn(2)})
 def star_arguments(*args, **kwargs):
-    """`*args` and `**kwargs`."""
     return sum(args) + kwargs["a"] * kwargs["b"]
 
 
 @PROGRAMS(lambda: (randn(2),))
 def defaults(x, scale=2.0, bias=None):
-    """Defaults are used where nothing is given."""
     return x * scale if bias is None else x * scale + bias
 
 
@@ -141,19 +135,16 @@ def numbers_as_outputs(x):
 
 @PROGRAMS(lambda: ())
 def nothing_in():
-    """No inputs at all."""
     return torch.arange(3) * 2
 
 
 @PROGRAMS(lambda: (randn(2), randn(2)))
 def an_output_is_an_input(x, y):
-    """Handed through, and twice."""
     return x, y, x
 
 
 @PROGRAMS(lambda: (randn(2),))
 def one_value_twice(x):
-    """One tensor as two outputs."""
     y = x + 1
     return y, y
 
@@ -167,22 +158,14 @@ def outputs_that_are_views(x):
 
 @PROGRAMS(lambda: (randn(2), randn(2)))
 def unused_input(x, unused):
-    """Stays an input of the model."""
     return x + 1
 
 
 @PROGRAMS(lambda: (randn(2),))
-class UnusedParameters(nn.Module):
+@module_with(lambda: {"dead": nn.Linear(100, 100), "weight": nn.Parameter(randn(2))})
+def UnusedParameters(self, x):
     """Parameters nothing reads, and one that is the result."""
-
-    def __init__(self):
-        super().__init__()
-        self.dead = nn.Linear(100, 100)
-        self.weight = nn.Parameter(randn(2))
-
-    def forward(self, x):
-        """A parameter is an output."""
-        return x + self.weight, self.weight
+    return x + self.weight, self.weight
 
 
 @PROGRAMS(lambda: (randn(3),))
@@ -195,7 +178,6 @@ class LiftedConstants(nn.Module):
         self.register_buffer("secret", torch.ones(3), persistent=False)
 
     def forward(self, x):
-        """Constants of all kinds."""
         return x + self.table + self.secret + torch.tensor([1.0, 2.0, 3.0]) + GLOBAL
 
 
@@ -204,25 +186,21 @@ GLOBAL = torch.tensor([7.0, 8.0, 9.0])
 
 @PROGRAMS(lambda: (randn(2, 3), 2), dynamic=({0: "b"}, None))
 def int_beside_dynamic(x, n):
-    """A plain int next to a dynamic tensor."""
     return x * n
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}})
 def results_without_inputs(x):
-    """A constant as a result."""
     return torch.ones(2), x.sum()
 
 
 @PROGRAMS(lambda: (torch.tensor(2.0), torch.tensor(3)))
 def scalars(x, n):
-    """Tensors of rank 0."""
     return x * n, x.unsqueeze(0)
 
 
 @PROGRAMS(lambda: (torch.zeros(0, 3), randn(2, 3)))
 def empty_tensors(x, y):
-    """A fixed size of 0."""
     return torch.cat([x, y]), x.sum(0), x + 1
 
 
@@ -236,7 +214,6 @@ class Two(nn.Module):
     """A module with two inputs."""
 
     def forward(self, x, y=None):
-        """The sum."""
         return x + 1 if y is None else x + y
 
     def other(self, x):
@@ -377,7 +354,6 @@ class _Crates(nn.Module):
     """A crate comes and goes."""
 
     def forward(self, crate: Any) -> Any:
-        """Other parts."""
         return Crate(crate.a + crate.b, crate.a)
 
 

@@ -10,21 +10,17 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 import onnxwright as ow
 from onnxwright.errors import ExportError
+from tests.harness.modules import module_with
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 
 
-class Joined(torch.nn.Module):
+@module_with(lambda method, dim=0, join=0: {"method": method, "dim": dim, "join": join})
+def Joined(self, x: Any, n: Any) -> Any:
     """Split by values that are computed, joined again along the same axis."""
-
-    def __init__(self, method: bool, dim: int = 0, join: int = 0) -> None:
-        super().__init__()
-        self.method, self.dim, self.join = method, dim, join
-
-    def forward(self, x: Any, n: Any) -> Any:
-        sizes = (n.prod(-1) // 2).tolist()
-        parts = x.split(sizes, self.dim) if self.method else torch.split(x, sizes, dim=self.dim)
-        return torch.cat(parts, dim=self.join) * 2
+    sizes = (n.prod(-1) // 2).tolist()
+    parts = x.split(sizes, self.dim) if self.method else torch.split(x, sizes, dim=self.dim)
+    return torch.cat(parts, dim=self.join) * 2
 
 
 @pytest.mark.share(3)

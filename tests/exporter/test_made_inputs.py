@@ -45,9 +45,7 @@ def made(numbers: Any, size: int, *others: tuple[int, int]) -> list[Any]:
         ([True, True, False], 6, [], [True, True, True, True, False, False]),
     ],
 )
-def test_properties_of_the_example_are_kept(
-    numbers: Any, size: int, others: Any, wanted: Any
-) -> None:
+def test_properties_of_the_example_are_kept(numbers, size: int, others, wanted) -> None:
     assert made(numbers, size, *others) == wanted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,9 +164,7 @@ def test_a_captured_program_takes_no_dynamic_shapes() -> None:
     assert "captured already" in _text(program, capture="strict")
 
 
-def test_a_file_that_is_no_program_is_said_without_a_log(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_program_is_said_without_a_log(tmp_path, capfd) -> None:
     (tmp_path / "broken.pt2").write_bytes(b"abc")
     torch.save(LAYER.state_dict(), tmp_path / "weights.pt")
     for name in ("broken.pt2", "weights.pt", "missing.pt2"):

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 import onnxwright as ow
 from tests.exporter.programs import Program, Programs, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 BATCH = ({0: "batch"},)
@@ -195,16 +196,10 @@ def fractional_max_pool_of_volumes(x, places):
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "batch"}})
-class Residual(nn.Module):
+@module_with(lambda: {"block": nn.Sequential(nn.Linear(3, 3), nn.Tanh())})
+def Residual(self, x):
     """Submodules of one class, called twice."""
-
-    def __init__(self):
-        super().__init__()
-        self.block = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
-
-    def forward(self, x):
-        """x + f(x + f(x))."""
-        return x + self.block(x + self.block(x))
+    return x + self.block(x + self.block(x))
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "batch"}})
@@ -218,7 +213,6 @@ class ListsOfModules(nn.Module):
         self.scales = nn.ParameterList([nn.Parameter(torch.ones(3) * n) for n in range(1, 4)])
 
     def forward(self, x):
-        """A loop over modules, a dict as the result."""
         for layer, scale in zip(self.layers, self.scales, strict=True):
             x = layer(x) * scale
         return {name: head(x) for name, head in self.heads.items()}

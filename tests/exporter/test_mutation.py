@@ -16,6 +16,7 @@ from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.torch_types import to_torch
 from onnxwright.exporter.translate import mutation
 from tests.exporter.programs import Program, Programs, check, equal, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}
@@ -46,7 +47,6 @@ def views_of_one_tensor(x):
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def parts_of_a_split(x):
-    """A write into a part changes the whole."""
     y = x * 2
     a, b, c = y.split(1, 1)
     a.add_(b)
@@ -55,7 +55,6 @@ def parts_of_a_split(x):
 
 @PROGRAMS(_matrix)
 def masked_write(x):
-    """`y[mask] = values`."""
     y = torch.zeros(2, 3)
     y[x > 0] = x[x > 0]
     return y
@@ -71,7 +70,6 @@ def another_shape(x):
 
 @PROGRAMS(_matrix)
 def nested_views(x):
-    """A view of a view of a view."""
     y = x * 1
     y.unsqueeze(0).squeeze(0)[1].copy_(x[0])
     return y
@@ -79,7 +77,6 @@ def nested_views(x):
 
 @PROGRAMS(_matrix)
 def expanded_view(x):
-    """The tensor under an expanded view is written."""
     y = x.clone()
     z = y.expand(4, 2, 3)
     y.zero_()
@@ -98,7 +95,6 @@ def fills(x):
 
 @PROGRAMS(_matrix)
 def detached(x):
-    """A write through detach."""
     y = x * 1
     y += 1
     z = y.detach()
@@ -108,8 +104,6 @@ def detached(x):
 
 @PROGRAMS(lambda: (randn(4, 6),), dynamic=ROWS, ops={"If": 1})
 def writes_in_branches(x):
-    """Each branch writes to tensors of its own."""
-
     def one(x):
         y = x.clone()
         y[0] = 0
@@ -125,23 +119,16 @@ def writes_in_branches(x):
 
 
 @PROGRAMS(lambda: (randn(4, 6), torch.tensor(2)), dynamic=ROWS)
-class PlacesAsTensors(nn.Module):
+@module_with(lambda: {"steps": nn.Buffer(torch.tensor(0)), "kept": nn.Buffer(torch.zeros(3, 6))})
+def PlacesAsTensors(self, x, i):
     """Indices that are tensors without axes, as of a cache that is filled step by step."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("steps", torch.tensor(0))
-        self.register_buffer("kept", torch.zeros(3, 6))
-
-    def forward(self, x, i):
-        """Write and read at places that are computed."""
-        self.steps += 1
-        self.kept[self.steps % 3] = x.mean(0)
-        y = x.clone()
-        y[:, i] = 0
-        y[None, ..., i - 3] = x[:, 0] * 2
-        y[0, i] = 5.0
-        return y, self.kept[i], y[:, i, None], y[..., -1]
+    self.steps += 1
+    self.kept[self.steps % 3] = x.mean(0)
+    y = x.clone()
+    y[:, i] = 0
+    y[None, ..., i - 3] = x[:, 0] * 2
+    y[0, i] = 5.0
+    return y, self.kept[i], y[:, i, None], y[..., -1]
 
 
 @PROGRAMS(_matrix)
@@ -195,7 +182,6 @@ def scatter_in_place(x):
 
 @PROGRAMS(_matrix)
 def types_stay(x):
-    """An integer tensor stays one."""
     y = torch.zeros(2, 3, dtype=torch.int32)
     y += 2
     y[0] = 7
@@ -204,7 +190,6 @@ def types_stay(x):
 
 @PROGRAMS(_matrix)
 def out_argument(x):
-    """`out=`."""
     y = torch.empty(2, 3)
     torch.add(x, 1, out=y)
     return y
@@ -212,14 +197,12 @@ def out_argument(x):
 
 @PROGRAMS(_matrix)
 def input_is_written(x):
-    """The caller's tensor changes."""
     x.relu_()
     return x + 1
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def no_grad_region(x):
-    """A region without gradients."""
     with torch.no_grad():
         y = x * 2
     with torch.enable_grad():
@@ -244,39 +227,26 @@ class Counter(nn.Module):
         self.register_buffer("total", torch.zeros(3))
 
     def forward(self, x):
-        """Statistics in buffers."""
         self.calls += 1
         self.total.add_(x.sum(0))
         return x - self.total / self.calls
 
 
 @PROGRAMS(_matrix)
-class ReplacedBuffer(nn.Module):
+@module_with(lambda: {"last": nn.Buffer(torch.zeros(2, 3))})
+def ReplacedBuffer(self, x):
     """A buffer that becomes another tensor."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("last", torch.zeros(2, 3))
-
-    def forward(self, x):
-        """The input of the call before."""
-        before = self.last.clone()
-        self.last.copy_(x)
-        return before, self.last
+    before = self.last.clone()
+    self.last.copy_(x)
+    return before, self.last
 
 
 @PROGRAMS(lambda: (randn(1, 4), torch.tensor([2])))
-class Cache(nn.Module):
+@module_with(lambda: {"keys": nn.Buffer(torch.zeros(8, 4))})
+def Cache(self, key, position):
     """A key-value cache."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("keys", torch.zeros(8, 4))
-
-    def forward(self, key, position):
-        """One row is written, all are read."""
-        self.keys[position] = key
-        return self.keys.sum(0), self.keys.index_select(0, position)
+    self.keys[position] = key
+    return self.keys.sum(0), self.keys.index_select(0, position)
 
 
 PROGRAMS.add("batch_norm_in_training", lambda: nn.BatchNorm2d(3).train(), randn(4, 3, 2, 2))
@@ -398,14 +368,10 @@ REPLACED: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", REPLACED)
 def test_a_buffer_that_is_replaced_by_another_shape_is_named(what: str) -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("b", torch.zeros(3))
-
-        def forward(self, x):
-            self.b = REPLACED[what](self.b, x)
-            return x * 2
+    @module_with(lambda: {"b": nn.Buffer(torch.zeros(3))})
+    def Model(self, x):
+        self.b = REPLACED[what](self.b, x)
+        return x * 2
 
     with pytest.raises(errors.ExportError, match=r"OW856.*`b` is FLOAT\[3\]"):
         ow.export(Model(), (torch.ones(2, 3),), dynamic_shapes={"x": {0: torch.export.Dim("n")}})

@@ -17,20 +17,14 @@ import onnxwright as ow
 from onnxwright import errors
 from onnxwright.diagnostics.origins import span_of_origin
 from tests.exporter.programs import check, operators
+from tests.harness.modules import module_with
 
 
-class Net(nn.Module):
+@module_with(lambda: {"body": nn.Sequential(nn.Linear(3, 4), nn.ReLU()), "head": nn.Linear(4, 2)})
+def Net(self, x: Any, y: Any) -> Any:
     """Two linear layers in a submodule."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
-        self.head = nn.Linear(4, 2)
-
-    def forward(self, x: Any, y: Any) -> Any:
-        """Two results."""
-        z = self.body(x)
-        return self.head(z) + y, z
+    z = self.body(x)
+    return self.head(z) + y, z
 
 
 def _inputs() -> tuple[Any, Any]:

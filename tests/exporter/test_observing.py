@@ -10,6 +10,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportValueError
+from tests.harness.modules import module_with
 
 
 class Pair(torch.nn.Module):
@@ -40,13 +41,9 @@ def test_the_model_may_be_called_by_anything_and_write_to_its_inputs() -> None:
         def forward(self, x: Any) -> Any:
             return x.add_(1)
 
-    class Outer(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = Adds()
-
-        def forward(self, x: Any) -> Any:
-            return self.inner(x) * 2
+    @module_with(lambda: {"inner": Adds()})
+    def Outer(self, x: Any) -> Any:
+        return self.inner(x) * 2
 
     outer = Outer()
     with ow.observe(outer.inner) as seen:

@@ -13,62 +13,44 @@ import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
 from onnxwright.exporter.capture.replacements import table
 from tests.exporter.programs import check, operators
+from tests.harness.modules import module_with
 
 ROWS = {"x": {0: "b"}}
 
 
-class Field(nn.Module):
+@module_with(lambda: {"net": nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 3))})
+def Field(self, t, y):
     """A vector field that depends on time."""
-
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 3))
-
-    def forward(self, t, y):
-        """The derivative."""
-        return self.net(y) * torch.cos(t)
+    return self.net(y) * torch.cos(t)
 
 
-class RungeKutta(nn.Module):
+@module_with(lambda: {"field": Field(), "times": nn.Buffer(torch.linspace(0, 1, 4))})
+def RungeKutta(self, x):
     """Fixed steps between times, as a user writes them."""
-
-    def __init__(self):
-        super().__init__()
-        self.field = Field()
-        self.register_buffer("times", torch.linspace(0, 1, 4))
-
-    def forward(self, x):
-        """States at all times."""
-        states = [x]
-        for t0, t1 in zip(self.times[:-1], self.times[1:]):
-            y, h = states[-1], t1 - t0
-            k1 = self.field(t0, y)
-            k2 = self.field(t0 + h / 2, y + h / 2 * k1)
-            states.append(y + h * k2)
-        return torch.stack(states)
+    states = [x]
+    for t0, t1 in zip(self.times[:-1], self.times[1:]):
+        y, h = states[-1], t1 - t0
+        k1 = self.field(t0, y)
+        k2 = self.field(t0 + h / 2, y + h / 2 * k1)
+        states.append(y + h * k2)
+    return torch.stack(states)
 
 
-class Adaptive(nn.Module):
+@module_with(lambda: {"field": Field()})
+def Adaptive(self, x):
     """Steps as large as their error allows, as a user writes them."""
-
-    def __init__(self):
-        super().__init__()
-        self.field = Field()
-
-    def forward(self, x):
-        """The state at the end, and how many steps were tried."""
-        t, h = torch.zeros(()), torch.tensor(0.5)
-        tried = torch.zeros((), dtype=torch.int64)
-        while t < 1:
-            h = torch.minimum(h, 1 - t)
-            k1 = self.field(t, x)
-            k2 = self.field(t + h, x + h * k1)
-            error = (h * (k2 - k1) / 2).abs().max()
-            if error < 1e-2:
-                x, t = x + h * (k1 + k2) / 2, t + h
-            h = h * torch.clamp(0.9 * torch.sqrt(1e-2 / (error + 1e-12)), 0.2, 2.0)
-            tried = tried + 1
-        return x, tried
+    t, h = torch.zeros(()), torch.tensor(0.5)
+    tried = torch.zeros((), dtype=torch.int64)
+    while t < 1:
+        h = torch.minimum(h, 1 - t)
+        k1 = self.field(t, x)
+        k2 = self.field(t + h, x + h * k1)
+        error = (h * (k2 - k1) / 2).abs().max()
+        if error < 1e-2:
+            x, t = x + h * (k1 + k2) / 2, t + h
+        h = h * torch.clamp(0.9 * torch.sqrt(1e-2 / (error + 1e-12)), 0.2, 2.0)
+        tried = tried + 1
+    return x, tried
 
 
 @pytest.mark.parametrize(("kind", "ops"), [(RungeKutta, {}), (Adaptive, {"Loop": 1})])
@@ -91,25 +73,17 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-class Solved(nn.Module):
+@module_with(lambda method, options: {"field": Field(), "method": method, "options": options})
+def Solved(self, x, t):
     """A neural ODE of torchdiffeq."""
+    from torchdiffeq import odeint
 
-    def __init__(self, method: str, options: dict[str, Any]) -> None:
-        super().__init__()
-        self.field, self.method, self.options = Field(), method, options
-
-    def forward(self, x, t):
-        """States at times."""
-        from torchdiffeq import odeint
-
-        return odeint(self.field, x, t, method=self.method, options=self.options)
+    return odeint(self.field, x, t, method=self.method, options=self.options)
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("method", "options"), METHODS)
-def test_torchdiffeq_with_fixed_steps(
-    method: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torchdiffeq_with_fixed_steps(method: str, options: dict[str, Any], monkeypatch) -> None:
     """Captured as any Python that decides by values: times in either order, of any number."""
     pytest.importorskip("torchdiffeq", reason="the solvers of torchdiffeq")
     for name in [n for n in sys.modules if n.partition(".")[0] == "torchdiffeq"]:

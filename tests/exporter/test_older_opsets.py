@@ -17,34 +17,25 @@ from torch.nn import functional as F
 
 import onnxwright as ow
 from onnxwright.errors import ConversionError
+from tests.harness.modules import module_with
 
 
-class Call(nn.Module):
+@module_with(lambda function: {"function": function})
+def Call(self, *args: Any) -> Any:
     """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
+    return self.function(*args)
 
 
-class Attention(nn.Module):
+@module_with(lambda: {"all": nn.Linear(16, 48), "out": nn.Linear(16, 16), "norm": nn.RMSNorm(16)})
+def Attention(self, x: torch.Tensor) -> torch.Tensor:
     """Attention with a causal mask, and rotated positions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.all, self.out, self.norm = nn.Linear(16, 48), nn.Linear(16, 16), nn.RMSNorm(16)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        b, n, _ = x.shape
-        q, k, v = self.all(self.norm(x)).view(b, n, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
-        turned = torch.cat((-q[..., 4:], q[..., :4]), -1)
-        angles = torch.arange(n)[:, None] * torch.tensor([1.0, 0.1, 0.01, 0.001])[None]
-        q = q * torch.cat((angles.cos(),) * 2, -1) + turned * torch.cat((angles.sin(),) * 2, -1)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return x + self.out(y.transpose(1, 2).reshape(b, n, 16))
+    b, n, _ = x.shape
+    q, k, v = self.all(self.norm(x)).view(b, n, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+    turned = torch.cat((-q[..., 4:], q[..., :4]), -1)
+    angles = torch.arange(n)[:, None] * torch.tensor([1.0, 0.1, 0.01, 0.001])[None]
+    q = q * torch.cat((angles.cos(),) * 2, -1) + turned * torch.cat((angles.sin(),) * 2, -1)
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return x + self.out(y.transpose(1, 2).reshape(b, n, 16))
 
 
 class Scored(nn.Module):

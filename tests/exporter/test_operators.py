@@ -9,6 +9,7 @@ from torch.export import Dim
 from torch.nn import functional as F
 
 from tests.exporter.programs import Program, Programs, check, run, same
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 AUTO = Dim.AUTO
@@ -75,13 +76,9 @@ def pool_to_the_size_of_another(x, like):
     return F.adaptive_avg_pool2d(x, size), F.adaptive_max_pool2d(x, size)
 
 
-class _Decoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
-
-    def forward(self, x, skip):
-        return self.up(x, output_size=skip.shape[-2:])
+@module_with(lambda: {"up": nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)})
+def _Decoder(self, x, skip):
+    return self.up(x, output_size=skip.shape[-2:])
 
 
 @pytest.mark.parametrize("sizes", [(10, 8), (9, 7)])

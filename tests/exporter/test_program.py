@@ -13,6 +13,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright import errors
+from tests.harness.modules import module_with
 
 X = torch.linspace(-1, 1, 16).reshape(2, 8)
 
@@ -73,15 +74,11 @@ def test_many_inputs_are_not_all_printed() -> None:
 
 
 def test_new_values_of_what_is_written_to() -> None:
-    class Counter(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("seen", torch.zeros(()))
-
-        def forward(self, x: Any, y: Any) -> Any:
-            self.seen += x.shape[0]
-            y.mul_(2)
-            return x * self.seen + y
+    @module_with(lambda: {"seen": torch.nn.Buffer(torch.zeros(()))})
+    def Counter(self, x: Any, y: Any) -> Any:
+        self.seen += x.shape[0]
+        y.mul_(2)
+        return x * self.seen + y
 
     args = (X, torch.ones(8))
     made = ow.export(Counter(), args, dynamic_shapes=({0: "n"}, None), verify=True)

@@ -16,6 +16,7 @@ import onnxwright as ow
 from onnxwright import errors
 from onnxwright.exporter import checks
 from tests.exporter.programs import Program, Programs, check, operators, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 ROWS = ({0: "rows"},)
@@ -25,16 +26,10 @@ ROWS = ({0: "rows"},)
 
 
 @PROGRAMS(lambda: (randn(4, 3, 5),), dynamic=({0: "batch"},))
-class BatchNormInTraining(nn.Module):
+@module_with(lambda: {"norm": nn.BatchNorm1d(3, momentum=0.3).train()})
+def BatchNormInTraining(self, x):
     """The statistics of the batch normalize, and move the running ones."""
-
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.BatchNorm1d(3, momentum=0.3).train()
-
-    def forward(self, x):
-        """The normalized batch, and what became of the statistics."""
-        return self.norm(x), self.norm.running_mean + 0, self.norm.num_batches_tracked + 0
+    return self.norm(x), self.norm.running_mean + 0, self.norm.num_batches_tracked + 0
 
 
 @PROGRAMS(lambda: (randn(4, 3), tensor([[0, 1, 0], [2, 2, 2], [0, 0, 3], [1, 1, 1]]), randn(4, 3)))
@@ -133,7 +128,6 @@ class GroupedQueries(nn.Module):
     """Attention of 3 axes, whose keys and values have fewer heads."""
 
     def forward(self, q, kv):
-        """Four heads of queries, two of keys and values."""
         q = q.unflatten(-1, (4, 2)).transpose(1, 2)
         kv = kv.unflatten(-1, (2, 2)).transpose(1, 2)
         y = F.scaled_dot_product_attention(q, kv, kv, is_causal=True, enable_gqa=True)
@@ -141,44 +135,25 @@ class GroupedQueries(nn.Module):
 
 
 @PROGRAMS(lambda: (randn(1, 2, 6).bfloat16(), randn(2, 4).half()))
-class SmallTypes(nn.Module):
+@module_with(lambda: {"conv": nn.Conv1d(2, 3, 3).bfloat16(), "norm": nn.LayerNorm(4).half()})
+def SmallTypes(self, x, y):
     """Convolutions and sums in bfloat16 and float16 keep these."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv1d(2, 3, 3).bfloat16()
-        self.norm = nn.LayerNorm(4).half()
-
-    def forward(self, x, y):
-        """Results of both types."""
-        return self.conv(x).relu().mean(-1), self.norm(y).softmax(-1)
+    return self.conv(x).relu().mean(-1), self.norm(y).softmax(-1)
 
 
 @PROGRAMS(lambda: (randn(6, 16), tensor([2, 3, 6], dtype=torch.int32)))
-class Experts(nn.Module):
+@module_with(lambda: {"weight": nn.Parameter(randn(3, 16, 8))})
+def Experts(self, x, ends):
     """A mixture of experts: one grouped product, as recent networks have it."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(randn(3, 16, 8))
-
-    def forward(self, x, ends):
-        """The tokens of each expert stand together, up to its end."""
-        return torch._grouped_mm(x.bfloat16(), self.weight.bfloat16(), offs=ends).float()
+    return torch._grouped_mm(x.bfloat16(), self.weight.bfloat16(), offs=ends).float()
 
 
 @PROGRAMS(lambda: (randn(1, 2, 1, 4), tensor([2])))
-class StaticCache(nn.Module):
+@module_with(lambda: {"keys": nn.Buffer(torch.zeros(1, 2, 8, 4))})
+def StaticCache(self, k, position):
     """A cache of fixed length, written at a place that is an input."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("keys", torch.zeros(1, 2, 8, 4))
-
-    def forward(self, k, position):
-        """All keys so far."""
-        self.keys.index_copy_(2, position, k)
-        return self.keys * 1
+    self.keys.index_copy_(2, position, k)
+    return self.keys * 1
 
 
 @pytest.mark.share(2)
@@ -213,13 +188,11 @@ def test_the_opset_asked_for_is_the_opset_given(version: int) -> None:
 def test_no_pair_of_casts_inside() -> None:
     """float16 needs none at all; the result is float16, as torch's."""
 
-    class Half(nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).half()
-
-        def forward(self, x: Any) -> Any:
-            return self.layers(x) * 2
+    @module_with(
+        lambda: {"layers": nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).half()}
+    )
+    def Half(self, x: Any) -> Any:
+        return self.layers(x) * 2
 
     made = check(Half(), (randn(3, 4).half(),))
     assert "Cast" not in operators(made)
@@ -240,13 +213,6 @@ def test_a_large_constant_is_folded_only_where_it_does_not_duplicate_bytes() -> 
     held = sum(v.const_value.nbytes for v in made.model.graph.initializers.values())
     assert held < 4 * table.numel() * table.element_size()
     assert len(made.model_proto.SerializeToString()) < 8 * table.numel() * 4
-
-
-def test_no_empty_file_beside_a_small_model(tmp_path: Any) -> None:
-    for n, way in enumerate((True, "per_tensor", None, False)):
-        made = ow.export(nn.ReLU(), (randn(2),), external_data=way)
-        made.save(tmp_path / f"m{n}.onnx")
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"m{n}.onnx" for n in range(4)]
 
 
 # -- what verification does ------------------------------------------------------------------------
@@ -277,18 +243,3 @@ def test_a_model_right_for_one_size_only_is_found() -> None:
 
 
 # -- arguments of functions ------------------------------------------------------------------------
-
-
-def test_an_argument_that_a_function_does_not_take_is_an_error() -> None:
-    """It is never dropped: what it says would be lost."""
-
-    def softmax(op: Any, x: Any, dim: Any) -> Any:
-        return op.Softmax(x, axis=dim)
-
-    with pytest.raises(errors.ExportError, match="OW823") as caught:
-        ow.export(
-            lambda x: F.softmax(x, -1, dtype=torch.float64),
-            (randn(2, 3),),
-            custom_translation_table={"aten::softmax.int": softmax},
-        )
-    assert "takes 3 positional arguments but 4 were given" in str(caught.value)

@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 import onnxwright as ow
 from onnxwright.errors import ExportError
 from onnxwright.verification.plain_sessions import PlainSession
+from tests.harness.modules import module_with
 
 # torch says of its own quantization that torchao takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -237,15 +238,10 @@ def test_pt2e() -> None:
 # -- eager mode ------------------------------------------------------------------------------------
 
 
-class Stubs(nn.Module):
+@module_with(lambda inner: {"quant": aq.QuantStub(), "inner": inner, "dequant": aq.DeQuantStub()})
+def Stubs(self, x: Any) -> Any:
     """A module between the stubs of eager-mode quantization."""
-
-    def __init__(self, inner: Any) -> None:
-        super().__init__()
-        self.quant, self.inner, self.dequant = aq.QuantStub(), inner, aq.DeQuantStub()
-
-    def forward(self, x: Any) -> Any:
-        return self.dequant(self.inner(self.quant(x)))
+    return self.dequant(self.inner(self.quant(x)))
 
 
 class Residual(nn.Module):

@@ -12,37 +12,28 @@ from torch.nn.utils import rnn
 from torch.utils import _pytree as pytree
 
 import onnxwright as ow
+from tests.harness.modules import module_with
 
 # torch says of its own quantization that torchao takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 
 
-class Steps(nn.Module):
+@module_with(lambda cell: {"cell": cell})
+def Steps(self, x: Any) -> Any:
     """A cell that is called for three steps."""
-
-    def __init__(self, cell: Any) -> None:
-        super().__init__()
-        self.cell = cell
-
-    def forward(self, x: Any) -> Any:
-        state = None
-        for step in range(3):
-            state = self.cell(x[:, step], state)
-        return state
+    state = None
+    for step in range(3):
+        state = self.cell(x[:, step], state)
+    return state
 
 
-class Packing(nn.Module):
+@module_with(lambda inner: {"inner": inner})
+def Packing(self, x: Any, lengths: Any) -> Any:
     """A recurrent module between packing and padding."""
-
-    def __init__(self, inner: Any) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Any, lengths: Any) -> Any:
-        packed = rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        y, state = self.inner(packed)
-        padded, _ = rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
-        return padded, state
+    packed = rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    y, state = self.inner(packed)
+    padded, _ = rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
+    return padded, state
 
 
 def stored(program: Any, name: str) -> int:

@@ -9,9 +9,9 @@ import torch
 
 hub = pytest.importorskip("transformers", minversion="5.20", reason="it has the networks")
 
-from torch import nn  # noqa: E402
 
 from tests.exporter.programs import check, operators  # noqa: E402
+from tests.harness.modules import module_with  # noqa: E402
 
 SMALL = {"vocab_size": 50, "hidden_size": 16}
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 32}
@@ -35,16 +35,10 @@ MODELS: dict[str, tuple[int, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-class Logits(nn.Module):
+@module_with(lambda model: {"model": model})
+def Logits(self, ids):
     """A language model without a cache."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids):
-        """Scores of the next words."""
-        return self.model(input_ids=ids, use_cache=False).logits
+    return self.model(input_ids=ids, use_cache=False).logits
 
 
 @pytest.mark.share(4)

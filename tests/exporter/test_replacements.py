@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.inputs import shapes
 from onnxwright.exporter.capture.replacements import entries, table
 from onnxwright.exporter.capture.replacements.changes import active
 from onnxwright.exporter.capture.replacements.table import Entry
+from tests.harness.modules import same_results
 
 nn, functional = torch.nn, torch.nn.functional
 
@@ -187,9 +188,7 @@ def test_every_entry_says_why_and_each_target_is_there_once() -> None:
     assert all(table.found_at(entry.target) is not None for entry in there)
 
 
-def test_a_capture_of_a_relu_enters_at_most_five_context_managers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_capture_of_a_relu_enters_at_most_five_context_managers(monkeypatch) -> None:
     """All that are around `torch.export.export`, modes of torch's functions included."""
     args, kind, entered = (torch.ones(2),), contextlib._GeneratorContextManager, []
     wanted, export = shapes.read(nn.ReLU(), args, {}, None), torch.export.export
@@ -494,8 +493,7 @@ def still_works(target: str) -> bool:
         program = ow.export(model, (x,), dynamic_shapes=sizes, capture=way)
         more = [-x.abs(), torch.cat([x, x, x[:1]])]
         more = [torch.cat([x, x], 1)] if make is _to_length else more[: 1 + bool(sizes)]
-        for given in (x, *more):
-            torch.testing.assert_close(program(given), model(given), rtol=1e-3, atol=1e-3)
+        same_results(program, model, (x, *more), rtol=1e-3, atol=1e-3)
     except (ow.ExportError, AssertionError, RuntimeError):
         return False
     if "traceback" in target:

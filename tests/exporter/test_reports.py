@@ -101,9 +101,7 @@ def test_what_comes_after_a_missing_operator_is_looked_at_too() -> None:
         ow.export(Inner(), (X,))
 
 
-def test_an_error_has_its_report_without_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_has_its_report_without_files(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(errors.ExportError) as caught:
         ow.export(Inner(), (X,))
@@ -193,9 +191,7 @@ def test_a_report_that_cannot_be_written_is_told_before(tmp_path: Path) -> None:
             ow.export(torch.nn.ReLU(), (X,), report=path)
 
 
-def test_a_full_disk_does_not_hide_the_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_does_not_hide_the_error(tmp_path, monkeypatch) -> None:
     def full(*_: Any) -> None:
         raise OSError("no space")
 
@@ -208,9 +204,7 @@ def test_a_full_disk_does_not_hide_the_error(
     assert made.report.error == ""
 
 
-def test_what_torch_prints_of_a_failed_way_is_in_the_report_only(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_what_torch_prints_of_a_failed_way_is_in_the_report_only(capfd) -> None:
     """A way to capture that fails prints its graph; the user's terminal stays clean."""
 
     def choose(x: Any) -> Any:

@@ -39,7 +39,7 @@ def files(folder: Path) -> list[str]:
 def test_a_small_model_is_one_file(tmp_path: Path) -> None:
     """No empty data file beside it, however it is asked for."""
     model, x = nn.Linear(3, 2), randn(1, 3)
-    for n, external in enumerate((None, True, False)):
+    for n, external in enumerate((None, True, "per_tensor", False)):
         folder = tmp_path / str(n)
         folder.mkdir()
         path = ow.export(model, (x,)).save(folder / "m.onnx", external_data=external)

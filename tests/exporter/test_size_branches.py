@@ -12,6 +12,7 @@ import torch
 
 import onnxwright as ow
 from tests.exporter.test_sizes import CASES
+from tests.harness.modules import module_with, same_results
 
 
 @contextmanager
@@ -23,9 +24,7 @@ def without_warnings() -> Iterator[None]:
 
 def check(program: Any, function: Callable[..., Any], *sizes: tuple[int, ...]) -> None:
     """Compare with PyTorch at sizes of the inputs `[n, 3]`."""
-    for given in sizes:
-        args = tuple(torch.randn(n, 3) for n in given)
-        torch.testing.assert_close(program(*args), function(*args))
+    same_results(program, function, (tuple(torch.randn(n, 3) for n in given) for given in sizes))
 
 
 # The sides of "unequal" and "equal" have other ranks; above 64 is declared in "dim".
@@ -59,20 +58,15 @@ def test_equal_and_unequal_lengths(sizes: tuple[int, int]) -> None:
     check(program, lengths, (4, 4), (3, 7), (6, 6))
 
 
-class Nested(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"first": torch.nn.Linear(3, 4), "second": torch.nn.Linear(3, 4)})
+def Nested(self, x: Any) -> Any:
     """Several decisions, weights used on one side only, results of several types."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
-
-    def forward(self, x: Any) -> Any:
-        n = x.shape[0]
-        if n > 8:
-            y = self.first(x[:8]) if n % 2 else self.first(x) * 2
-        else:
-            y = self.second(x)
-        return {"y": y.sum(0), "n": n, "big": n * 2}
+    n = x.shape[0]
+    if n > 8:
+        y = self.first(x[:8]) if n % 2 else self.first(x) * 2
+    else:
+        y = self.second(x)
+    return {"y": y.sum(0), "n": n, "big": n * 2}
 
 
 def test_decisions_within_decisions() -> None:

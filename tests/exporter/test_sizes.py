@@ -17,6 +17,7 @@ from torch.export import Dim
 import onnxwright as ow
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard
+from tests.harness.modules import module_with, same_results
 
 
 @dataclass(frozen=True)
@@ -399,16 +400,11 @@ def written_as_a_result(x: Any) -> Any:
     return x[:n], torch.zeros(copy)
 
 
-class WritesWhatItKeeps(torch.nn.Module):
+@module_with(lambda: {"count": torch.nn.Buffer(torch.tensor(2), persistent=False)})
+def WritesWhatItKeeps(self, x: Any) -> Any:
     """A number that it keeps as a tensor and counts up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = torch.nn.Buffer(torch.tensor(2), persistent=False)
-
-    def forward(self, x: Any) -> Any:
-        self.count += 1
-        return x[: self.count], x.shape[0] + self.count
+    self.count += 1
+    return x[: self.count], x.shape[0] + self.count
 
 
 WRITTEN = (
@@ -465,9 +461,7 @@ def test_a_number_that_passes_a_tensor_stays_a_size(name: str) -> None:
     function = THROUGH_TENSORS[name]
     program = ow.export(function, (torch.randn(8, 2),), dynamic_shapes=({0: "n"},))
     assert program.report.warnings == []
-    for n in (4, 9, 11):
-        x = torch.randn(n, 2)
-        torch.testing.assert_close(program(x), function(x))
+    same_results(program, function, (torch.randn(n, 2) for n in (4, 9, 11)))
 
 
 def test_a_number_that_cannot_be_followed_is_reported() -> None:
@@ -564,14 +558,10 @@ def test_a_run_that_fails_at_every_other_size_is_not_ok() -> None:
 
 
 def test_verification_leaves_the_module_as_it_is() -> None:
-    class Counts(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("count", torch.zeros(()))
-
-        def forward(self, x: Any) -> Any:
-            self.count.add_(1)
-            return x + self.count
+    @module_with(lambda: {"count": torch.nn.Buffer(torch.zeros(()))})
+    def Counts(self, x: Any) -> Any:
+        self.count.add_(1)
+        return x + self.count
 
     model = Counts()
     program = ow.export(model, (torch.ones(3),), verify=True)
@@ -712,9 +702,7 @@ def test_a_sliding_cache_that_dropped_tokens_is_right_with_positions(
         torch.testing.assert_close(got, wanted, atol=1e-4, rtol=1e-4)
 
 
-def test_a_cache_of_another_form_is_refused(
-    mistral: Any, with_positions: tuple[Any, list[str]]
-) -> None:
+def test_a_cache_of_another_form_is_refused(mistral, with_positions: tuple[Any, list[str]]) -> None:
     hub = pytest.importorskip("transformers")
     program, _ = with_positions
     given = _after(mistral, 2, positions=True)
@@ -747,9 +735,7 @@ def test_sizes_of_a_view_are_those_that_are_asked_for() -> None:
     assert shape[1:] == [3, 4]
     conditions = conditions_of(program.exported_program)
     assert "Equality" not in [type(c).__name__ for c in conditions]
-    for n in (1, 4, 7, 9):
-        x = torch.randn(n, 3)
-        torch.testing.assert_close(program(x), windows(x))
+    same_results(program, windows, (torch.randn(n, 3) for n in (1, 4, 7, 9)))
 
 
 def test_views_of_parts_of_memory() -> None:

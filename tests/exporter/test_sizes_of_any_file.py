@@ -12,6 +12,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportError, ExportTypeError, OnnxwrightWarning
+from tests.harness.modules import module_with, same_results
 
 _SOURCE = """
 import torch
@@ -94,9 +95,7 @@ def test_a_bound_is_reported_and_checked(layers: dict[str, Any]) -> None:
 def test_both_sides_of_a_bound_are_exported(layers: dict[str, Any]) -> None:
     program, said = _exported(layers["Scaled"](), 3, strict=True)
     assert not said
-    for rows in (3, 5, 6, 8):
-        x = torch.randn(rows, 4)
-        torch.testing.assert_close(program(x), layers["Scaled"]()(x))
+    same_results(program, layers["Scaled"](), (torch.randn(rows, 4) for rows in (3, 5, 6, 8)))
 
 
 def test_padding_is_right_at_all_sizes(layers: dict[str, Any]) -> None:
@@ -110,9 +109,7 @@ def test_padding_is_right_at_all_sizes(layers: dict[str, Any]) -> None:
 def test_both_sides_of_a_size_of_one_are_exported(layers: dict[str, Any]) -> None:
     program, said = _exported(layers["Spread"](), 5)
     assert not said
-    for rows in (1, 2, 5):
-        x = torch.randn(rows, 4)
-        torch.testing.assert_close(program(x), layers["Spread"]()(x))
+    same_results(program, layers["Spread"](), (torch.randn(rows, 4) for rows in (1, 2, 5)))
 
 
 def test_a_size_of_one_that_does_not_matter_is_right(layers: dict[str, Any]) -> None:
@@ -146,16 +143,12 @@ def test_layers_of_torch_are_for_one_row_and_one_step() -> None:
 def test_what_operators_ask_for_the_layout_is_no_decision() -> None:
     """`reshape` asks whether sizes are 1 or 0; the program is right there."""
 
-    class Grid(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.conv = torch.nn.Conv2d(3, 8, 4, 4)
-
-        def forward(self, x: Any) -> Any:
-            y = self.conv(x).permute(0, 2, 3, 1)
-            b, h, w, c = y.shape
-            places = torch.arange(h)[:, None] * torch.arange(w)[None]
-            return y.reshape(b, -1, c) * places.flatten()[:, None] / float(max(h, w))
+    @module_with(lambda: {"conv": torch.nn.Conv2d(3, 8, 4, 4)})
+    def Grid(self, x: Any) -> Any:
+        y = self.conv(x).permute(0, 2, 3, 1)
+        b, h, w, c = y.shape
+        places = torch.arange(h)[:, None] * torch.arange(w)[None]
+        return y.reshape(b, -1, c) * places.flatten()[:, None] / float(max(h, w))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", OnnxwrightWarning)

@@ -9,6 +9,7 @@ import torch
 from torch import nn, randn
 
 from tests.exporter.programs import Program, Programs, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 DYNAMIC = {"x": {0: "b", 1: "t"}}
@@ -21,23 +22,18 @@ def _signal() -> tuple[Any, ...]:
 
 
 @PROGRAMS(_signal, dynamic=DYNAMIC, sizes=SIZES)
-class LogMel(nn.Module):
+@module_with(
+    lambda: {"window": nn.Buffer(torch.hann_window(20)), "filters": nn.Buffer(torch.rand(17, 8))}
+)
+def LogMel(self, x):
     """As torchaudio's MelSpectrogram: leading axes joined, power, a bank of filters, decibels."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("window", torch.hann_window(20))
-        self.register_buffer("filters", torch.rand(17, 8))
-
-    def forward(self, x):
-        """Decibels, cut below the loudest."""
-        rows = x.reshape(-1, x.shape[-1])
-        found = torch.stft(
-            rows, 32, 8, win_length=20, window=self.window, normalized=True, return_complex=True
-        )
-        power = found.reshape(*x.shape[:-1], *found.shape[-2:]).abs().pow(2)
-        loudness = 10 * torch.log10((power.transpose(-1, -2) @ self.filters).clamp(min=1e-10))
-        return torch.maximum(loudness, loudness.amax((-2, -1), keepdim=True) - 80)
+    rows = x.reshape(-1, x.shape[-1])
+    found = torch.stft(
+        rows, 32, 8, win_length=20, window=self.window, normalized=True, return_complex=True
+    )
+    power = found.reshape(*x.shape[:-1], *found.shape[-2:]).abs().pow(2)
+    loudness = 10 * torch.log10((power.transpose(-1, -2) @ self.filters).clamp(min=1e-10))
+    return torch.maximum(loudness, loudness.amax((-2, -1), keepdim=True) - 80)
 
 
 @PROGRAMS(_signal, dynamic=DYNAMIC, sizes=SIZES)

@@ -17,6 +17,7 @@ import onnxwright as ow
 from onnxwright.exporter.capture.control.settings import SETTINGS
 from tests.exporter import state_programs
 from tests.exporter.state_programs import PROGRAMS
+from tests.harness.modules import module_with
 
 POSITIVE, NEGATIVE = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-4.0, -5.0, 1.0])
 CALLS = [POSITIVE, NEGATIVE, POSITIVE * 2, NEGATIVE, POSITIVE]
@@ -86,14 +87,10 @@ def test_state_is_right_or_reported_or_refused(name: str) -> None:
     assert outcome == PROGRAMS[name].outcome
 
 
-class _Interrupted(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, inner: Any, error: type[BaseException]) -> None:
-        super().__init__()
-        self.inner, self.error = inner, error
-
-    def forward(self, x: Any) -> Any:
-        self.inner(x)
-        raise self.error
+@module_with(lambda inner, error: {"inner": inner, "error": error})
+def _Interrupted(self, x: Any) -> Any:
+    self.inner(x)
+    raise self.error
 
 
 @pytest.mark.share(4)

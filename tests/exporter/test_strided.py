@@ -10,15 +10,12 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportError
+from tests.harness.modules import module_with
 
 
-class Program(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Any) -> Any:
-        return self.function(x)
+@module_with(lambda function: {"function": function})
+def Program(self, x: Any) -> Any:
+    return self.function(x)
 
 
 X = torch.arange(24.0).reshape(2, 3, 4)

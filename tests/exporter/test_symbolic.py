@@ -34,14 +34,12 @@ def size_division(x):
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def size_minimum(x):
-    """min, max and torch.sym_* functions."""
     n, m = x.shape
     return torch.sym_max(n, m), torch.sym_min(n, m), x[: torch.sym_min(n, 2)]
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def size_to_tensor(x):
-    """Sizes as tensors."""
     return torch.tensor(x.shape[0]) + 1, torch.scalar_tensor(x.shape[1]), x.new_zeros(x.shape[1])
 
 
@@ -67,19 +65,16 @@ def numbers_of_python(x):
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def size_compared(x):
-    """Comparisons that the exported ranges decide."""
     return x + (1 if x.shape[0] >= 0 else 2), x.numel()
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def numel_and_flatten(x):
-    """numel, flatten, ranges of it."""
     return x.flatten() + torch.arange(x.numel()), x.view(-1).shape[0]
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def checked(x):
-    """torch._check on sizes, and an assert."""
     torch._check(x.shape[0] < 1000)
     assert x.shape[1] < 1000
     return x * 2
@@ -87,7 +82,6 @@ def checked(x):
 
 @PROGRAMS(lambda: (torch.tensor([2, 3]),))
 def item_as_size(x):
-    """A size out of a tensor."""
     n = x[0].item()
     torch._check(n >= 0)
     torch._check(n < 100)
@@ -96,14 +90,12 @@ def item_as_size(x):
 
 @PROGRAMS(lambda: (torch.tensor(2.5), torch.tensor(3)))
 def item_arithmetic(x, n):
-    """Floats and ints out of tensors."""
     f, i = x.item(), n.item()
     return f * 2, i + 1, f * i, torch.tensor([1.0]) * f
 
 
 @PROGRAMS(lambda: (randn(5), torch.tensor(2)))
 def item_as_index(x, n):
-    """Select and slice by an item."""
     i = n.item()
     torch._check(i >= 0)
     torch._check(i < 5)
@@ -122,14 +114,12 @@ def tolist(sizes, x):
 
 @PROGRAMS(lambda: (randn(4), torch.tensor([1.0, 2.0])))
 def asserted(x, y):
-    """An assert on a tensor's value."""
     torch.ops.aten._assert_async.msg(y.sum() > 0, "positive")
     return x + y.sum()
 
 
 @PROGRAMS(lambda: (torch.tensor(True), randn(3)))
 def bool_item(flag, x):
-    """A bool out of a tensor."""
     return torch.where(flag, x, -x), flag.logical_not()
 
 
@@ -141,7 +131,6 @@ def ranges_of_size(x):
 
 @PROGRAMS(lambda: (randn(2, 6, 4),), dynamic={"x": {0: "b", 1: "t"}})
 def causal_mask(x):
-    """A mask whose size is dynamic."""
     t = x.shape[1]
     mask = torch.ones(t, t, dtype=torch.bool).tril()
     return (x @ x.transpose(1, 2)).masked_fill(~mask, -1e9).softmax(-1)

@@ -11,23 +11,19 @@ from onnxwright.errors import ExportError
 from onnxwright.exporter import export
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from tests.exporter.programs import check
+from tests.harness.modules import module_with
 from tests.harness.tables import each
 
 
-class Frames(torch.nn.Module):
+@module_with(lambda frame, isinstance_of_range=False: {"frame": frame, "asks": isinstance_of_range})
+def Frames(self, x: Any) -> Any:
     """The whole length as one frame, as an audio codec does without a length of its frames."""
-
-    def __init__(self, frame: Any, isinstance_of_range: bool = False) -> None:
-        super().__init__()
-        self.frame, self.asks = frame, isinstance_of_range
-
-    def forward(self, x: Any) -> Any:
-        length = x.shape[-1]
-        step = self.frame(length)
-        if self.asks and not isinstance(range(3), range):
-            return x
-        found = [x[..., at : at + step] * (k + 2) for k, at in enumerate(range(0, length, step))]
-        return torch.cat(found, dim=-1)
+    length = x.shape[-1]
+    step = self.frame(length)
+    if self.asks and not isinstance(range(3), range):
+        return x
+    found = [x[..., at : at + step] * (k + 2) for k, at in enumerate(range(0, length, step))]
+    return torch.cat(found, dim=-1)
 
 
 @pytest.mark.parametrize("asks", [False, True])

@@ -10,18 +10,13 @@ import torch
 
 import onnxwright as ow
 from onnxwright import errors
+from tests.harness.modules import module_with
 
 
-class Network(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda: {"conv": torch.nn.Conv1d(2, 3, 2), "linear": torch.nn.Linear(4, 2)})
+def Network(self, x: Any) -> Any:
     """A convolution, an activation and a linear layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = torch.nn.Conv1d(2, 3, 2)
-        self.linear = torch.nn.Linear(4, 2)
-
-    def forward(self, x: Any) -> Any:
-        return self.linear(torch.relu(self.conv(x)))
+    return self.linear(torch.relu(self.conv(x)))
 
 
 def _export(dtype: Any, **options: Any) -> Any:

@@ -71,9 +71,7 @@ def test_results_are_nested_as_they_were(backend: Any) -> None:
     assert got["x"] is X
 
 
-def test_sizes_become_dynamic_when_they_change(
-    backend: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sizes_become_dynamic_when_they_change(backend, monkeypatch) -> None:
     """The second size makes a dynamic model; later ones use it; a size of 1 is Dynamo's own."""
     made = _counted(monkeypatch)
 

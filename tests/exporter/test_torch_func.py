@@ -12,6 +12,7 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp,
 import onnxwright as ow
 from onnxwright.errors import ExportError
 from tests.exporter.programs import Program, Programs, run
+from tests.harness.modules import module_with
 
 PROGRAMS = Programs()
 ROWS = {"x": {0: "b"}}
@@ -28,41 +29,28 @@ def gradient(x):
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
-class GradientThroughModule(nn.Module):
+@module_with(lambda: {"inner": nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))})
+def GradientThroughModule(self, x):
     """The function is a module with weights."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
-
-    def forward(self, x):
-        """A force, as of an energy."""
-        return {"force": -grad(lambda x: self.inner(x).sum())(x)}
+    return {"force": -grad(lambda x: self.inner(x).sum())(x)}
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
-class StepOfTraining(nn.Module):
+@module_with(lambda: {"layer": nn.Linear(6, 1)})
+def StepOfTraining(self, x):
     """Weights are moved against their gradient before they are used."""
+    weights = dict(self.layer.named_parameters())
 
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(6, 1)
+    def loss(weights):
+        return (functional_call(self.layer, weights, (x,)) ** 2).mean()
 
-    def forward(self, x):
-        """One step at test time."""
-        weights = dict(self.layer.named_parameters())
-
-        def loss(weights):
-            return (functional_call(self.layer, weights, (x,)) ** 2).mean()
-
-        steps = grad(loss)(weights)
-        moved = {name: w - 0.1 * steps[name] for name, w in weights.items()}
-        return functional_call(self.layer, moved, (x,))
+    steps = grad(loss)(weights)
+    moved = {name: w - 0.1 * steps[name] for name, w in weights.items()}
+    return functional_call(self.layer, moved, (x,))
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
 def gradient_of_rows(x):
-    """vmap of grad."""
     return vmap(grad(lambda row: (row**3).sum()))(x)
 
 
@@ -94,8 +82,6 @@ class ForwardDerivatives(nn.Module):
         self.net = nn.Sequential(nn.Linear(12, 5), nn.LayerNorm(5), nn.Tanh(), nn.Linear(5, 1))
 
     def forward(self, x):
-        """A product with the Jacobian and one with the Hessian."""
-
         def energy(x):
             return self.net(torch.cat([x, x / 2 - x.sin()], 1))
 
@@ -115,7 +101,6 @@ class ForwardThroughLayers(nn.Module):
         self.bn.running_mean.uniform_()
 
     def forward(self, x):
-        """Values and tangents of each."""
         layers = (
             self.linear,
             lambda x: self.gn(self.bn(x)),

@@ -14,6 +14,7 @@ from torch.fx.proxy import TracerBase
 
 import onnxwright as ow
 from onnxwright.exporter.capture.replacements.fakes import FAKES, RULES
+from tests.harness.modules import module_with
 
 
 def state() -> dict[str, Any]:
@@ -33,17 +34,12 @@ def state() -> dict[str, Any]:
     return found
 
 
-class Waits(torch.nn.Module):  # type: ignore[misc]
+@module_with(lambda before, after: {"before": before, "after": after})
+def Waits(self, x: Any) -> Any:
     """Lets another thread begin its export in the middle of this one's capture."""
-
-    def __init__(self, before: threading.Event, after: threading.Event) -> None:
-        super().__init__()
-        self.before, self.after = before, after
-
-    def forward(self, x: Any) -> Any:
-        self.before.set()
-        self.after.wait(0.5)
-        return x.float() + 1
+    self.before.set()
+    self.after.wait(0.5)
+    return x.float() + 1
 
 
 def test_exports_that_overlap_leave_torch_as_it_was() -> None:

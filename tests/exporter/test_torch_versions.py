@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import onnxwright as ow
+from tests.harness.modules import module_with
 
 nn = torch.nn
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -62,14 +63,10 @@ def convolutions() -> Case:
     return model, (torch.randn(2, 3, 16, 16),), {"operators": ["Conv", "MaxPool"]}
 
 
-class _Recurrent(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lstm = nn.LSTM(4, 6, batch_first=True)
-
-    def forward(self, x: Any) -> Any:
-        y, (h, _) = self.lstm(x)
-        return y, h
+@module_with(lambda: {"lstm": nn.LSTM(4, 6, batch_first=True)})
+def _Recurrent(self, x: Any) -> Any:
+    y, (h, _) = self.lstm(x)
+    return y, h
 
 
 @case
@@ -143,16 +140,12 @@ def list_of_rows() -> Case:
     return _Lists(), (torch.randn(4, 3),), {}
 
 
-class _Cached(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(4, 12)
-
-    def forward(self, x: Any, cache: dict[str, Any]) -> Any:
-        q, k, v = self.qkv(x).chunk(3, -1)
-        k, v = torch.cat([cache["key"], k], 1), torch.cat([cache["value"], v], 1)
-        weights = torch.softmax(q @ k.transpose(1, 2), -1)
-        return weights @ v, {"key": k, "value": v}
+@module_with(lambda: {"qkv": nn.Linear(4, 12)})
+def _Cached(self, x: Any, cache: dict[str, Any]) -> Any:
+    q, k, v = self.qkv(x).chunk(3, -1)
+    k, v = torch.cat([cache["key"], k], 1), torch.cat([cache["value"], v], 1)
+    weights = torch.softmax(q @ k.transpose(1, 2), -1)
+    return weights @ v, {"key": k, "value": v}
 
 
 @case
@@ -235,14 +228,10 @@ def keywords() -> Case:
     return _Keywords(), (torch.randn(2, 3),), {"kwargs": kwargs}
 
 
-class _Counts(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("seen", torch.zeros(3))
-
-    def forward(self, x: Any) -> Any:
-        self.seen.add_(x.sum(0))
-        return x - self.seen
+@module_with(lambda: {"seen": torch.nn.Buffer(torch.zeros(3))})
+def _Counts(self, x: Any) -> Any:
+    self.seen.add_(x.sum(0))
+    return x - self.seen
 
 
 @case

@@ -12,6 +12,7 @@ from torch.onnx.verification import verify_onnx_program
 
 import onnxwright as ow
 from onnxwright import torch_onnx
+from tests.harness.modules import module_with
 from tests.harness.tables import each
 
 X = torch.randn(2, 4, 8)
@@ -32,15 +33,10 @@ class InOnnx(torch.nn.Module):
         return x + 1 if torch.onnx.is_in_onnx_export() else x - 1
 
 
-class Random(torch.nn.Module):
+@module_with(lambda: {"calls": [0]})
+def Random(self, x: Any, mask: Any) -> Any:
     """It differs for a reason that is no switch of PyTorch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls = [0]
-
-    def forward(self, x: Any, mask: Any) -> Any:
-        return x + 1 if torch.compiler.is_compiling() else x * 3
+    return x + 1 if torch.compiler.is_compiling() else x * 3
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -19,6 +19,7 @@ import onnxwright as ow  # noqa: E402
 from onnxwright.exporter.capture.replacements.changes import applied  # noqa: E402
 from onnxwright.exporter.capture.replacements.vision_grids import grids_at_once  # noqa: E402
 from tests.exporter.programs import check  # noqa: E402
+from tests.harness.modules import module_with  # noqa: E402
 
 IMAGE, BEGIN, END = 40, 41, 42
 TEXT = {
@@ -44,7 +45,6 @@ class Logits(nn.Module):
         self.model = hub.Qwen2VLForConditionalGeneration(config)
 
     def forward(self, ids: Any, mask: Any) -> Any:
-        """Scores of the next words."""
         return self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
 
 
@@ -57,19 +57,13 @@ def test_text() -> None:
     check(Logits().eval(), (ids, torch.ones_like(ids)), dynamic_shapes=dynamic, sizes=sizes)
 
 
-class Images(nn.Module):
+@module_with(lambda model: {"model": model})
+def Images(self, ids: Any, mask: Any, kinds: Any, pixels: Any, grid: Any) -> Any:
     """A model of words and images of any number and size, of the kind of Qwen2-VL."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids: Any, mask: Any, kinds: Any, pixels: Any, grid: Any) -> Any:
-        """Scores of the next words."""
-        return self.model(
-            input_ids=ids, attention_mask=mask, mm_token_type_ids=kinds, pixel_values=pixels,
-            image_grid_thw=grid, use_cache=False,
-        ).logits  # fmt: skip
+    return self.model(
+        input_ids=ids, attention_mask=mask, mm_token_type_ids=kinds, pixel_values=pixels,
+        image_grid_thw=grid, use_cache=False,
+    ).logits  # fmt: skip
 
 
 _TOKENS = {
@@ -269,7 +263,6 @@ class Videos(Images):
     """The same of words and videos."""
 
     def forward(self, ids: Any, mask: Any, kinds: Any, pixels: Any, grid: Any) -> Any:
-        """Scores of the next words."""
         return self.model(
             input_ids=ids, attention_mask=mask, mm_token_type_ids=kinds,
             pixel_values_videos=pixels, video_grid_thw=grid, use_cache=False,

@@ -12,6 +12,7 @@ from torch import nn
 
 import onnxwright as ow
 from tests.exporter.programs import operators
+from tests.harness.modules import module_with
 
 
 def _stored(program: ow.ONNXProgram, name: str):
@@ -28,15 +29,10 @@ def test_linear_on_three_axes_has_no_transpose() -> None:
     assert program.verify((torch.randn(2, 5, 3),)).ok
 
 
-class Tied(nn.Module):
+@module_with(lambda: {"words": nn.Embedding(500, 200)})
+def Tied(self, ids):
     """One weight as embedding and as last layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = nn.Embedding(500, 200)
-
-    def forward(self, ids):
-        return nn.functional.linear(self.words(ids), self.words.weight)
+    return nn.functional.linear(self.words(ids), self.words.weight)
 
 
 def test_a_weight_that_is_read_both_ways_is_written_once() -> None:
@@ -47,15 +43,10 @@ def test_a_weight_that_is_read_both_ways_is_written_once() -> None:
     assert program.verify((ids,)).ok
 
 
-class Both(nn.Module):
+@module_with(lambda: {"weight": nn.Parameter(torch.randn(300, 300) / 300)})
+def Both(self, x):
     """One weight in two matrix products, transposed in one of them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(300, 300) / 300)
-
-    def forward(self, x):
-        return nn.functional.linear(x, self.weight) @ self.weight
+    return nn.functional.linear(x, self.weight) @ self.weight
 
 
 def test_a_weight_of_two_products_is_written_once() -> None:
@@ -65,15 +56,10 @@ def test_a_weight_of_two_products_is_written_once() -> None:
     assert program.verify((x,)).ok
 
 
-class Shown(nn.Module):
+@module_with(lambda: {"weight": nn.Parameter(torch.randn(4, 3))})
+def Shown(self, x):
     """The transposed weight is a result."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(4, 3))
-
-    def forward(self, x):
-        return x @ self.weight.T, self.weight.T
+    return x @ self.weight.T, self.weight.T
 
 
 def test_a_transposed_weight_can_be_a_result() -> None:

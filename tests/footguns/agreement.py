@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,17 @@ from onnxwright import script
 from onnxwright.errors import ScriptError
 
 PACKAGE = Path(onnxwright.__file__).parent
+
+
+_NAMES = ("script", "FLOAT", "FLOAT16", "DOUBLE", "BOOL", "INT8", "INT32", "INT64", "UINT8")
+
+
+def from_text(source: str, file: str = "<text of a test>") -> Any:
+    """The script `f` that a text defines, as if it stood in a file."""
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    space = {"op": onnxwright.opset18, **{name: getattr(onnxwright, name) for name in _NAMES}}
+    exec(compile(source, file, "exec"), space)
+    return space["f"]
 
 
 def run_ort(model: onnx.ModelProto, *inputs: Any) -> list[np.ndarray]:

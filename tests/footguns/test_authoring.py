@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ import onnxwright as ow
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightWarning
+from tests.harness.loading import load_file
 from tests.harness.tables import each
 
 X = np.array([3.0, 1.0, 2.0, 0.0], np.float32)
@@ -63,9 +63,7 @@ def repeated(x: FLOAT["N"]):
     [(bitonic, [0.0, 1.0, 2.0, 3.0]), (mapped, X * 12 + 2 * X + 3 * (X + 1)),
      (repeated, 4 * X + 2 + 4)],
 )  # fmt: skip
-def test_it_means_what_python_means(
-    program: Any, expected: Any, agree: Callable[..., object]
-) -> None:
+def test_it_means_what_python_means(program, expected, agree: Callable[..., object]) -> None:
     if program is bitonic:
         expected = tuple(np.float32(one) for one in expected)
     agree(program, X, expected=expected)
@@ -105,12 +103,7 @@ def test_a_hundred_functions_that_call_the_one_before(tmp_path: Path) -> None:
         lines += ["@script()", f"def g{n}(x):", f"    return op.Add(g{n - 1}(x), x)"]
     lines += ["@script()", "def f(x: FLOAT['N']) -> FLOAT['N']:", "    return g119(x)", ""]
     path = tmp_path / "deep_calls.py"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("deep_calls", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_file(path, "\n".join(lines))
     limit = sys.getrecursionlimit()
     assert len(module.f.to_model_proto().functions) == 120
     assert len(module.f.to_model_proto(functions="none").graph.node) == 120

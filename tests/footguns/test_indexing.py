@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import linecache
-
 import numpy as np
 
-from onnxwright import BOOL, FLOAT, INT32, INT64, script
+from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
 from onnxwright.errors import ScriptTypeError
-from tests.footguns.agreement import agrees, refuses
+from tests.footguns.agreement import agrees, from_text, refuses
 from tests.harness.tables import each
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -24,14 +22,7 @@ def subscript(text: str, annotation: str, **values):
         f", {name}: {'BOOL' if v.dtype == bool else 'INT32' if v.dtype == np.int32 else 'INT64'}"
         for name, v in values.items()
     )
-    source = f"@script()\ndef f(x: {annotation}{extra}):\n    return {text}\n"
-    file = f"<{text} {annotation}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    space = {
-        "script": script, "FLOAT": FLOAT, "INT64": INT64, "INT32": INT32, "BOOL": BOOL, "op": op,
-    }  # fmt: skip
-    exec(compile(source, file, "exec"), space)
-    return space["f"]
+    return from_text(f"@script()\ndef f(x: {annotation}{extra}):\n    return {text}\n")
 
 
 def told_or_agree(agree, made, *inputs, expected) -> None:
@@ -119,21 +110,6 @@ def test_a_scalar_tensor_with_shape_one_is_an_index_array(agree) -> None:
     """`x[[0]]` keeps the axis, `x[0]` does not."""
     script_ = subscript("x[i]", "FLOAT[3, 4]", i=np.array([1]))
     agree(script_, M, np.array([1]), expected=M[[1]])
-
-
-@refuses("OW411")
-def test_an_index_out_of_range(x: FLOAT[3]):
-    return x[3]
-
-
-@refuses("OW412")
-def test_too_many_indices(x: FLOAT[3]):
-    return x[0, 0]
-
-
-@refuses("OW413")
-def test_a_float_index(x: FLOAT[3]):
-    return x[1.5]
 
 
 @refuses()

@@ -16,6 +16,7 @@ import pytest
 from onnxwright import FLOAT, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.errors import OnnxwrightError, ScriptError
+from tests.footguns.agreement import from_text
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 
@@ -24,23 +25,6 @@ X = np.array([1.0, -2.0, 3.0], np.float32)
 def module_level(x: FLOAT["N"], k: float = 2.0) -> FLOAT["N"]:
     """Twice, or k times."""
     return x * k
-
-
-def test_a_non_ascii_line_with_an_error_after_it(refused) -> None:
-    # fmt: off
-    @script()
-    def f(x: FLOAT["N"]):
-        é = x; 値 = é + nope  # noqa: E702, F821
-        return 値
-    # fmt: on
-
-    lines = str(refused(f, "OW201")).split("\n")
-    source = next(k for k, line in enumerate(lines) if "nope  #" in line)
-    before = lines[source].split("nope")[0]
-    cells = sum(2 if char == "値" else 1 for char in before)
-    assert (
-        lines[source + 1].split("|")[1] == " " * (cells - before.index("|") - 1) + "^^^^ used here"
-    )
 
 
 def test_tabs_and_several_lines(tmp_path, run_python) -> None:
@@ -197,13 +181,8 @@ def test_a_loop_over_closures(agree) -> None:
 
 
 def test_exec_with_a_registered_source(agree) -> None:
-    import linecache
-
     source = "@script()\ndef f(x: FLOAT['N']):\n    return x + 1\n"
-    linecache.cache["<mine>"] = (len(source), None, source.splitlines(True), "<mine>")
-    space = {"script": script, "FLOAT": FLOAT}
-    exec(compile(source, "<mine>", "exec"), space)
-    agree(space["f"], X, expected=X + 1)
+    agree(from_text(source, "<mine>"), X, expected=X + 1)
 
 
 def test_exec_of_a_bare_string() -> None:
@@ -356,16 +335,8 @@ def test_the_interactive_prompt() -> None:
 
 def test_a_notebook_cell(agree) -> None:
     """IPython compiles a cell under a name of its own and puts it in linecache."""
-    import linecache
-
-    cells = []
-    for k in (1, 2):
-        source = f"@script()\ndef f(x: FLOAT['N']):\n    return x + {k}\n"
-        name = f"/tmp/ipykernel_1/{k}.py"
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        space = {"script": script, "FLOAT": FLOAT}
-        exec(compile(source, name, "exec"), space)
-        cells.append(space["f"])
+    source = "@script()\ndef f(x: FLOAT['N']):\n    return x + {}\n"
+    cells = [from_text(source.format(k), f"/tmp/ipykernel_1/{k}.py") for k in (1, 2)]
     agree(cells[0], X, expected=X + 1)
     agree(cells[1], X, expected=X + 2)
 

@@ -92,9 +92,7 @@ CALLS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("what", CALLS)
-def test_text_that_no_model_can_hold(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_that_no_model_can_hold(what: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OnnxwrightError, match=r"OW627.*a\\ud800b") as raised:
         CALLS[what]()

@@ -512,9 +512,7 @@ def test_a_trillion_empty_rows_are_not_written() -> None:
     assert len(str(found.value)) < 2000
 
 
-def test_a_script_is_not_written_to_a_link_that_leads_to_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_script_is_not_written_to_a_link_that_leads_to_itself(tmp_path, capsys) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     path = tmp_path / "m.onnx"

@@ -238,9 +238,7 @@ def test_damaged_models_are_refused(entry: str) -> None:
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_commands_end_with_status_2(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_end_with_status_2(name: str, tmp_path, capsys) -> None:
     made, code = DAMAGED[name][0](), DAMAGED[name][1]
     path = tmp_path / "m.onnx"
     path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
@@ -489,9 +487,7 @@ VALUES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_damaged_values_for_a_run_are_refused(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_values_for_a_run_are_refused(name: str, tmp_path, capsys) -> None:
     made = VALUES[name]()
     (tmp_path / "m.onnx").write_bytes(model("y = Relu(x)").SerializeToString())
     (tmp_path / "x.pb").write_bytes(made if isinstance(made, bytes) else made.SerializeToString())

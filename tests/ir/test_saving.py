@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 
 import onnxwright as ow
-from onnxwright.errors import ModelError, ModelNotFoundError
+from onnxwright.errors import ModelError
 from onnxwright.ir import saving
 
 X = np.ones((1, 64), np.float32)
@@ -104,9 +104,7 @@ def test_a_form_in_text_holds_weights_of_files(tmp_path: Path) -> None:
     same_results(text, model())
 
 
-def test_weights_over_the_limit_are_not_put_into_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_over_the_limit_are_not_put_into_the_model(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(saving, "_LIMIT", 20_000)
     with pytest.raises(ModelError, match="OW751"):
         ow.save(model(), tmp_path / "m.onnx", external_data=False)
@@ -124,11 +122,6 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="OW752"):
         ow.save(3, path)
     assert path.read_bytes() == before
-
-
-def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="OW741"):
-        ow.load(tmp_path / "no.onnx")
 
 
 def beside(folder: Path, *, attribute: bool = False) -> Path:
@@ -161,9 +154,7 @@ def test_a_data_file_that_is_missing_is_named(attribute: bool, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("outside", [None, True, False])
-def test_a_constant_in_a_file_goes_where_the_model_goes(
-    outside: bool | None, tmp_path: Path
-) -> None:
+def test_a_constant_in_a_file_goes_where_the_model_goes(outside: bool | None, tmp_path) -> None:
     path = beside(tmp_path, attribute=True)
     (tmp_path / "other").mkdir()
     loaded = ow.load(path)

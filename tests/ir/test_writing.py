@@ -79,9 +79,7 @@ print(count)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("old", WAYS)
-def test_a_killed_save_leaves_a_whole_model(
-    run_loaded: Any, way: str, old: str, tmp_path: Path
-) -> None:
+def test_a_killed_save_leaves_a_whole_model(run_loaded, way: str, old: str, tmp_path) -> None:
     """Every step of a save is the last one of some process (one in three, for time)."""
     root = str(Path(__file__).parents[2])
     path = tmp_path / "m.onnx"

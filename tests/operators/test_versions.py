@@ -25,9 +25,7 @@ def test_every_schema_of_the_installed_onnx_is_reviewed() -> None:
     assert not newer, "\n".join(newer)
 
 
-def test_a_schema_that_nobody_reviewed_never_means_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_schema_that_nobody_reviewed_never_means_the_same(monkeypatch) -> None:
     monkeypatch.setitem(REVIEWED[""], "Relu", 13)
     assert not is_reviewed(registry.signature("", "Relu", 14))
     assert not same_meaning(registry.signature("", "Relu", 13), registry.signature("", "Relu", 14))

@@ -16,7 +16,6 @@ import pytest
 
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import Op, Opset, opset1, opset11, opset13, opset18, set_dispatcher
-from onnxwright.opset.describe import did_you_mean
 from onnxwright.opset.op import BoundCall
 from onnxwright.types import FLOAT, DType, Tensor
 from onnxwright.types.kinds import AttrKind
@@ -280,28 +279,6 @@ def test_calls_go_to_the_dispatcher() -> None:
     finally:
         assert set_dispatcher(before) is dispatch
     assert seen == [(op.Add, (1, 2), {"_name": "n"})]
-
-
-@each(
-    ("name", "names", "expected"),
-    [
-        ("MatMull", ["MatMul", "Mul"], "MatMul"),
-        ("relu", ["Relu", "Elu"], "Relu"),
-        ("layer_norm", ["LayerNormalization"], None),
-        ("Sigmod", ["Sigmoid", "HardSigmoid"], "Sigmoid"),
-        ("Zzz", ["Add"], None),
-    ],
-)
-def test_did_you_mean(name: str, names: list[str], expected: str | None) -> None:
-    assert did_you_mean(name, names) == expected
-
-
-def test_binding_is_cheap() -> None:
-    """A bound on the work, not on the clock: no signature is made, no schema is looked up."""
-    op.Add.bind(("a", "b"))
-    plan = op.Add._plan
-    op.Add.bind(("a", "b"))
-    assert op.Add._plan is plan is not None
 
 
 def every_op() -> list[Callable[..., Any]]:

@@ -10,7 +10,6 @@ from onnx import parser
 from onnxruntime import InferenceSession
 
 import onnxwright as ow
-from onnxwright.errors import OnnxwrightError
 
 TEXT = """g (float[n, 3] x, float[3] w, float[3] b) => (float[n, 3] y)
     <float[3] w = {1, 2, 3}, float[3] b = {4, 5, 6}>
@@ -57,8 +56,3 @@ def test_what_is_given_does_not_change() -> None:
     assert [v.name for v in source.graph.inputs] == ["x", "w", "b"]
     assert source.ir_version == 3
     assert [v.name for v in made.graph.inputs] == ["x"]
-
-
-def test_other_assumptions_are_refused() -> None:
-    with pytest.raises(OnnxwrightError, match="OW853"):
-        ow.optimize(model(4, 13), assume=["constant"])

@@ -192,9 +192,7 @@ def test_models_with_weights_elsewhere_are_compared_and_run(model: Path, tmp_pat
     assert "1,024 of 1,024 numbers" in str(changed)
 
 
-def test_what_python_text_cannot_hold_is_refused(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_python_text_cannot_hold_is_refused(model: Path, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("onnxwright.decompiler.api.INLINE_LIMIT", 6000)
     with pytest.raises(ScriptValueError, match="(?s)OW883.*weights='external'"):
         ow.to_script(model)

@@ -121,13 +121,9 @@ def test_rules_that_decline_cost_no_replay() -> None:
 
 
 def test_a_rule_at_the_last_place_is_found() -> None:
-    @ow.rule
-    def relu_of_sum(op: Any, x: Any, y: Any) -> Any:
-        return op.Relu(op.Add(x, y))
-
-    @relu_of_sum.to
-    def _(op: Any, x: Any, y: Any) -> Any:
-        return op.Elu(op.Add(x, y)) if str(x.shape) == "('N', 3)" else None
+    relu_of_sum = ow.rule(lambda op, x, y: op.Relu(op.Add(x, y)), name="relu_of_sum").to(
+        lambda op, x, y: op.Elu(op.Add(x, y)) if str(x.shape) == "('N', 3)" else None
+    )
 
     text = """<ir_version: 10, opset_import: ["" : 18]>
         g (float[N, 4] x, float[N, 3] z, bool p) => (float[N, 4] y, float[M, 3] w)
@@ -264,13 +260,7 @@ def test_functions_that_nothing_calls_are_removed_where_that_is_asked() -> None:
 
 
 def test_verify_runs_both_and_raises_where_they_differ() -> None:
-    @ow.rule
-    def squares(op, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return op.Sqrt(x * x)
-
-    @squares.to
-    def _(op, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return op.Identity(x)
+    squares = ow.rule(lambda op, x: op.Sqrt(x * x), name="squares").to(lambda op, x: op.Identity(x))
 
     model = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 20]> g (float[N] x) => (float[N] y) '

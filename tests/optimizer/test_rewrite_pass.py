@@ -14,14 +14,9 @@ HEAD = '<ir_version: 10, opset_import: ["" : 20]> g (float[2,3] x, float[3,2] w,
 TEXT = HEAD + "=> (float[2,2] y) { i = Identity(x)  m = MatMul(i, w)  a = Add(m, b)  y = Relu(a) }"
 
 
-@ow.rule
-def to_gemm(op, x, w, b):
-    return op.Add(op.MatMul(x, w), b)
-
-
-@to_gemm.to
-def _(op, x, w, b):
-    return op.Gemm(x, w, b)
+to_gemm = ow.rule(lambda op, x, w, b: op.Add(op.MatMul(x, w), b), name="to_gemm").to(
+    lambda op, x, w, b: op.Gemm(x, w, b)
+)
 
 
 def model() -> ir.Model:

@@ -82,11 +82,7 @@ def test_names_notes_and_origins() -> None:
     ("number", "matches"), [(0.5, True), (0.5000001, True), (0.51, False), (-0.5, False)]
 )
 def test_numbers_are_compared_within_rounding(number: float, matches: bool) -> None:
-    @ow.rule
-    def half(op, x):
-        return op.Tanh(x * 0.5)
-
-    half.to(lambda op, x: op.Abs(x))
+    half = ow.rule(lambda op, x: op.Tanh(x * 0.5), name="half").to(lambda op, x: op.Abs(x))
     model = parse(f"""g (float[N] x) => (float[N] y) {{
         h = Constant <value_float: float = {number}> ()  m = Mul(h, x)  y = Tanh(m) }}""")
     assert (operators(ow.rewrite(model, half))[-1] == "Abs") is matches
@@ -124,13 +120,9 @@ def test_optional_and_variadic_inputs_and_attributes() -> None:
 
 
 def test_several_results() -> None:
-    @ow.rule
-    def both(op, x):
-        return op.Sin(x), op.Cos(x)
-
-    @both.to
-    def _(op, x):
-        return op.Abs(x), op.Neg(x)
+    both = ow.rule(lambda op, x: (op.Sin(x), op.Cos(x)), name="both").to(
+        lambda op, x: (op.Abs(x), op.Neg(x))
+    )
 
     model = parse("g (float[N] x) => (float[N] y, float[N] z) { y = Sin(x)  z = Cos(x) }")
     assert operators(ow.rewrite(model, both)) == ["Abs", "Neg"]
@@ -156,21 +148,13 @@ def test_facts() -> None:
 
 
 def test_types_never_change() -> None:
-    @ow.rule
-    def wider(op, x):
-        return op.Abs(x)
-
-    wider.to(lambda op, x: op.Cast(x, to=11))
+    wider = ow.rule(lambda op, x: op.Abs(x), name="wider").to(lambda op, x: op.Cast(x, to=11))
     model = parse("g (float[N] x) => (float[N] y) { y = Abs(x) }")
     assert operators(ow.rewrite(model, wider)) == ["Abs"]
 
 
 def test_no_rule_adds_nodes() -> None:
-    @ow.rule
-    def longer(op, x):
-        return op.Abs(x)
-
-    longer.to(lambda op, x: op.Relu(op.Exp(x)))
+    longer = ow.rule(lambda op, x: op.Abs(x), name="longer").to(lambda op, x: op.Relu(op.Exp(x)))
     model = parse("g (float[N] x) => (float[N] y) { y = Abs(x) }")
     assert operators(ow.rewrite(model, longer)) == ["Abs"]
 
@@ -207,42 +191,32 @@ def test_outlining() -> None:
 
 
 def test_a_wrong_rule_is_disproved() -> None:
-    @ow.rule
-    def wrong(op, x):
-        return x + 0.0
-
-    wrong.to(lambda op, x: op.Identity(x))
+    wrong = ow.rule(lambda op, x: x + 0.0, name="wrong").to(lambda op, x: op.Identity(x))
     with pytest.raises(AssertionError, match="changes the result"):
         prove(wrong)
 
 
 def test_a_rule_that_never_matches_fails() -> None:
-    @ow.rule
-    def never(op, x):
-        return op.Slice(op.Slice(x, [0], [1]), [0], [1])
-
-    never.to(lambda op, x: None)
+    never = ow.rule(lambda op, x: op.Slice(op.Slice(x, [0], [1]), [0], [1]), name="never").to(
+        lambda op, x: None
+    )
     with pytest.raises(AssertionError, match="nothing is proven: its pattern matched"):
         prove(never, tries=4)
 
 
 def test_comparisons_and_logic_are_operators() -> None:
-    @ow.rule
-    def larger(op, x, y):
-        return op.Where(~(x > y), y, abs(x))
-
-    larger.to(lambda op, x, y: op.Max(x, y))
+    larger = ow.rule(lambda op, x, y: op.Where(~(x > y), y, abs(x)), name="larger").to(
+        lambda op, x, y: op.Max(x, y)
+    )
     model = parse("""g (float[N] x, float[N] z) => (float[N] y) {
         c = Greater(x, z)  n = Not(c)  a = Abs(x)  y = Where(n, z, a) }""")
     assert operators(ow.rewrite(model, larger)) == ["Max"]
 
 
 def test_a_number_with_its_own_tolerance() -> None:
-    @ow.rule
-    def half(op, x):
-        return x * op.number(0.5, rtol=1e-2)
-
-    half.to(lambda op, x: op.Abs(x))
+    half = ow.rule(lambda op, x: x * op.number(0.5, rtol=1e-2), name="half").to(
+        lambda op, x: op.Abs(x)
+    )
     for number, wanted in ((0.503, "Abs"), (0.51, "Mul")):
         model = parse(
             f"g (float[N] x) => (float[N] y) <float h = {{{number}}}> {{ y = Mul(h, x) }}"
@@ -251,11 +225,9 @@ def test_a_number_with_its_own_tolerance() -> None:
 
 
 def test_a_constant_written_as_an_operator() -> None:
-    @ow.rule
-    def plus_one(op, x):
-        return op.Add(x, op.Constant(value_float=1.0))
-
-    plus_one.to(lambda op, x: op.Abs(x))
+    plus_one = ow.rule(lambda op, x: op.Add(x, op.Constant(value_float=1.0)), name="plus_one").to(
+        lambda op, x: op.Abs(x)
+    )
     for one in ("c = Constant<value_float = 1.0>()", "c = Constant<value = float {1.0}>()"):
         model = parse(f"g (float[N] x) => (float[N] y) {{ {one}  y = Add(c, x) }}")
         assert operators(ow.rewrite(model, plus_one))[-1] == "Abs"
@@ -268,11 +240,9 @@ def test_a_replacement_that_calls_a_function_of_the_model() -> None:
     def swish(x: FLOAT) -> FLOAT:
         return x * opset20.Sigmoid(x)
 
-    @ow.rule
-    def relu(op, x):
-        return op.Relu(x)
-
-    relu.to(lambda op, x, match: match.call(swish, x))
+    relu = ow.rule(lambda op, x: op.Relu(x), name="relu").to(
+        lambda op, x, match: match.call(swish, x)
+    )
     model = parse("g (float[N] x) => (float[N] y) { a = Abs(x)  y = Relu(a) }")
     for made in (ow.rewrite(model, relu), ow.optimize(model, rules=relu)):
         assert operators(made) == ["Abs", "swish"]
@@ -294,17 +264,11 @@ def test_why_a_rule_was_not_used() -> None:
 
 
 def test_a_smaller_rule_does_not_undo_a_larger_one() -> None:
-    @ow.rule
-    def three(op, x):
-        return op.Neg(op.Exp(op.Sin(x)))
+    three = ow.rule(lambda op, x: op.Neg(op.Exp(op.Sin(x))), name="three").to(
+        lambda op, x: op.Elu(x)
+    )
 
-    three.to(lambda op, x: op.Elu(x))
-
-    @ow.rule
-    def two(op, x):
-        return op.Cos(op.Neg(x))
-
-    two.to(lambda op, x: op.Tan(x))
+    two = ow.rule(lambda op, x: op.Cos(op.Neg(x)), name="two").to(lambda op, x: op.Tan(x))
     model = parse("g (float[N] x) => (float[N] y) { a = Sin(x) b = Exp(a) c = Neg(b) y = Cos(c) }")
     assert operators(ow.rewrite(model, [two, three])) == ["Elu", "Cos"]
 
@@ -343,13 +307,9 @@ MICROSOFT = ow.Opset("com.microsoft", 1)
 
 
 def test_operators_of_other_domains() -> None:
-    @ow.rule
-    def fast_gelu(op, x):
-        return MICROSOFT.FastGelu(op.Neg(x))
-
-    @fast_gelu.to
-    def _(op, x):
-        return MICROSOFT.QuickGelu(x, alpha=1.0)
+    fast_gelu = ow.rule(lambda op, x: MICROSOFT.FastGelu(op.Neg(x)), name="fast_gelu").to(
+        lambda op, x: MICROSOFT.QuickGelu(x, alpha=1.0)
+    )
 
     model = onnx.parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
@@ -411,13 +371,9 @@ def test_find_explains_other_readers_of_a_rule() -> None:
 
 def test_a_rule_that_grows() -> None:
     def grown(**options):
-        @ow.rule(**options)
-        def relu(op, x):
-            return op.Relu(x)
-
-        @relu.to
-        def _(op, x):
-            return op.Abs(op.Neg(op.Abs(x)))
+        relu = ow.rule(lambda op, x: op.Relu(x), name="relu", **options).to(
+            lambda op, x: op.Abs(op.Neg(op.Abs(x)))
+        )
 
         return relu
 
@@ -501,11 +457,9 @@ def test_three_results_of_one_value(order: str) -> None:
 
 
 def test_results_in_any_order() -> None:
-    @ow.rule
-    def both(op, x):
-        return op.Relu(x), op.Neg(x)
-
-    both.to(lambda op, x: com.Both(x, _outputs=2))
+    both = ow.rule(lambda op, x: (op.Relu(x), op.Neg(x)), name="both").to(
+        lambda op, x: com.Both(x, _outputs=2)
+    )
     for body in ("{ y = Relu(x) z = Neg(x) }", "{ z = Neg(x) y = Relu(x) }"):
         made = ow.rewrite(parse(f"g (float[N] x) => (float[N] y, float[N] z) {body}"), both)
         assert operators(made) == ["Both"]

@@ -56,9 +56,7 @@ def test_weights_of_one_number_are_shared_only_if_frozen(number: float) -> None:
     assert "t" not in names(ow.optimize(before, assume=["frozen"]))
 
 
-def test_weights_that_differ_are_not_read_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_differ_are_not_read_whole(tmp_path, monkeypatch) -> None:
     """Weights of one shape in a file: of each a few bytes are read, and equal ones whole."""
     rng = np.random.default_rng(0)
     square = [rng.normal(size=(256, 256)).astype(np.float32) for _ in range(3)]

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as users write it
 from torch import nn
 
+from tests.harness.modules import module_with
+
 B, S, H, W = {0: "batch"}, {0: "batch", 1: "length"}, {2: "height", 3: "width"}, {0: "n"}
 
 
@@ -67,16 +69,13 @@ def kept_rows(x: Any) -> Any:
     return fixed.index_copy_(0, torch.arange(places.shape[0]), x[places])
 
 
-class BothWays(nn.Module):
+@module_with(
+    lambda: {"there": nn.LSTM(3, 4, batch_first=True), "back": nn.LSTM(3, 4, batch_first=True)}
+)
+def BothWays(self, x: Any) -> Any:
     """A bidirectional LSTM, written by hand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.there, self.back = nn.LSTM(3, 4, batch_first=True), nn.LSTM(3, 4, batch_first=True)
-
-    def forward(self, x: Any) -> Any:
-        back, _ = self.back(x.flip(1))
-        return torch.cat([self.there(x)[0], back.flip(1)], -1)
+    back, _ = self.back(x.flip(1))
+    return torch.cat([self.there(x)[0], back.flip(1)], -1)
 
 
 def resized(x: Any) -> Any:
@@ -86,17 +85,11 @@ def resized(x: Any) -> Any:
     )
 
 
-class Packed(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rnn = nn.GRU(3, 4, batch_first=True)
-
-    def forward(self, x: Any, lengths: Any) -> Any:
-        packed = nn.utils.rnn.pack_padded_sequence(
-            x, lengths, batch_first=True, enforce_sorted=False
-        )
-        out, last = self.rnn(packed)
-        return nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0], last
+@module_with(lambda: {"rnn": nn.GRU(3, 4, batch_first=True)})
+def Packed(self, x: Any, lengths: Any) -> Any:
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    out, last = self.rnn(packed)
+    return nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0], last
 
 
 def packed_inputs(n: int) -> Any:
@@ -147,36 +140,28 @@ def graph(n: int) -> Any:
     return torch.randn(4 + 2 * n, 3), torch.tensor(edges, dtype=torch.int64)
 
 
-class Experts(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = nn.Linear(4, 3)
-        self.experts = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
-
-    def forward(self, x: Any) -> Any:
-        weights, chosen = self.gate(x).softmax(-1).topk(2)
-        mask = F.one_hot(chosen, 3).permute(2, 1, 0)
-        y = torch.zeros_like(x)
-        for n, expert in enumerate(self.experts):
-            slot, row = torch.where(mask[n])
-            y.index_add_(0, row, expert(x[row]) * weights[row, slot, None])
-        return y
+@module_with(
+    lambda: {"gate": nn.Linear(4, 3), "experts": nn.ModuleList(nn.Linear(4, 4) for _ in range(3))}
+)
+def Experts(self, x: Any) -> Any:
+    weights, chosen = self.gate(x).softmax(-1).topk(2)
+    mask = F.one_hot(chosen, 3).permute(2, 1, 0)
+    y = torch.zeros_like(x)
+    for n, expert in enumerate(self.experts):
+        slot, row = torch.where(mask[n])
+        y.index_add_(0, row, expert(x[row]) * weights[row, slot, None])
+    return y
 
 
-class Decodes(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(11, 6)
-        self.head = nn.Linear(6, 11)
-
-    def forward(self, start: Any) -> Any:
-        ids = start
-        for _ in range(6):
-            token = self.head(self.embed(ids).mean(0)).argmax()[None]
-            ids = torch.cat([ids, token])
-            if token == 3:
-                break
-        return ids
+@module_with(lambda: {"embed": nn.Embedding(11, 6), "head": nn.Linear(6, 11)})
+def Decodes(self, start: Any) -> Any:
+    ids = start
+    for _ in range(6):
+        token = self.head(self.embed(ids).mean(0)).argmax()[None]
+        ids = torch.cat([ids, token])
+        if token == 3:
+            break
+    return ids
 
 
 class Windows(nn.Module):
@@ -280,14 +265,10 @@ def norms() -> Any:
     return nn.Sequential(nn.GroupNorm(2, 4), nn.InstanceNorm2d(4, affine=True), nn.BatchNorm2d(4))
 
 
-class Stateful(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(3))
-
-    def forward(self, x: Any) -> Any:
-        mean = self.mean * 0.9 + x.mean(0) * 0.1
-        return x - mean
+@module_with(lambda: {"mean": nn.Buffer(torch.zeros(3))})
+def Stateful(self, x: Any) -> Any:
+    mean = self.mean * 0.9 + x.mean(0) * 0.1
+    return x - mean
 
 
 def run_time_slices(x: Any, start: Any) -> Any:
@@ -322,16 +303,12 @@ def empty(x: Any) -> Any:
     return x[:0], None, x / 0
 
 
-class OverTime(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.cell = nn.GRUCell(3, 4)
-
-    def forward(self, x: Any) -> Any:
-        h = torch.zeros(x.shape[1], 4)
-        for step in x:
-            h = self.cell(step, h)
-        return h
+@module_with(lambda: {"cell": nn.GRUCell(3, 4)})
+def OverTime(self, x: Any) -> Any:
+    h = torch.zeros(x.shape[1], 4)
+    for step in x:
+        h = self.cell(step, h)
+    return h
 
 
 def mixed(x: Any) -> Any:

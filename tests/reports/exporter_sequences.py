@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from tests.harness.modules import module_with
 from tests.reports.exporter_programs import Report
 
 pad_sequence = nn.utils.rnn.pad_sequence
@@ -24,20 +25,15 @@ def two_lengths(n: int) -> Any:
     return torch.randn(first, 2), torch.randn(second, 2)
 
 
-class Step(nn.Module):
+@module_with(lambda: {"embedded": nn.Embedding(9, 8), "out": nn.Linear(8, 9)})
+def Step(self, ids: Any, mask: Any, past: Any) -> Any:
     """Attention of new tokens over a cache, as a decoder takes one step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedded, self.out = nn.Embedding(9, 8), nn.Linear(8, 9)
-
-    def forward(self, ids: Any, mask: Any, past: Any) -> Any:
-        x = self.embedded(ids)
-        kept = torch.cat([past, x], 1)
-        if mask.shape[1] > kept.shape[1]:
-            mask = mask[:, : kept.shape[1]]
-        scores = x @ kept.mT + torch.where(mask[:, None] > 0, 0.0, -1e9)
-        return self.out(scores.softmax(-1) @ kept), kept
+    x = self.embedded(ids)
+    kept = torch.cat([past, x], 1)
+    if mask.shape[1] > kept.shape[1]:
+        mask = mask[:, : kept.shape[1]]
+    scores = x @ kept.mT + torch.where(mask[:, None] > 0, 0.0, -1e9)
+    return self.out(scores.softmax(-1) @ kept), kept
 
 
 def step(n: int) -> Any:

@@ -19,11 +19,6 @@ def arange(*shape: int) -> np.ndarray[Any, Any]:
     return (np.arange(count, dtype=F32) / 4 - F32(0.5)).reshape(shape)
 
 
-def as_numbers(values: Sequence[Any]) -> list[Any]:
-    """Arrays as nested lists."""
-    return [np.asarray(v).tolist() for v in values]
-
-
 @dataclass(frozen=True, kw_only=False)
 class ModelReport:
     """A report about what a tool made of a model.

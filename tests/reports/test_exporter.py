@@ -11,22 +11,12 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
+from tests.harness.modules import Of
 from tests.reports import exporter_programs
 from tests.reports.exporter_programs import Report
 from tests.reports.exporter_sequences import SEQUENCES
 
 REPORTS = {**exporter_programs.REPORTS, **SEQUENCES}
-
-
-class Of(torch.nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
 
 
 def module_of(report: Report) -> Any:

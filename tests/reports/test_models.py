@@ -120,11 +120,7 @@ def test_functions_of_one_name_in_two_domains() -> None:
 def test_rules_in_bodies_and_functions() -> None:
     """microsoft/onnxscript#2378."""
 
-    @ow.rule
-    def twice(op, x):
-        return op.Neg(op.Neg(x))
-
-    twice.to(lambda op, x: x)
+    twice = ow.rule(lambda op, x: op.Neg(op.Neg(x)), name="twice").to(lambda op, x: x)
     model = parse(
         """(float[2] x, bool c) => (float[2] y, float[2] m) {
             m = Neg(x)

@@ -22,32 +22,11 @@ _SOURCE = '''
 import torch
 
 
-class Causal(torch.nn.Module):
-    def forward(self, x):
-        causal = x.shape[1] != 1
-        return torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=causal)
-
-
 class Scaled(torch.nn.Module):
     def forward(self, x):
         if x.shape[0] > 5:
             return x / x.shape[0]
         return x
-
-
-class Windows(torch.nn.Module):
-    def forward(self, x):
-        n = x.shape[1]
-        if n % 4 != 0:
-            x = torch.nn.functional.pad(x, (0, 0, 0, 4 - n % 4))
-        return x
-
-
-class Spread(torch.nn.Module):
-    def forward(self, x):
-        if x.shape[1] == 1:
-            return torch.zeros_like(x[:, 0])
-        return x.std(1)
 '''
 _SHAPES = ({0: "b", 1: "t"},)
 
@@ -86,25 +65,6 @@ def _exported(module: Any, **options: Any) -> tuple[Any, list[str]]:
     return program, [str(w.message) for w in said if isinstance(w.message, OnnxwrightWarning)]
 
 
-def test_layers_of_a_package(layers: Any) -> None:
-    program, said = _exported(layers.Causal())
-    assert not said
-    x = torch.randn(3, 1, 4)
-    torch.testing.assert_close(program(x), layers.Causal()(x))
-    program, said = _exported(layers.Windows())
-    assert not said
-    x = torch.randn(1, 8, 4)
-    assert torch.equal(program(x), layers.Windows()(x))
-
-
-def test_decisions_of_a_package(layers: Any) -> None:
-    program, said = _exported(layers.Scaled(), strict=True)
-    assert not said
-    for rows in (3, 8):
-        x = torch.randn(rows, 5, 4)
-        torch.testing.assert_close(program(x), layers.Scaled()(x))
-
-
 def test_guards_of_a_package(layers: Any) -> None:
     """What is captured without the source has one side, and says so."""
     program, said = _exported(layers.Scaled(), capture="non-strict")
@@ -113,15 +73,6 @@ def test_guards_of_a_package(layers: Any) -> None:
         program(torch.randn(8, 5, 4))
     with pytest.raises(ExportError, match="OW834"):
         _exported(layers.Scaled(), capture="non-strict", strict=True)
-
-
-def test_a_size_of_one_in_a_package(layers: Any) -> None:
-    """Both sides: not a number where the module gives 0 would be wrong."""
-    program, said = _exported(layers.Spread(), strict=True)
-    assert not said
-    for steps in (1, 2, 6):
-        x = torch.randn(2, steps, 4)
-        torch.testing.assert_close(program(x), layers.Spread()(x))
 
 
 _LINKED = """

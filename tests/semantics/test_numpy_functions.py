@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 
 import onnxwright as ow
 from onnxwright.eager.ort.compiled_models import CompiledModel
+from tests.harness.loading import load_file
 from tests.semantics.numpy_cases import ALL
 
 W = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -77,13 +77,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         )
         text += f"@script()\ndef chunk_{number}({head}):\n{body}    return ({results},)\n\n\n"
     path = tmp_path_factory.mktemp("numpy") / "numpy_case_module.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("numpy_case_module", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["numpy_case_module"] = module
-    spec.loader.exec_module(module)
+    module = load_file(path, text, registered=True)
     yield module
     del sys.modules["numpy_case_module"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import textwrap
 import warnings
@@ -16,6 +15,7 @@ import pytest
 import onnxwright as ow
 from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.errors import OnnxwrightError
+from tests.harness.loading import load_file
 from tests.harness.tables import each
 from tests.semantics.written_cases import BODIES, OTHER, REFUSED
 
@@ -61,13 +61,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
             text += f"def plain_{kind}_{number}(x, v, i, p, n, z):\n{lines}\n\n\n"
             text += f"@script()\ndef {kind}_{number}({HEAD}):\n{lines}\n\n\n"
     path = tmp_path_factory.mktemp("written") / "written_case_module.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location("written_case_module", path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules["written_case_module"] = made
-    spec.loader.exec_module(made)
+    made = load_file(path, text, registered=True)
     yield made
     del sys.modules["written_case_module"]
 

@@ -62,9 +62,7 @@ def _as_before() -> object:
     table.update(before)
 
 
-def test_functions_of_a_table_are_run_on_the_samples_of_their_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_functions_of_a_table_are_run_on_the_samples_of_their_names(tmp_path, capsys) -> None:
     library = functions()["aten::relu"]
     assert sweep(tmp_path, RELU + WITHOUT) == 0
     out = capsys.readouterr().out
@@ -84,9 +82,7 @@ def test_a_wrong_function_is_found(tmp_path: Path, capsys: pytest.CaptureFixture
     assert sweep(tmp_path, RELU + WRONG, "--op", "relu") == 0
 
 
-def test_samples_that_run_other_operators_do_not_count(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samples_that_run_other_operators_do_not_count(tmp_path, capsys) -> None:
     """A function in the place of the library's; samples of another one do not run it."""
     assert sweep(tmp_path, REPLACED) == 0
     assert "2 units, 2 passed, 8 skipped in" in capsys.readouterr().out

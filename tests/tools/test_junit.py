@@ -43,9 +43,7 @@ def test_times_are_summed_by_file(file: Path) -> None:
     assert seconds_by_file(read_cases(file)) == {HERE: 0.5, OTHER: 40.2}
 
 
-def test_the_report_lists_the_longest_and_every_skip(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_lists_the_longest_and_every_skip(file: Path, capsys) -> None:
     assert report.main(["--junit", str(file)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "5 tests, 42.7 s"

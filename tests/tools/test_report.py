@@ -100,9 +100,7 @@ def test_this_package_has_no_table_of_operators_elsewhere() -> None:
     assert all(report.ALLOWED_TABLES.values())
 
 
-def test_the_command_prints_it_all(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_prints_it_all(capsys, monkeypatch) -> None:
     small = source("@aten('aten::x')\ndef g(op: Op, self: Any): ...\n")
     monkeypatch.setattr(report, "read_sources", lambda _: (small,))
     monkeypatch.setattr(report, "ALLOWED_TABLES", {})

@@ -306,9 +306,7 @@ _TEXTS = """
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_follows_the_system_and_is_readable(
-    shown: Page, tmp_path: Path, scheme: str
-) -> None:
+def test_the_page_follows_the_system_and_is_readable(shown: Page, tmp_path, scheme: str) -> None:
     shown.send(
         "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
     )

@@ -315,9 +315,7 @@ def test_boxes_do_not_overlap_and_lines_lead_down() -> None:
     assert all(found.boxes[a][1] < found.boxes[b][1] for a, b in lines)
 
 
-def test_without_the_engine_the_extra_is_named_and_the_rest_works(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_engine_the_extra_is_named_and_the_rest_works(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
     shown = ow.show(nested)
     with pytest.raises(ImportError, match=r"onnxwright\[viz\]"):

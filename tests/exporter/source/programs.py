@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
@@ -741,28 +742,19 @@ def long_loop(x):
 
 
 @program
-class Plain(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(4, 4)
-        self.scale = torch.ones(4) * 2
-
-    def forward(self, x):
-        h = self.linear(x)
-        if h.sum() > 0:
-            return h * self.scale
-        return self.linear(h)
+@module_with(lambda: {"linear": nn.Linear(4, 4), "scale": torch.ones(4) * 2})
+def Plain(self, x):
+    h = self.linear(x)
+    if h.sum() > 0:
+        return h * self.scale
+    return self.linear(h)
 
 
-class _Gate(nn.Module):
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x):
-        if self.inner is not None and x.mean() > 0:
-            return self.inner(x)
-        return x
+@module_with(lambda inner: {"inner": inner})
+def _Gate(self, x):
+    if self.inner is not None and x.mean() > 0:
+        return self.inner(x)
+    return x
 
 
 @program
@@ -793,15 +785,11 @@ class EarlyExit(nn.Module):
         return -x
 
 
-class _Base(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.__private = 3.0
-
-    def forward(self, x):
-        if x.sum() > 0:
-            return x + self.__private
-        return x
+@module_with(lambda: {"__private": 3.0})
+def _Base(self, x):
+    if x.sum() > 0:
+        return x + self.__private
+    return x
 
 
 @program
@@ -873,26 +861,20 @@ class BoxLoop(nn.Module):
 
 
 @program
-class Adaptive(nn.Module):
+@module_with(lambda: {"step": nn.Linear(4, 4), "halt": nn.Linear(4, 1)})
+def Adaptive(self, x):
     """Computation time that the data decides."""
-
-    def __init__(self):
-        super().__init__()
-        self.step = nn.Linear(4, 4)
-        self.halt = nn.Linear(4, 1)
-
-    def forward(self, x):
-        total = torch.zeros(x.shape[0], 1)
-        result = torch.zeros_like(x)
-        steps = 0
-        while (total < 0.99).any() and steps < 5:
-            p = torch.sigmoid(self.halt(x))
-            p = torch.minimum(p, 1 - total)
-            result = result + p * x
-            total = total + p
-            x = torch.tanh(self.step(x))
-            steps = steps + 1
-        return result, x + steps
+    total = torch.zeros(x.shape[0], 1)
+    result = torch.zeros_like(x)
+    steps = 0
+    while (total < 0.99).any() and steps < 5:
+        p = torch.sigmoid(self.halt(x))
+        p = torch.minimum(p, 1 - total)
+        result = result + p * x
+        total = total + p
+        x = torch.tanh(self.step(x))
+        steps = steps + 1
+    return result, x + steps
 
 
 @program

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
@@ -291,20 +292,15 @@ def one_attribute_of_two_objects(x):
 
 
 @program
-class TensorOfAListOnASideAndAfter(nn.Module):
+@module_with(lambda: {"scales": [torch.tensor([1.0, 2.0, 3.0, 4.0])]})
+def TensorOfAListOnASideAndAfter(self, x):
     """A tensor that is no buffer is named on a side first, then after the decision."""
-
-    def __init__(self):
-        super().__init__()
-        self.scales = [torch.tensor([1.0, 2.0, 3.0, 4.0])]
-
-    def forward(self, x):
-        y = x
-        if x.sum() > 0:
-            y = y + self.scales[0]
-            if x.max() > 1:
-                y = y * self.scales[0]
-        return y - self.scales[0]
+    y = x
+    if x.sum() > 0:
+        y = y + self.scales[0]
+        if x.max() > 1:
+            y = y * self.scales[0]
+    return y - self.scales[0]
 
 
 class _Holder:

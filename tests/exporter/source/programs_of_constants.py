@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
@@ -33,20 +34,16 @@ def none_if_any(x):
 
 
 @program
-class Lstm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.c = nn.LSTMCell(4, 3)
-
-    def forward(self, x):
-        hc = None
-        n = 0
-        while n < 4:
-            hc = self.c(x[:1], hc)
-            n += 1
-            if hc[0].sum() > 0.3:
-                break
-        return hc[0]
+@module_with(lambda: {"c": nn.LSTMCell(4, 3)})
+def Lstm(self, x):
+    hc = None
+    n = 0
+    while n < 4:
+        hc = self.c(x[:1], hc)
+        n += 1
+        if hc[0].sum() > 0.3:
+            break
+    return hc[0]
 
 
 @program
@@ -81,17 +78,6 @@ def none_back(x):
             t = t + (hold * r).sum()
             hold = None
     return t
-
-
-@more
-def while_none(x):
-    found = None
-    i = 0
-    while found is None and i < x.shape[0]:
-        if x[i].max() > 1:
-            found = x[i]
-        i += 1
-    return found if found is not None else x[0]
 
 
 @more
@@ -138,17 +124,13 @@ class ActNames(nn.Module):
 
 
 @program
-class FsmMods(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.m = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
-
-    def forward(self, x):
-        which = "a"
-        for r in x:
-            y = self.m[which](r)
-            which = "b" if y.sum() > 0 else "a"
-        return y
+@module_with(lambda: {"m": nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})})
+def FsmMods(self, x):
+    which = "a"
+    for r in x:
+        y = self.m[which](r)
+        which = "b" if y.sum() > 0 else "a"
+    return y
 
 
 def helper(x, prev=None):
@@ -314,19 +296,6 @@ def find_none(x):
     return r * 2
 
 
-@more
-def find_twice(x):
-    a = find(x)
-    b = find(-x)
-    if a is None and b is None:
-        return x[0] * 0
-    if a is None:
-        return b
-    if b is None:
-        return a
-    return a + b
-
-
 @program
 def assert_there(x):
     p = None
@@ -351,29 +320,6 @@ def raise_if_none(x):
 
 
 @more
-def two_state(x):
-    a = None
-    b = None
-    for r in x:
-        a, b = r, a
-        if b is not None and (a - b).sum() > 0:
-            a = a + b
-    return a
-
-
-@more
-def lstm_loop(x):
-    hc = None
-    for r in x:
-        if hc is None:
-            hc = (r, r * 0)
-        elif r.sum() > 0:
-            hc = (hc[0] + r, hc[1] + hc[0])
-    h, c = hc
-    return h, c
-
-
-@more
 def walrus(x):
     p = None
     t = 0
@@ -382,26 +328,6 @@ def walrus(x):
             t = t + (q * r).sum()
         p = r if r.sum() > 0 else None
     return t
-
-
-@more
-class LstmMod(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.l = nn.LSTM(4, 3)
-        self.g = nn.GRUCell(4, 3)
-
-    def forward(self, x):
-        hc = None
-        n = 0
-        h = None
-        while n < 3:
-            y, hc = self.l(x, hc)
-            h = self.g(x[0], h)
-            n += 1
-            if y.sum() > 0.3:
-                break
-        return y, h
 
 
 @more
@@ -435,21 +361,6 @@ def str_methods(x):
 
 
 @more
-def same_text(x):
-    prev = "a"
-    cur = "a"
-    t = 0
-    for r in x:
-        prev = cur
-        cur = "a" if r.sum() > 1 else ("b" if r.sum() > -1 else "c")
-        if prev == cur:
-            t += 1
-        if prev != "a":
-            t += 10
-    return t
-
-
-@more
 def interp(x):
     m = "nearest"
     for r in x:
@@ -469,24 +380,6 @@ def div_mode(x):
     return torch.div(x, 0.7, rounding_mode=m)
 
 
-@more
-def none_or_text(x):
-    m = None
-    t = 0
-    for r in x:
-        if m is None:
-            t += 1
-        elif m == "floor":
-            t += 10
-        else:
-            t += 100
-        if r.sum() > 2:
-            m = "floor"
-        elif r.sum() < -2:
-            m = "trunc"
-    return t
-
-
 @program
 def match_state(x):
     s = "idle"
@@ -503,17 +396,6 @@ def match_state(x):
             case _:
                 n += 100
     return n
-
-
-@more
-def none_while(x):
-    p = None
-    i = 0
-    while i < x.shape[0]:
-        if x[i].max() > 0:
-            p = x[i]
-        i += 1
-    return p + 1 if p is not None else x[0]
 
 
 @more

@@ -11,11 +11,6 @@ program = adding_to(PROGRAMS)
 """Add a program to the table: a function of one matrix, or a module."""
 
 
-MORE: Table = {}
-more = adding_to(MORE)
-"""Add one that is tried in the slow share."""
-
-
 REFUSED: Table = {}
 refused = adding_to(REFUSED)
 """Add one that is refused: sides and iterations that take another number of items (OW887)."""
@@ -126,13 +121,6 @@ def questions_about_a_range(x):
         x = x + 1
     x = x + max(span, default=9) + sum(map(lambda i, j: i * j, span, range(k)), 2)
     return [x * 2 if there else x for there in found]
-
-
-@more
-def means_of_parts(x):
-    lengths = (x.abs()[:, 0].long() + 1).tolist()
-    values = torch.arange(sum(lengths)).float()
-    return torch.stack([part.mean() for part in torch.split(values, lengths)])
 
 
 @refused

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 REFUSED: Table = {}
@@ -20,27 +21,6 @@ more = adding_to(MORE)
 """Add one that is tried in the slow share."""
 
 
-@more
-def iplus_two(x):
-    out = []
-    for r in x:
-        out += [r, -r]
-    return torch.stack(out)
-
-
-@more
-def stack_pop(x):
-    st = []
-    for r in x:
-        if r.sum() > 0:
-            st.append(r)
-        elif len(st) > 0:
-            st.pop()
-    if len(st) == 0:
-        return x[:1] * 0
-    return torch.stack(st)
-
-
 @program
 def pop_value(x):
     st = [x[0]]
@@ -51,17 +31,6 @@ def pop_value(x):
         elif len(st) > 1:
             t = t + st.pop()
     return t, torch.stack(st)
-
-
-@more
-def set_last(x):
-    out = [x[0]]
-    for r in x:
-        if r.sum() > 0:
-            out.append(r)
-        else:
-            out[-1] = out[-1] + r
-    return torch.stack(out)
 
 
 @more
@@ -86,14 +55,6 @@ def merge_intervals(x):
     return torch.stack(out)
 
 
-@more
-def counts_item(x):
-    counts = [0] * 4
-    for i in range(x.shape[0]):
-        counts[int(x[i].argmax())] += 1
-    return counts
-
-
 @program
 def stack_while(x):
     st = [x[0]]
@@ -114,30 +75,6 @@ def last_while(x):
     out = [x[0]]
     while out[-1].abs().max() > 0.5:
         out.append(out[-1] / 2)
-    return torch.stack(out)
-
-
-@more
-def mean_so_far(x):
-    hist = []
-    t = x[0] * 0
-    for r in x:
-        if r.sum() > -2:
-            hist.append(r)
-        if len(hist) > 0:
-            t = t * 0.5 + torch.stack(hist).mean(0)
-    return t
-
-
-@more
-def window(x):
-    hist = []
-    out = []
-    for r in x:
-        hist.append(r)
-        if len(hist) > 3:
-            hist.pop(0)
-        out.append(torch.stack(hist).mean(0))
     return torch.stack(out)
 
 
@@ -247,16 +184,6 @@ def flush(x):
     return torch.stack(chunks)
 
 
-@more
-def nested_lists(x):
-    out = []
-    for r in x:
-        for v in r:
-            if v > 0:
-                out.append(v)
-    return torch.stack(out) if len(out) > 0 else x[0, :1] * 0
-
-
 @program
 def nested_list_use(x):
     out = [x[0, 0]]
@@ -277,16 +204,6 @@ def del_last(x):
         if r.sum() < 0:
             del out[-1]
     return torch.stack(out)
-
-
-@more
-def clear_it(x):
-    out = []
-    for r in x:
-        out.append(r)
-        if r.sum() < 0:
-            out.clear()
-    return len(out)
 
 
 @more
@@ -320,15 +237,6 @@ def front(x):
         if r.sum() < 0:
             a = a[1:]
     return torch.stack(a)
-
-
-@more
-def w1(x):
-    hist = []
-    for r in x:
-        hist.append(r)
-        hist = hist[-3:]
-    return torch.stack(hist)
 
 
 @more
@@ -581,28 +489,23 @@ def parts_of_a_list_after_a_return(x):
 
 
 @program
-class FirstLayers(torch.nn.Module):
+@module_with(lambda: {"layers": torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(3))})
+def FirstLayers(self, x):
     """As many of the layers as a number of run time says, and as many of the drafts."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(3))
-
-    def forward(self, x):
-        x, taken = x[:, :3], 0
-        drafts = [x * n for n in (1, 2, 3)]
-        for draft in drafts:
-            if draft.sum() > 3:
-                break
-            taken += 1
-        for n, layer in enumerate(self.layers[:taken]):
-            x = layer(x) + n
-        for layer in self.layers[: taken - 2]:
-            x = layer(x)
-        rest = drafts[taken:]
-        for draft in rest:
-            x = x + draft
-        return x, len(drafts[:taken]), len(rest), sum([1.0, 2.0, 4.0][:taken])
+    x, taken = x[:, :3], 0
+    drafts = [x * n for n in (1, 2, 3)]
+    for draft in drafts:
+        if draft.sum() > 3:
+            break
+        taken += 1
+    for n, layer in enumerate(self.layers[:taken]):
+        x = layer(x) + n
+    for layer in self.layers[: taken - 2]:
+        x = layer(x)
+    rest = drafts[taken:]
+    for draft in rest:
+        x = x + draft
+    return x, len(drafts[:taken]), len(rest), sum([1.0, 2.0, 4.0][:taken])
 
 
 @program
@@ -756,27 +659,19 @@ def lists_in_a_list(x):
 
 
 @program
-class ListInADictOfAnAttribute(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.kept = {"rows": [], "n": 0}
-
-    def forward(self, x):
-        self.kept["rows"] = [x[0]]
-        for row in x[x[:, 0] > 0]:
-            self.kept["rows"].append(row)
-        return torch.stack(self.kept["rows"])
+@module_with(lambda: {"kept": {"rows": [], "n": 0}})
+def ListInADictOfAnAttribute(self, x):
+    self.kept["rows"] = [x[0]]
+    for row in x[x[:, 0] > 0]:
+        self.kept["rows"].append(row)
+    return torch.stack(self.kept["rows"])
 
 
-class ListFromOutside(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rows = []
-
-    def forward(self, x):
-        for row in x[x[:, 0] > 0]:
-            self.rows.append(row)
-        return torch.stack([x[0], *self.rows])
+@module_with(lambda: {"rows": []})
+def ListFromOutside(self, x):
+    for row in x[x[:, 0] > 0]:
+        self.rows.append(row)
+    return torch.stack([x[0], *self.rows])
 
 
 refused(ListFromOutside)

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
@@ -19,42 +20,31 @@ program = adding_to(PROGRAMS)
 
 
 @program
-class Greedy(nn.Module):
+@module_with(lambda: {"embedding": nn.Embedding(10, 4), "out": nn.Linear(4, 10)})
+def Greedy(self, x):
     """Greedy generation for a batch until every sequence has ended."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(10, 4)
-        self.out = nn.Linear(4, 10)
-
-    def forward(self, x):
-        ids = (x.abs() * 2).long()[:, :2].clamp(0, 9)
-        finished = torch.zeros(ids.shape[0], dtype=torch.bool)
-        while ids.shape[1] < 8 and not finished.all():
-            scores = self.out(self.embedding(ids).mean(1))
-            token = torch.where(finished, torch.zeros(len(x)).long(), scores.argmax(-1))
-            ids = torch.cat([ids, token[:, None]], dim=1)
-            finished = finished | (token == 3) | (token == 7)
-        return ids
+    ids = (x.abs() * 2).long()[:, :2].clamp(0, 9)
+    finished = torch.zeros(ids.shape[0], dtype=torch.bool)
+    while ids.shape[1] < 8 and not finished.all():
+        scores = self.out(self.embedding(ids).mean(1))
+        token = torch.where(finished, torch.zeros(len(x)).long(), scores.argmax(-1))
+        ids = torch.cat([ids, token[:, None]], dim=1)
+        finished = finished | (token == 3) | (token == 7)
+    return ids
 
 
 @program
-class Cached(nn.Module):
+@module_with(lambda: {"query": nn.Linear(4, 4), "key": nn.Linear(4, 4)})
+def Cached(self, x):
     """Generation with a cache that grows by a row in each iteration."""
-
-    def __init__(self):
-        super().__init__()
-        self.query, self.key = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x):
-        keys, values, n = self.key(x), x * 2, 0
-        h = x[-1:]
-        while n < 4 and h.abs().sum() > 0.5:
-            h = torch.softmax(self.query(h) @ keys.T, -1) @ values
-            keys = torch.cat([keys, self.key(h)])
-            values = torch.cat([values, h * 0.5])
-            n += 1
-        return h, keys
+    keys, values, n = self.key(x), x * 2, 0
+    h = x[-1:]
+    while n < 4 and h.abs().sum() > 0.5:
+        h = torch.softmax(self.query(h) @ keys.T, -1) @ values
+        keys = torch.cat([keys, self.key(h)])
+        values = torch.cat([values, h * 0.5])
+        n += 1
+    return h, keys
 
 
 @program

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from tests.exporter.source.tables import Table, adding_to
+from tests.harness.modules import module_with
 
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
@@ -829,20 +830,16 @@ def the_largest_by_a_number(x):
 
 
 @program
-class RowsOfExperts(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
-
-    def forward(self, x):
-        out = torch.zeros_like(x)
-        chosen = (x[:, :1] > x[:, 1:2]).long()
-        for n, layer in enumerate(self.layers):
-            rows, _ = torch.where(chosen == n)
-            if rows.numel() == 0:
-                continue
-            out[rows] += layer(x[rows])
-        return out
+@module_with(lambda: {"layers": nn.ModuleList(nn.Linear(4, 4) for _ in range(2))})
+def RowsOfExperts(self, x):
+    out = torch.zeros_like(x)
+    chosen = (x[:, :1] > x[:, 1:2]).long()
+    for n, layer in enumerate(self.layers):
+        rows, _ = torch.where(chosen == n)
+        if rows.numel() == 0:
+            continue
+        out[rows] += layer(x[rows])
+    return out
 
 
 @refused

@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from onnxwright import exporter
+from tests.harness.modules import module_with
 
 HEIGHT, WIDTH = 24, 30
 torch.manual_seed(0)
@@ -293,13 +294,9 @@ SLOW = (
 )  # fmt: skip
 
 
-class Program(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, image: Any, boxes: Any) -> Any:
-        return self.function(image, boxes)
+@module_with(lambda function: {"function": function})
+def Program(self, image: Any, boxes: Any) -> Any:
+    return self.function(image, boxes)
 
 
 def inputs(count: int, seed: int) -> tuple[Any, Any]:

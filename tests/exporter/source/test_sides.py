@@ -14,6 +14,7 @@ from onnxwright import exporter
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.source import regions
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
+from tests.harness.modules import Of
 
 DYNAMIC = torch.export.Dim.DYNAMIC
 ROWS = (
@@ -24,21 +25,12 @@ ROWS = (
 )
 
 
-class Program(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
-
-
 def exported(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         shapes = ((({0: DYNAMIC},) * len(args)),)
         options = {"dynamic_shapes": shapes, "capture": "source", **options}
-        return exporter.export(Program(function), args, **options)
+        return exporter.export(Of(function), args, **options)
 
 
 def kept(x: Any) -> Any:
@@ -197,9 +189,7 @@ def reads_from_before(x: Any) -> Any:
     return low * x
 
 
-def test_values_from_before_are_read_where_python_has_dropped_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_values_from_before_are_read_where_python_has_dropped_them(monkeypatch) -> None:
     """The graph has nodes of them still."""
     monkeypatch.setattr(regions, "live_values", lambda _: {})
     program = exported(reads_from_before, ROWS[0])

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
+from tests.harness.modules import module_with
 
 LENGTHS = (10, 4, 3, 1, 9, 17)
 
@@ -116,13 +117,9 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-class Program(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Any) -> Any:
-        return self.function(x)
+@module_with(lambda function: {"function": function})
+def Program(self, x: Any) -> Any:
+    return self.function(x)
 
 
 def sample(n: int) -> Any:

@@ -11,6 +11,7 @@ import torch
 from onnxwright import exporter
 from onnxwright.exporter.program.branch_inputs import changed_values
 from tests.exporter.source import programs
+from tests.harness.modules import module_with
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
 
@@ -47,17 +48,12 @@ def test_all_sides_that_exist_are_run(name: str) -> None:
     assert f"{ran} of {2 * len(found.branches)} sides" in found.summary()
 
 
-class Routed(torch.nn.Module):
+@module_with(lambda: {"layers": torch.nn.ModuleList(torch.nn.Linear(5, 5) for _ in range(5))})
+def Routed(self, x):
     """Layers and numbers by the place of the largest element; each is one decision."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(5, 5) for _ in range(5))
-
-    def forward(self, x):
-        n = int(x.argmax())
-        y = self.layers[n](x)
-        return y * {0: 1.0, 1: 2.0, 7: 3.0, 2: 4.0, 3: 5.0, 4: 6.0}[n]
+    n = int(x.argmax())
+    y = self.layers[n](x)
+    return y * {0: 1.0, 1: 2.0, 7: 3.0, 2: 4.0, 3: 5.0, 4: 6.0}[n]
 
 
 def test_items_that_ran_are_counted() -> None:
@@ -102,19 +98,14 @@ def test_an_item_that_no_inputs_take_is_listed() -> None:
     assert any("with item 2, 3 of 4" in note for note in found.notes)
 
 
-class Weighted(torch.nn.Module):
+@module_with(lambda: {"factor": 2.0})
+def Weighted(self, x, mask, index):
     """One side reads a number that may change after the export."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.factor = 2.0
-
-    def forward(self, x, mask, index):
-        if x.mean() < -3:
-            x = x * self.factor
-        if mask.any():
-            x = x + index.sum()
-        return x
+    if x.mean() < -3:
+        x = x * self.factor
+    if mask.any():
+        x = x + index.sum()
+    return x
 
 
 def weighted_inputs() -> Any:
@@ -159,17 +150,12 @@ def test_sides_that_were_not_run_are_reported() -> None:
     assert "1 of 2 sides" in str(program.report.verification)
 
 
-class Counts(torch.nn.Module):
+@module_with(lambda: {"count": torch.nn.Buffer(torch.zeros(()))})
+def Counts(self, x):
     """It changes a buffer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("count", torch.zeros(()))
-
-    def forward(self, x):
-        if x.sum() > 0:
-            self.count += 1
-        return x + self.count
+    if x.sum() > 0:
+        self.count += 1
+    return x + self.count
 
 
 def test_the_module_is_as_it_was() -> None:

@@ -9,19 +9,15 @@ import torch
 
 from tests.exporter import networks as hub
 from tests.exporter import networks_more  # noqa: F401 - registers its own
+from tests.harness.modules import module_with
 from tests.optimizer.corpus.networks import NETWORKS, Made, Network
 
 
-class Named(torch.nn.Module):
+@module_with(lambda inner, names: {"inner": inner, "names": names})
+def Named(self, a: Any, b: Any = None, c: Any = None, d: Any = None, e: Any = None) -> Any:
     """A network whose inputs are given by their places."""
-
-    def __init__(self, inner: torch.nn.Module, names: list[str]) -> None:
-        super().__init__()
-        self.inner, self.names = inner, names
-
-    def forward(self, a: Any, b: Any = None, c: Any = None, d: Any = None, e: Any = None) -> Any:
-        found = self.inner(**dict(zip(self.names, (a, b, c, d, e), strict=False)))
-        return found.to_tuple() if hasattr(found, "to_tuple") else found
+    found = self.inner(**dict(zip(self.names, (a, b, c, d, e), strict=False)))
+    return found.to_tuple() if hasattr(found, "to_tuple") else found
 
 
 def _maker(chosen: hub.Network) -> Callable[[], Made]:
@@ -37,4 +33,4 @@ def _maker(chosen: hub.Network) -> Callable[[], Made]:
 
 
 for _one in hub.NETWORKS:
-    NETWORKS.setdefault(_one.name, Network(_one.name, _one.kind, _maker(_one), False))
+    NETWORKS.setdefault(_one.name, Network(_one.name, _one.kind, _maker(_one)))

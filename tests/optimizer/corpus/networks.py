@@ -32,24 +32,22 @@ class Network:
         name: its name.
         kind: what it is for.
         make: makes it.
-        quick: whether it is in the share that the default run takes.
     """
 
     name: str
     kind: str
     make: Callable[[], Made]
-    quick: bool
 
 
 NETWORKS: dict[str, Network] = {}
 
 
-def network(kind: str, *, quick: bool = False) -> Callable[[Callable[[], Made]], None]:
+def network(kind: str) -> Callable[[Callable[[], Made]], None]:
     """A decorator that adds a function that makes a network to the corpus."""
 
     def add(make: Callable[[], Made]) -> None:
         assert make.__name__ not in NETWORKS
-        NETWORKS[make.__name__] = Network(make.__name__, kind, make, quick)
+        NETWORKS[make.__name__] = Network(make.__name__, kind, make)
 
     return add
 

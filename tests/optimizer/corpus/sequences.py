@@ -8,22 +8,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.harness.modules import module_with
 from tests.optimizer.corpus.networks import Made, network, sequence, signal, words
 
 
-class First(nn.Module):
+@module_with(lambda inner: {"inner": inner})
+def First(self, x: torch.Tensor) -> torch.Tensor:
     """The first result of a module that has several."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.inner(x)[0]
-        return found
+    found: torch.Tensor = self.inner(x)[0]
+    return found
 
 
-@network("recurrent", quick=True)
+@network("recurrent")
 def lstm() -> Made:
     return sequence(nn.LSTM(8, 6, batch_first=True), 8)
 
@@ -87,32 +83,11 @@ def gru_attention() -> Made:
     return words(Attending())
 
 
-@network("transformer", quick=True)
-def transformer_encoder() -> Made:
-    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    return sequence(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), 16)
-
-
-@network("transformer")
-def transformer_decoder() -> Made:
-    layer = nn.TransformerDecoderLayer(16, 4, 32, batch_first=True, activation="gelu")
-    return Made(
-        nn.TransformerDecoder(layer, 2),
-        {"tgt": torch.randn(2, 5, 16), "memory": torch.randn(2, 7, 16)},
-        {"tgt": {0: "batch", 1: "target"}, "memory": {0: "batch", 1: "source"}},
-    )
-
-
-class SelfAttention(nn.Module):
+@module_with(lambda: {"inner": nn.MultiheadAttention(16, 4, batch_first=True)})
+def SelfAttention(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """nn.MultiheadAttention with its weights as a result."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.MultiheadAttention(16, 4, batch_first=True)
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found: tuple[torch.Tensor, torch.Tensor] = self.inner(x, x, x, need_weights=True)
-        return found
+    found: tuple[torch.Tensor, torch.Tensor] = self.inner(x, x, x, need_weights=True)
+    return found
 
 
 @network("transformer")
@@ -120,15 +95,10 @@ def multihead_attention() -> Made:
     return sequence(SelfAttention(), 16)
 
 
-class RmsNorm(nn.Module):
+@module_with(lambda width: {"weight": nn.Parameter(torch.ones(width))})
+def RmsNorm(self, x: torch.Tensor) -> torch.Tensor:
     """The root mean square, written out."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+    return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
 def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -182,127 +152,19 @@ class Llama(nn.Module):
         return self.out(self.norm(x))
 
 
-@network("transformer", quick=True)
+@network("transformer")
 def llama_by_hand() -> Made:
     return words(Llama())
 
 
-class GptLayer(nn.Module):
-    """One product for queries, keys and values; a causal mask of a buffer; tanh Gelu."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a, self.b = nn.LayerNorm(32), nn.LayerNorm(32)
-        self.qkv, self.o = nn.Linear(32, 96), nn.Linear(32, 32)
-        self.up, self.down = nn.Linear(32, 64), nn.Linear(64, 32)
-        self.register_buffer("mask", torch.tril(torch.ones(64, 64)).view(1, 1, 64, 64))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        n, s, c = x.size()
-        q, k, v = self.qkv(self.a(x)).split(c, dim=2)
-        q, k, v = (t.view(n, s, 4, c // 4).transpose(1, 2) for t in (q, k, v))
-        scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-        scores = scores.masked_fill(self.mask[:, :, :s, :s] == 0, float("-inf"))
-        y = (F.softmax(scores, -1) @ v).transpose(1, 2).contiguous().view(n, s, c)
-        x = x + self.o(y)
-        y = self.up(self.b(x))
-        y = 0.5 * y * (1.0 + torch.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y.pow(3.0))))
-        return x + self.down(y)
-
-
-class Gpt(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.words, self.places = nn.Embedding(100, 32), nn.Embedding(64, 32)
-        self.layers = nn.Sequential(GptLayer(), GptLayer(), nn.LayerNorm(32))
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        at = torch.arange(0, ids.shape[1]).unsqueeze(0)
-        return self.layers(self.words(ids) + self.places(at)) @ self.words.weight.T
-
-
-@network("transformer", quick=True)
-def gpt_by_hand() -> Made:
-    return words(Gpt())
-
-
-class OldBert(nn.Module):
-    """BERT as it was written first: its own normalization and Gelu by erf, a mask of -10000."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words, self.places = nn.Embedding(100, 32), nn.Embedding(64, 32)
-        self.q, self.k, self.v, self.o = (nn.Linear(32, 32) for _ in range(4))
-        self.up, self.down = nn.Linear(32, 64), nn.Linear(64, 32)
-        self.g = nn.ParameterList([nn.Parameter(torch.ones(32)) for _ in range(3)])
-        self.s = nn.ParameterList([nn.Parameter(torch.zeros(32)) for _ in range(3)])
-
-    def norm(self, x: torch.Tensor, n: int) -> torch.Tensor:
-        mean = x.mean(-1, keepdim=True)
-        spread = (x - mean).pow(2).mean(-1, keepdim=True)
-        return self.g[n] * ((x - mean) / torch.sqrt(spread + 1e-12)) + self.s[n]
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        away = (1.0 - mask.unsqueeze(1).unsqueeze(2).to(torch.float32)) * -10000.0
-        x = self.norm(self.words(ids) + self.places(torch.arange(ids.size(1))[None]), 0)
-        q, k, v = (self.heads(f(x)) for f in (self.q, self.k, self.v))
-        weights = F.softmax(torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(8) + away, -1)
-        y = torch.matmul(weights, v).permute(0, 2, 1, 3).contiguous()
-        x = self.norm(x + self.o(y.view(*y.size()[:-2], 32)), 1)
-        y = self.up(x)
-        y = y * 0.5 * (1.0 + torch.erf(y / math.sqrt(2.0)))
-        return self.norm(x + self.down(y), 2)
-
-    def heads(self, x: torch.Tensor) -> torch.Tensor:
-        return x.view(*x.size()[:-1], 4, 8).permute(0, 2, 1, 3)
-
-
-@network("transformer", quick=True)
-def bert_by_hand() -> Made:
-    mask = torch.ones(2, 8, dtype=torch.long)
-    mask[1, -3:] = 0
-    axes = {0: "batch", 1: "length"}
-    return Made(
-        OldBert(), {"ids": torch.randint(3, 90, (2, 8)), "mask": mask},
-        {"ids": axes, "mask": axes},
-    )  # fmt: skip
-
-
-class Experts(nn.Module):
-    """Two of four experts for each word, computed densely."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = nn.Linear(16, 4)
-        self.experts = nn.ModuleList(
-            nn.Sequential(nn.Linear(16, 32), nn.Mish(), nn.Linear(32, 16)) for _ in range(4)
-        )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        best, at = torch.topk(self.gate(x), 2, -1)
-        weights = torch.zeros_like(self.gate(x)).scatter(-1, at, best.softmax(-1))
-        y = torch.stack([e(x) for e in self.experts], -1)
-        return (y * weights.unsqueeze(-2)).sum(-1)
-
-
-@network("transformer")
-def experts() -> Made:
-    return sequence(Experts(), 16)
-
-
-class Linearized(nn.Module):
+@module_with(lambda: {"qkv": nn.Linear(16, 48)})
+def Linearized(self, x: torch.Tensor) -> torch.Tensor:
     """Attention by feature maps: elu + 1, einsum."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(16, 48)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = self.qkv(x).chunk(3, -1)
-        q, k = F.elu(q) + 1, F.elu(k) + 1
-        together = torch.einsum("bnd,bne->bde", k, v)
-        below = 1 / (torch.einsum("bnd,bd->bn", q, k.sum(1)) + 1e-6)
-        return torch.einsum("bnd,bde,bn->bne", q, together, below)
+    q, k, v = self.qkv(x).chunk(3, -1)
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    together = torch.einsum("bnd,bne->bde", k, v)
+    below = 1 / (torch.einsum("bnd,bd->bn", q, k.sum(1)) + 1e-6)
+    return torch.einsum("bnd,bde,bn->bne", q, together, below)
 
 
 @network("transformer")
@@ -406,7 +268,7 @@ class Conformer(nn.Module):
         return self.last(x + 0.5 * self.b(x))
 
 
-@network("speech", quick=True)
+@network("speech")
 def conformer() -> Made:
     return sequence(nn.Sequential(Conformer(), Conformer()), 16)
 
@@ -504,30 +366,6 @@ class Crnn(nn.Module):
 @network("speech")
 def crnn() -> Made:
     return Made(Crnn(), {"x": torch.randn(2, 1, 8, 24)}, {"x": {0: "batch"}})
-
-
-class Listens(nn.Module):
-    """Raw sound: convolutions with normalization over channels, a projection, an encoder layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convs = nn.Sequential(
-            nn.Conv1d(1, 8, 10, 5, bias=False), nn.GroupNorm(8, 8), nn.GELU(),
-            nn.Conv1d(8, 16, 3, 2, bias=False), nn.GELU(),
-        )  # fmt: skip
-        self.norm, self.project = nn.LayerNorm(16), nn.Linear(16, 16)
-        self.layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu")
-        self.letters = nn.Linear(16, 8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True) + 1e-7)
-        y = self.convs(x.unsqueeze(1)).transpose(1, 2)
-        return self.letters(self.layer(self.project(self.norm(y)))).argmax(-1)
-
-
-@network("speech")
-def wav2vec_by_hand() -> Made:
-    return Made(Listens(), {"x": torch.randn(2, 200)}, {"x": {0: "batch"}})
 
 
 class Recommend(nn.Module):
@@ -654,37 +492,6 @@ class Field(nn.Module):
 @network("graph")
 def radiance_field() -> Made:
     return Made(Field(), {"x": torch.randn(5, 3)}, {"x": {0: "points"}})
-
-
-class Scan(nn.Module):
-    """A state space layer over six steps, unrolled."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.into, self.conv = nn.Linear(8, 32), nn.Conv1d(16, 16, 4, padding=3, groups=16)
-        self.x, self.dt, self.out = nn.Linear(16, 10), nn.Linear(2, 16), nn.Linear(16, 8)
-        self.a_log = nn.Parameter(torch.log(torch.arange(1, 5).float().repeat(16, 1)))
-        self.d = nn.Parameter(torch.ones(16))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        s = x.shape[1]
-        y, gate = self.into(x).chunk(2, -1)
-        y = F.silu(self.conv(y.transpose(1, 2))[..., :s].transpose(1, 2))
-        dt, b, c = self.x(y).split([2, 4, 4], -1)
-        dt = F.softplus(self.dt(dt))
-        a = -torch.exp(self.a_log)
-        state, found = torch.zeros(x.shape[0], 16, 4), []
-        for n in range(6):
-            step = torch.exp(dt[:, n, :, None] * a)
-            state = step * state + dt[:, n, :, None] * b[:, n, None] * y[:, n, :, None]
-            found.append((state * c[:, n, None]).sum(-1))
-        y = torch.stack(found, 1) + y * self.d
-        return self.out(y * F.silu(gate))
-
-
-@network("state space")
-def mamba_by_hand() -> Made:
-    return Made(Scan(), {"x": torch.randn(2, 6, 8)}, {"x": {0: "batch"}})
 
 
 class Latents(nn.Module):

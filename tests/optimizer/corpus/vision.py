@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.harness.modules import module_with
 from tests.optimizer.corpus.networks import Made, image, network
 
 Act = type[nn.Module]
@@ -22,58 +23,19 @@ def conv_bn(
     return nn.Sequential(*layers, *([act()] if act is not None else []))
 
 
-class Residual(nn.Module):
+@module_with(lambda body, short=None, last=True: {"body": body, "short": short, "last": last})
+def Residual(self, x: torch.Tensor) -> torch.Tensor:
     """A block beside a shortcut."""
-
-    def __init__(self, body: nn.Module, short: nn.Module | None = None, last: bool = True) -> None:
-        super().__init__()
-        self.body, self.short, self.last = body, short, last
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.body(x) + (x if self.short is None else self.short(x))
-        return F.relu(y) if self.last else y
+    y = self.body(x) + (x if self.short is None else self.short(x))
+    return F.relu(y) if self.last else y
 
 
-class Head(nn.Module):
+@module_with(
+    lambda width, classes=10: {"pool": nn.AdaptiveAvgPool2d(1), "out": nn.Linear(width, classes)}
+)
+def Head(self, x: torch.Tensor) -> torch.Tensor:
     """Mean over the picture and a linear layer."""
-
-    def __init__(self, width: int, classes: int = 10) -> None:
-        super().__init__()
-        self.pool, self.out = nn.AdaptiveAvgPool2d(1), nn.Linear(width, classes)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.out(torch.flatten(self.pool(x), 1))
-
-
-@network("classification", quick=True)
-def resnet() -> Made:
-    def block(a: int, b: int, s: int) -> Residual:
-        short = conv_bn(a, b, 1, s, act=None) if a != b or s != 1 else None
-        return Residual(nn.Sequential(conv_bn(a, b, 3, s), conv_bn(b, b, act=None)), short)
-
-    layers = [block(8, 8, 1), block(8, 8, 1), block(8, 16, 2), block(16, 16, 1)]
-    return image(nn.Sequential(conv_bn(3, 8, 7, 2), nn.MaxPool2d(3, 2, 1), *layers, Head(16)))
-
-
-@network("classification")
-def resnet_bottleneck() -> Made:
-    def block(a: int, b: int, s: int, groups: int = 1) -> Residual:
-        body = nn.Sequential(
-            conv_bn(a, b, 1), conv_bn(b, b, 3, s, groups), conv_bn(b, 4 * b, 1, act=None)
-        )
-        return Residual(body, conv_bn(a, 4 * b, 1, s, act=None) if a != 4 * b else None)
-
-    return image(
-        nn.Sequential(conv_bn(3, 8), block(8, 8, 1), block(32, 8, 1), block(32, 16, 2, 4), Head(64))
-    )
-
-
-@network("classification")
-def mobilenet_v1() -> Made:
-    def pair(a: int, b: int, s: int) -> nn.Sequential:
-        return nn.Sequential(conv_bn(a, a, 3, s, a), conv_bn(a, b, 1))
-
-    return image(nn.Sequential(conv_bn(3, 8, 3, 2), pair(8, 16, 1), pair(16, 32, 2), Head(32)))
+    return self.out(torch.flatten(self.pool(x), 1))
 
 
 class Inverted(nn.Module):
@@ -112,7 +74,7 @@ def mobilenet_v2() -> Made:
     return _inverted(nn.ReLU6, None)
 
 
-@network("classification", quick=True)
+@network("classification")
 def mobilenet_v3() -> Made:
     return _inverted(nn.Hardswish, nn.Hardsigmoid)
 
@@ -120,145 +82,6 @@ def mobilenet_v3() -> Made:
 @network("classification")
 def efficientnet() -> Made:
     return _inverted(nn.SiLU, nn.Sigmoid)
-
-
-class ChannelNorm(nn.Module):
-    """Layer normalization over channels, the axes moved there and back."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-
-
-class ConvNextBlock(nn.Module):
-    """Depthwise convolution, normalization, two linear layers, a scale of its own."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.depth = nn.Conv2d(width, width, 7, padding=3, groups=width)
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        self.gamma = nn.Parameter(torch.ones(width) * 0.5)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.norm(self.depth(x).permute(0, 2, 3, 1))
-        y = self.gamma * self.down(F.gelu(self.up(y)))
-        return x + y.permute(0, 3, 1, 2)
-
-
-@network("classification", quick=True)
-def convnext() -> Made:
-    return image(
-        nn.Sequential(
-            nn.Conv2d(3, 8, 4, 4), ChannelNorm(8), ConvNextBlock(8), ConvNextBlock(8),
-            ChannelNorm(8), nn.Conv2d(8, 16, 2, 2), ConvNextBlock(16), Head(16),
-        )
-    )  # fmt: skip
-
-
-class WindowAttention(nn.Module):
-    """Attention within windows of a picture, shifted or not, with a table of biases."""
-
-    def __init__(self, width: int, heads: int, window: int, size: int, shift: int) -> None:
-        super().__init__()
-        self.heads, self.window, self.size, self.shift = heads, window, size, shift
-        self.norm, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(
-            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
-        )
-        self.table = nn.Parameter(torch.randn((2 * window - 1) ** 2, heads))
-        at = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij"))
-        at = at.flatten(1)
-        apart = (at[:, :, None] - at[:, None, :]).permute(1, 2, 0) + window - 1
-        self.register_buffer("index", apart[..., 0] * (2 * window - 1) + apart[..., 1])
-        part = torch.zeros(1, size, size, 1)
-        steps = (slice(0, -window), slice(-window, -shift or None), slice(-shift or None, None))
-        for n, (i, j) in enumerate((i, j) for i in steps for j in steps):
-            part[:, i, j] = n
-        tiles = self.tiles(part).squeeze(-1)
-        apart = tiles[:, None] - tiles[:, :, None]
-        self.register_buffer("mask", torch.where(apart != 0, -100.0, 0.0))
-
-    def tiles(self, x: torch.Tensor) -> torch.Tensor:
-        n, w = self.size // self.window, self.window
-        x = x.view(-1, n, w, n, w, x.shape[-1]).permute(0, 1, 3, 2, 4, 5)
-        return x.reshape(-1, w * w, x.shape[-1])
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, h, w, c = x.shape
-        y = self.norm(x)
-        if self.shift:
-            y = torch.roll(y, (-self.shift, -self.shift), (1, 2))
-        y = self.tiles(y)
-        area = self.window**2
-        qkv = self.qkv(y).reshape(-1, area, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        q, k, v = qkv[0] * (c // self.heads) ** -0.5, qkv[1], qkv[2]
-        bias = self.table[self.index.view(-1)].view(area, area, self.heads).permute(2, 0, 1)
-        scores = q @ k.transpose(-2, -1) + bias.unsqueeze(0)
-        if self.shift:
-            n = (self.size // self.window) ** 2
-            scores = scores.view(-1, n, self.heads, area, area) + self.mask[None, :, None]
-            scores = scores.view(-1, self.heads, area, area)
-        y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(-1, area, c)
-        n = self.size // self.window
-        y = self.out(y).view(-1, n, n, self.window, self.window, c).permute(0, 1, 3, 2, 4, 5)
-        y = y.reshape(-1, h, w, c)
-        if self.shift:
-            y = torch.roll(y, (self.shift, self.shift), (1, 2))
-        x = x + y
-        return x + self.mlp(self.norm2(x))
-
-
-class Swin(nn.Module):
-    """Windows, shifted windows, patches merged, windows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches, self.norm = nn.Conv2d(3, 16, 4, 4), nn.LayerNorm(16)
-        self.first = nn.Sequential(WindowAttention(16, 2, 4, 8, 0), WindowAttention(16, 2, 4, 8, 2))
-        self.merged, self.merge = nn.LayerNorm(64), nn.Linear(64, 32, bias=False)
-        self.second = WindowAttention(32, 4, 4, 4, 0)
-        self.last, self.out = nn.LayerNorm(32), nn.Linear(32, 10)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.first(self.norm(self.patches(x).permute(0, 2, 3, 1)))
-        parts = [x[:, 0::2, 0::2], x[:, 1::2, 0::2], x[:, 0::2, 1::2], x[:, 1::2, 1::2]]
-        x = self.second(self.merge(self.merged(torch.cat(parts, -1))))
-        return self.out(self.last(x).flatten(1, 2).mean(1))
-
-
-@network("classification", quick=True)
-def swin() -> Made:
-    return image(Swin())
-
-
-class Vit(nn.Module):
-    """Patches with a class token through encoder layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = nn.Conv2d(3, 16, 8, 8)
-        self.token = nn.Parameter(torch.randn(1, 1, 16))
-        self.places = nn.Parameter(torch.randn(1, 17, 16))
-        layer = nn.TransformerEncoderLayer(
-            16, 2, 32, batch_first=True, norm_first=True, activation="gelu"
-        )
-        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.norm, self.out = nn.LayerNorm(16), nn.Linear(16, 10)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.patches(x).flatten(2).transpose(1, 2)
-        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.places
-        return self.out(self.norm(self.layers(x))[:, 0])
-
-
-@network("classification")
-def vit() -> Made:
-    return image(Vit())
 
 
 class UNet(nn.Module):
@@ -286,7 +109,7 @@ class UNet(nn.Module):
         return self.out(self.e(torch.cat([a, y], 1)))
 
 
-@network("segmentation", quick=True)
+@network("segmentation")
 def unet() -> Made:
     return image(UNet(False))
 
@@ -346,7 +169,7 @@ class Yolo(nn.Module):
         return torch.cat(found, 2)
 
 
-@network("detection", quick=True)
+@network("detection")
 def yolo() -> Made:
     return image(Yolo())
 
@@ -471,17 +294,6 @@ def inception() -> Made:
     return image(nn.Sequential(conv_bn(3, 8), Inception(), Head(20)))
 
 
-@network("classification")
-def vgg() -> Made:
-    return image(
-        nn.Sequential(
-            conv_bn(3, 8), nn.MaxPool2d(2), conv_bn(8, 16), nn.MaxPool2d(2),
-            nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(256, 32), nn.ReLU(), nn.Dropout(),
-            nn.Linear(32, 10),
-        )
-    )  # fmt: skip
-
-
 class Squeeze(nn.Module):
     """Squeeze and excitation with linear layers and views."""
 
@@ -562,26 +374,23 @@ def poolformer() -> Made:
     return image(nn.Sequential(nn.Conv2d(3, 8, 7, 4, 2), PoolFormer(8), PoolFormer(8), Head(8)))
 
 
-class Pyramid(nn.Module):
+@module_with(
+    lambda: {
+        "stages": nn.ModuleList([conv_bn(3, 8, 3, 2), conv_bn(8, 16, 3, 2), conv_bn(16, 32, 3, 2)]),
+        "sides": nn.ModuleList([nn.Conv2d(c, 8, 1) for c in (8, 16, 32)]),
+        "outs": nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(3)]),
+    }
+)
+def Pyramid(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """A feature pyramid: sideways, from the top down, nearest up-sampling to a given size."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stages = nn.ModuleList(
-            [conv_bn(3, 8, 3, 2), conv_bn(8, 16, 3, 2), conv_bn(16, 32, 3, 2)]
-        )
-        self.sides = nn.ModuleList([nn.Conv2d(c, 8, 1) for c in (8, 16, 32)])
-        self.outs = nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(3)])
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        found = []
-        for stage in self.stages:
-            x = stage(x)
-            found.append(x)
-        y = [side(f) for side, f in zip(self.sides, found, strict=True)]
-        for n in (1, 0):
-            y[n] = y[n] + F.interpolate(y[n + 1], size=y[n].shape[-2:], mode="nearest")
-        return tuple(out(f) for out, f in zip(self.outs, y, strict=True))
+    found = []
+    for stage in self.stages:
+        x = stage(x)
+        found.append(x)
+    y = [side(f) for side, f in zip(self.sides, found, strict=True)]
+    for n in (1, 0):
+        y[n] = y[n] + F.interpolate(y[n + 1], size=y[n].shape[-2:], mode="nearest")
+    return tuple(out(f) for out, f in zip(self.outs, y, strict=True))
 
 
 @network("detection")
@@ -655,37 +464,34 @@ def style_transfer() -> Made:
     )  # fmt: skip
 
 
-class Denoiser(nn.Module):
+@module_with(
+    lambda: {
+        "time": nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 16)),
+        "first": nn.Conv2d(3, 16, 3, padding=1),
+        "a": nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1)),
+        "b": nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1)),
+        "norm": nn.GroupNorm(4, 16),
+        "qkv": nn.Conv1d(16, 48, 1),
+        "out": nn.Conv1d(16, 16, 1),
+        "last": nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 3, 3, padding=1)),
+    }
+)
+def Denoiser(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
     """A step of diffusion: time embedded, group normalization, attention over the picture."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.time = nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 16))
-        self.first = nn.Conv2d(3, 16, 3, padding=1)
-        self.a = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
-        self.b = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
-        self.norm, self.qkv, self.out = (
-            nn.GroupNorm(4, 16),
-            nn.Conv1d(16, 48, 1),
-            nn.Conv1d(16, 16, 1),
-        )
-        self.last = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 3, 3, padding=1))
-
-    def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-        steps = torch.exp(-torch.arange(8) * (9.21 / 8))
-        angles = t[:, None].float() * steps[None]
-        time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
-        x = self.first(x)
-        x = x + self.b(self.a(x) + time[:, :, None, None])
-        n, c, h, w = x.shape
-        y = self.norm(x).reshape(n, c, h * w)
-        q, k, v = self.qkv(y).chunk(3, 1)
-        weights = torch.einsum("bct,bcs->bts", q * c**-0.25, k * c**-0.25).softmax(-1)
-        y = self.out(torch.einsum("bts,bcs->bct", weights, v))
-        return self.last(x + y.reshape(n, c, h, w))
+    steps = torch.exp(-torch.arange(8) * (9.21 / 8))
+    angles = t[:, None].float() * steps[None]
+    time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
+    x = self.first(x)
+    x = x + self.b(self.a(x) + time[:, :, None, None])
+    n, c, h, w = x.shape
+    y = self.norm(x).reshape(n, c, h * w)
+    q, k, v = self.qkv(y).chunk(3, 1)
+    weights = torch.einsum("bct,bcs->bts", q * c**-0.25, k * c**-0.25).softmax(-1)
+    y = self.out(torch.einsum("bts,bcs->bct", weights, v))
+    return self.last(x + y.reshape(n, c, h, w))
 
 
-@network("generation", quick=True)
+@network("generation")
 def diffusion_unet() -> Made:
     return Made(
         Denoiser(), {"x": torch.randn(2, 3, 8, 8), "t": torch.tensor([3, 40])},
@@ -714,52 +520,21 @@ def autoencoder() -> Made:
     return image(Autoencoder(), 16, 1)
 
 
-class RepVgg(nn.Module):
+@module_with(
+    lambda width: {
+        "three": conv_bn(width, width, 3, act=None),
+        "one": conv_bn(width, width, 1, act=None),
+        "same": nn.BatchNorm2d(width),
+    }
+)
+def RepVgg(self, x: torch.Tensor) -> torch.Tensor:
     """Three branches of convolution and batch normalization, added."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.three, self.one = (
-            conv_bn(width, width, 3, act=None),
-            conv_bn(width, width, 1, act=None),
-        )
-        self.same = nn.BatchNorm2d(width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return F.relu(self.three(x) + self.one(x) + self.same(x))
+    return F.relu(self.three(x) + self.one(x) + self.same(x))
 
 
 @network("classification")
 def repvgg() -> Made:
     return image(nn.Sequential(conv_bn(3, 8, 3, 2), RepVgg(8), RepVgg(8), Head(8)))
-
-
-class Detr(nn.Module):
-    """Queries that read a picture."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.body = nn.Sequential(conv_bn(3, 8, 3, 2), conv_bn(8, 16, 3, 4))
-        self.rows, self.columns = nn.Parameter(torch.rand(8, 8)), nn.Parameter(torch.rand(8, 8))
-        self.queries = nn.Parameter(torch.rand(5, 16))
-        self.model = nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
-        self.classes, self.boxes = nn.Linear(16, 4), nn.Linear(16, 4)
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        h = self.body(x)
-        n, _, height, width = h.shape
-        at = torch.cat([
-            self.columns[:width].unsqueeze(0).repeat(height, 1, 1),
-            self.rows[:height].unsqueeze(1).repeat(1, width, 1),
-        ], -1).flatten(0, 1).unsqueeze(0)  # fmt: skip
-        y = self.model(at + 0.1 * h.flatten(2).transpose(1, 2),
-                       self.queries.unsqueeze(0).repeat(n, 1, 1))  # fmt: skip
-        return self.classes(y), self.boxes(y).sigmoid()
-
-
-@network("detection")
-def detr_by_hand() -> Made:
-    return image(Detr())
 
 
 class Ghost(nn.Module):
