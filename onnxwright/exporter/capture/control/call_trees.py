@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from types import ModuleType
 from typing import Any, Union
 
 from onnxwright.exporter.capture.control.number_kinds import CLASSES
+from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
 
 NAME = "_ow_control"
 """The name of `runtime` in converted code: a free variable."""
@@ -170,11 +170,11 @@ class Calls(ast.NodeTransformer):
         if caught:
             kinds = [h.type or ast.Name("BaseException", ast.Load()) for h in caught]
             pairs = [
-                ast.Tuple([ast.Constant(line), _thunk(copy.deepcopy(kind))], ast.Load())
+                ast.Tuple([ast.Constant(line), _thunk(copied(kind))], ast.Load())
                 for line, kind in zip(lines, kinds)
             ]
             entered = ast.With([ast.withitem(_call("Handlers", *pairs))], node.body)
-            node.body = [on_line(entered, node.body[0])]
+            node.body = [placed(entered, Place.of(node.body[0]))]
         return node
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
@@ -301,14 +301,6 @@ class Calls(ast.NodeTransformer):
 def goes_on(handler: ast.ExceptHandler) -> bool:
     """Whether the program goes on after an `except`, which does not raise again at its end."""
     return not isinstance(getattr(handler, "last", handler.body[-1]), ast.Raise)
-
-
-def on_line(made: Any, node: ast.AST) -> Any:
-    """The same, with the line of another node where it has none."""
-    for inner in ast.walk(made):
-        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, node)
-    return made
 
 
 def _runtime_name(node: ast.expr) -> str | None:
