@@ -336,5 +336,4 @@ def test_a_generator_over_a_dynamic_size_is_refused() -> None:
 def test_loops_over_sizes_that_nobody_asked_for_are_unrolled(shapes: Any) -> None:
     module = programs.as_module(written)
     program = ow.export(module, (rows(5),), dynamic_shapes=shapes)
-    assert not any("source" in outcome.strategy for outcome in program.report.captures)
     assert not any(node.op_type == "Loop" for node in program.model.graph.all_nodes())

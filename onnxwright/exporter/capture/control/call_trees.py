@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, Union
 
 from onnxwright.exporter.capture.control.number_kinds import CLASSES
-from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
+from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
 
 NAME = "_ow_control"
 """The name of `runtime` in converted code: a free variable."""
@@ -45,7 +45,7 @@ def through_store(
     node.has_store = True  # type: ignore[attr-defined]
 
 
-class Calls(ast.NodeTransformer):
+class Calls(Transformer):
     """Rewrites the calls, loads and stores of one function.
 
     Args:
@@ -119,16 +119,10 @@ class Calls(ast.NodeTransformer):
         found = [n for x in parts if isinstance(x, ast.AST) for n in ast.walk(x)]
         return [n.id for n in found if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Visit all parts; blocks of statements get their notes."""
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                setattr(node, field, self.block(value))
-            elif isinstance(value, list):
-                value[:] = [self.visit(v) if isinstance(v, ast.AST) else v for v in value]
-            elif isinstance(value, ast.AST):
-                setattr(node, field, self.visit(value))
-        return node
+    def visited(self, parts: list[Any]) -> list[Any]:
+        """What is made of parts; blocks of statements get their notes."""
+        is_block = bool(parts) and isinstance(parts[0], ast.stmt)
+        return self.block(parts) if is_block else super().visited(parts)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Annotations of variables are not evaluated."""

@@ -7,6 +7,7 @@ change.  A tree that was placed is not walked again.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any, NamedTuple, TypeVar
 
 from onnxwright.diagnostics.span import Span
@@ -14,6 +15,18 @@ from onnxwright.diagnostics.span import Span
 _Node = TypeVar("_Node", bound=ast.AST)
 
 _BARE = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+# The classes of what is in nodes and is no node with parts.
+_PLAIN: frozenset[type] = frozenset(
+    [
+        int,
+        str,
+        bool,
+        float,
+        bytes,
+        type(None),
+        *(k for kind in _BARE for k in kind.__subclasses__()),
+    ]
+)
 # A node on which it is noted has no part without a place. Passes may still add some, until all of
 # the tree is placed.
 _PLACED = "_ow_placed"
@@ -120,10 +133,54 @@ def placed_by_parents(node: _Node, place: Place, *, one_line: bool) -> _Node:
 
 
 def _children(values: dict[str, Any]) -> list[ast.AST]:
-    found = []
+    found: list[ast.AST] = []
     for value in values.values():
+        if type(value) in _PLAIN:
+            continue
         if isinstance(value, list):
-            found += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, _BARE)]
-        elif isinstance(value, ast.AST) and not isinstance(value, _BARE):
+            found += [v for v in value if type(v) not in _PLAIN]
+        elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+class Transformer(ast.NodeTransformer):
+    """A transformer of trees of functions, which are large: it visits only nodes with parts."""
+
+    def visit(self, node: ast.AST) -> Any:
+        """Visit a node by the method for its class."""
+        method = _method(type(self), type(node))
+        return self.generic_visit(node) if method is None else method(self, node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Visit the parts of a node, and put what is made of them in their place."""
+        for name, value in [*node.__dict__.items()]:
+            if type(value) in _PLAIN:
+                continue
+            if isinstance(value, list):
+                value[:] = self.visited(value)
+            elif isinstance(value, ast.AST):
+                made = self.visit(value)
+                if made is None:
+                    delattr(node, name)
+                else:
+                    setattr(node, name, made)
+        return node
+
+    def visited(self, parts: list[Any]) -> list[Any]:
+        """What is made of a list of nodes."""
+        found: list[Any] = []
+        for part in parts:
+            made = part if type(part) in _PLAIN else self.visit(part)
+            if isinstance(made, list):
+                found += made
+            elif made is not None or part is None:
+                found.append(made)
+        return found
+
+
+@functools.cache
+def _method(kind: type, node: type) -> Any:
+    """The method of a transformer for a class of nodes; None where it has none of its own."""
+    found = getattr(kind, f"visit_{node.__name__}", None)
+    return None if found is getattr(ast.NodeVisitor, f"visit_{node.__name__}", None) else found

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
+from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
 from onnxwright.exporter.capture.source.expression_kinds import (
     asks_empty,
     is_bound,
@@ -72,7 +72,7 @@ def thunk(node: ast.expr) -> ast.Lambda:
     return ast.Lambda(empty, node)
 
 
-class Expressions(ast.NodeTransformer):
+class Expressions(Transformer):
     """Rewrites expressions in place.
 
     Args:

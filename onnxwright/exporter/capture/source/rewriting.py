@@ -21,7 +21,7 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control import call_trees, convert
-from onnxwright.exporter.capture.control.syntax_trees import Place, placed_by_parents
+from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, placed_by_parents
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, GeneratorError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
@@ -146,7 +146,7 @@ def _decorators(node: _Function) -> list[ast.expr]:
     return node.decorator_list if isinstance(node, ast.FunctionDef) else []
 
 
-class _Plain(ast.NodeTransformer):
+class _Plain(Transformer):
     """Statements in the form that the passes know.
 
     `setattr(x, "name", value)` is `x.name = value`, `delattr(x, "name")` is `del x.name`, and
