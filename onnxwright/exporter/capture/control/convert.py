@@ -151,11 +151,12 @@ def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | Non
     text = "".join(inspect.getblock(lines[first:]))
     # An indented definition is parsed inside a block: columns, and texts over several lines, stay.
     is_indented = text[:1].isspace()
-    body = ast.parse("if True:\n" + text if is_indented else text).body
+    # Empty lines before it give each node the line of its file.
+    before = "\n" * (first - 1) + "if True:\n" if is_indented else "\n" * first
+    body = ast.parse(before + text).body
     node = body[0].body[0] if is_indented and isinstance(body[0], ast.If) else body[0]
     if not isinstance(node, ast.FunctionDef):
         return None
-    ast.increment_lineno(node, first - is_indented)
     return node
 
 

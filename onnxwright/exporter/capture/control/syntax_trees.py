@@ -97,7 +97,7 @@ def placed(node: _Node, place: Place) -> _Node:
             continue
         if one._attributes and "lineno" not in values:
             values.update(zip(Place._fields, place))
-        waiting += _children(values)
+        waiting += children(values)
     node.__dict__[_PLACED] = _SOME
     return node
 
@@ -127,12 +127,13 @@ def placed_by_parents(node: _Node, place: Place, *, one_line: bool) -> _Node:
                 values.get("end_lineno"),
                 values.get("end_col_offset"),
             )
-        waiting += [(c.__dict__, bool(c._attributes), around) for c in _children(values)]
+        waiting += [(c.__dict__, bool(c._attributes), around) for c in children(values)]
     node.__dict__[_PLACED] = _ALL
     return node
 
 
-def _children(values: dict[str, Any]) -> list[ast.AST]:
+def children(values: dict[str, Any]) -> list[ast.AST]:
+    """The nodes with parts that are in the fields of a node, as its `__dict__` has them."""
     found: list[ast.AST] = []
     for value in values.values():
         if type(value) in _PLAIN:

@@ -12,7 +12,7 @@ from onnxwright.converter.analyze.liveness import live_before
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
+from onnxwright.exporter.capture.control.syntax_trees import Place, children, copied, placed
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expression_kinds import is_static
 from onnxwright.exporter.capture.source.expressions import Expressions, as_test, call, thunk
@@ -304,7 +304,7 @@ def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a piece, but for those in functions and classes defined there."""
     if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
         yield node
-        for child in ast.iter_child_nodes(node):
+        for child in children(node.__dict__):
             yield from _own_nodes(child)
 
 

@@ -21,7 +21,12 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control import call_trees, convert
-from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, placed_by_parents
+from onnxwright.exporter.capture.control.syntax_trees import (
+    Place,
+    Transformer,
+    children,
+    placed_by_parents,
+)
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, GeneratorError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
@@ -134,7 +139,7 @@ def _has_yield(parts: Iterable[ast.AST]) -> bool:
     """Whether the statements of a function make it a generator."""
     return any(
         isinstance(n, (ast.Yield, ast.YieldFrom))
-        or (not isinstance(n, _SCOPES) and _has_yield(ast.iter_child_nodes(n)))
+        or (not isinstance(n, _SCOPES) and _has_yield(children(n.__dict__)))
         for n in parts
     )
 
