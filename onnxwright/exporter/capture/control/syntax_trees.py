@@ -7,7 +7,6 @@ change.  A tree that was placed is not walked again.
 from __future__ import annotations
 
 import ast
-import functools
 from typing import Any, NamedTuple, TypeVar
 
 from onnxwright.diagnostics.span import Span
@@ -180,8 +179,13 @@ class Transformer(ast.NodeTransformer):
         return found
 
 
-@functools.cache
+_METHODS: dict[tuple[type, type], Any] = {}
+
+
 def _method(kind: type, node: type) -> Any:
     """The method of a transformer for a class of nodes; None where it has none of its own."""
-    found = getattr(kind, f"visit_{node.__name__}", None)
-    return None if found is getattr(ast.NodeVisitor, f"visit_{node.__name__}", None) else found
+    if (kind, node) not in _METHODS:
+        name = f"visit_{node.__name__}"
+        found = getattr(kind, name, None)
+        _METHODS[kind, node] = None if found is getattr(ast.NodeVisitor, name, None) else found
+    return _METHODS[kind, node]
