@@ -98,6 +98,7 @@ def test_bounds_of_named_dimensions_need_no_capture_of_their_own() -> None:
     module = Positions()
     program, _ = exported(module)
     assert ways(program) == [("source", True)]
+    assert not any(node.op_type == "Min" for node in program.model.graph.all_nodes())
     check(program, module, (1, 2, 9, 16))
 
 
