@@ -84,11 +84,12 @@ def export(
             (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
             "any": no such Cast nodes, for runtimes that have the kernels.
         custom_translation_table: torch operator -> function that builds it.
-        capture: "auto" ("non-strict"; then "source" where Python decides by values or makes numbers
-            of sizes), "non-strict", "source" (decisions by values in the Python source become If
-            and Loop), "strict" (TorchDynamo), "substitutes" (non-strict; functions that look at
-            values are replaced), "draft" (assumes what holds for the example inputs, with a
-            warning), or a function `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
+        capture: "auto" ("source"; then "non-strict" where that refuses the model), "source"
+            (decisions by values and sizes in the Python source become If and Loop), "non-strict"
+            (torch runs the Python as it is), "strict" (TorchDynamo), "substitutes" (non-strict;
+            functions that look at values are replaced), "draft" (assumes what holds for the example
+            inputs, with a warning), or a function
+            `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         mutations: "outputs": new values of buffers and inputs become further outputs; "drop".
         metadata: "full", "short" or "off": what is recorded on nodes and values.
         fallback: asked for a lowering where neither the table nor the library has one; it takes

@@ -216,7 +216,7 @@ def test_what_torch_prints_of_a_failed_way_is_in_the_report_only(capfd) -> None:
     assert printed.err == ""
     assert printed.out == ""
     told = caught.value.report.captures
-    assert [o.strategy for o in told] == ["non-strict", "source"]
+    assert [o.strategy for o in told] == ["source", "non-strict"]
     assert any("aten.sum" in o.output for o in told)
     assert "<summary>What PyTorch says of non-strict</summary>" in caught.value.report.markdown()
 

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from torch.export import ExportedProgram
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions.decisions import Decision, record_decisions
-from onnxwright.exporter.capture.assumptions.demands import refuses_others
-from onnxwright.exporter.capture.assumptions.excluded import excludes_larger, excludes_small
-from onnxwright.exporter.capture.assumptions.guards import (
-    SizeGuard,
-    places_of,
-    range_of_torch,
-    sizes_of,
-)
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.specialization import (
     fixed_values,
@@ -35,9 +25,7 @@ from onnxwright.exporter.capture.control.errors import IteratorTakenError
 from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.inputs.captured_sizes import (
-    declared_ranges,
     fixed_axes,
-    written_names,
 )
 from onnxwright.exporter.capture.inputs.equal_sizes import equal_sizes_checked
 from onnxwright.exporter.capture.inputs.shapes import Wanted
@@ -52,7 +40,7 @@ from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, record_loops
 from onnxwright.exporter.capture.values.texts import Texts, record_texts
-from onnxwright.exporter.places import line_of, span_of_error
+from onnxwright.exporter.places import span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -66,39 +54,6 @@ class Way(NamedTuple):
 
     name: str
     strategy: Strategy
-
-
-class OneSideError(BaseException):
-    """A capture that can have one side of a decision only has come to the decision.
-
-    An `except Exception` of the program that is captured does not stop it.
-
-    Args:
-        decision: of Python.
-    """
-
-    def __init__(self, decision: Decision) -> None:
-        super().__init__(f"`{decision.expression}` is decided in {decision.file}:{decision.line}")
-
-
-def _has_one_side(decision: Decision, known: Mapping[Any, Any]) -> bool:
-    """Whether a capture that goes on after a decision is right for a part of the sizes only.
-
-    Nothing is said of conditions on several sizes: the names of the user may say that these are
-    equal.
-    """
-    symbols = decision.expression.free_symbols
-    if len(symbols) != 1 or free_unbacked_symbols(decision.expression):
-        return False
-    if decision.demand or decision.by_operator or not decision.file:
-        return False
-    (symbol,) = symbols
-    ranges = {str(symbol): range_of_torch(known.get(symbol))}
-    guard = SizeGuard(decision.expression, "", None)
-    if not excludes_larger(guard, ranges, ()) and not excludes_small(guard, ranges, ()):
-        return False
-    places = ((decision.file, decision.line), decision.asked)
-    return not any(refuses_others(line_of(*place)) for place in places if place is not None)
 
 
 @dataclass
@@ -117,7 +72,6 @@ class Attempt:
         texts: the lines that make a text of a number of run time.
         loops: the functions whose loops made numbers of sizes.
         forward_derivatives: the levels of torch.func that computed them.
-        ended: the decision by sizes at which it ended, to be captured with both of its sides.
     """
 
     way: Way
@@ -131,7 +85,6 @@ class Attempt:
     loops: Loops = field(default_factory=Loops)
     texts: Texts = field(default_factory=dict)
     forward_derivatives: list[int] = field(default_factory=list)
-    ended: OneSideError | None = None
 
     @property
     def source(self) -> Source | None:
@@ -148,38 +101,14 @@ class Attempt:
         """The decisions by sizes that the program has both sides of."""
         return () if self.source is None else self.source.sizes
 
-    def end(self, decision: Decision, ranges: Mapping[Any, Any]) -> None:
-        """End the capture where it is right for a part of the sizes only.
-
-        Args:
-            decision: a decision by sizes that it came to.
-            ranges: torch's symbols -> their ranges before it.
-
-        Raises:
-            OneSideError: it does.
-        """
-        if _has_one_side(decision, ranges):
-            self.ended = self.ended or OneSideError(decision)
-            raise self.ended
-
     def outcome(self) -> Outcome:
         """The line of the report."""
-        error = self.ended or self.error
-        reason = "" if error is None else reason_of(error)
+        reason = "" if self.error is None else reason_of(self.error)
         if self.source is None:
             return Outcome(self.way.name, self.seconds, reason, self.output.text)
         choices, rewritten = self.source.choices, self.source.rewritten
         return Outcome(self.way.name, self.seconds, reason, self.output.text, choices, rewritten,
                        self.source.answered)  # fmt: skip
-
-    def limiting(self) -> list[SizeGuard]:
-        """The decisions by sizes of which one side was captured: other sizes are excluded."""
-        if not any(self.wanted.axes):
-            return []
-        names = written_names(self.wanted, places_of(self.program))
-        ranges = declared_ranges(self.program, self.wanted)
-        found = sizes_of(self.program, names, ranges, names, self.decisions).decisions()
-        return [g for g in found if g.span is not None and not g.by_operator]
 
     def lost_sizes(self) -> int:
         """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""
@@ -195,20 +124,20 @@ class Attempt:
             if self.forward_derivatives and is_about_fixed_size(error):
                 return True  # some rules of forward derivatives read sizes as integers
             return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
-        if self.way.strategy is not non_strict or not torch_func.is_used(self.program):
+        is_traced = self.way.strategy is non_strict or self.source is not None
+        if not is_traced or not torch_func.is_used(self.program):
             return False
         fixed = bool(self.forward_derivatives and self.lost_sizes())
         return fixed or self.wanted.for_torch() is not self.wanted or not _is_resolved(self.program)
 
 
-def attempted(way: Way, model: Any, wanted: Wanted, *, ends: bool = False) -> Attempt:
+def attempted(way: Way, model: Any, wanted: Wanted) -> Attempt:
     """Capture a model.
 
     Args:
         way: the way.
         model: a module.
         wanted: example inputs, and which dimensions are dynamic.
-        ends: whether it ends at a decision by sizes of which it can have one side only.
 
     Returns:
         What it gave, or the error it raised.
@@ -217,16 +146,14 @@ def attempted(way: Way, model: Any, wanted: Wanted, *, ends: bool = False) -> At
     with TORCH_LOCK, capture_torch_output() as output:
         found = Attempt(way, wanted, output)
         try:
-            found.program = _captured(found, model, ends)
-        except OneSideError as ended:
-            found.ended = ended
+            found.program = _captured(found, model)
         except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
             found.error = error
     found.seconds = time.perf_counter() - begun
     return found
 
 
-def _captured(found: Attempt, module: Any, ends: bool) -> ExportedProgram:
+def _captured(found: Attempt, module: Any) -> ExportedProgram:
     """What one way gives; what was recorded is added to the attempt.
 
     Raises:
@@ -241,7 +168,7 @@ def _captured(found: Attempt, module: Any, ends: bool) -> ExportedProgram:
             torch_func.note_forward_derivatives(changes, found.forward_derivatives)
             if way.strategy is not draft:  # which names the lines of what it assumes itself
                 record_loops(changes, found.loops)
-                record_decisions(changes, found.decisions, found.end if ends else None)
+                record_decisions(changes, found.decisions)
 
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
         kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
@@ -251,6 +178,8 @@ def _captured(found: Attempt, module: Any, ends: bool) -> ExportedProgram:
             warnings.filterwarnings(
                 "ignore", r"The tensor attributes? .* assigned during export", UserWarning
             )
+            if found.source is not None:
+                found.source.output = found.output
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
     except IteratorTakenError as error:
         span = span_of_error(error) or user_span()

@@ -1,4 +1,4 @@
-"""A model as an ExportedProgram: captured as it is, and by its source where that is not enough."""
+"""A model as an ExportedProgram: captured by its source, or as it is where that is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Attempt, Way, attempted
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
 from onnxwright.exporter.capture.inputs.shapes import Wanted
@@ -44,8 +43,8 @@ def capture(
 ) -> Capture:
     """Capture a model.
 
-    With "auto" the model is captured as it is. Where Python reads a value, decides by a size, or
-    makes a number of a size that was asked to be dynamic, it is captured by its source.
+    With "auto" the model is captured by its source: decisions by values and by sizes, and loops,
+    are part of the program. Where that is refused, the model is captured as it is.
 
     Args:
         model: a module.
@@ -75,39 +74,35 @@ def capture(
 
 
 def _automatic(captures: _Captures) -> Attempt:
-    """The capture as it is, or by source where that keeps more; one with an error if both fail."""
-    packed = holds_packed(captures.model)
-    as_it_is = "quantized" if packed else "non-strict"
-    plain = captures.one(as_it_is, ends=any(captures.wanted.axes) and not packed)
-    both: Attempt | None = None
-    if plain.ended is not None:
-        both = captures.by_source()
-        if both.error is None and not both.lost_sizes():
-            return both
-        plain = captures.one(as_it_is)
-    if not packed and is_about_quantized(plain.error):
-        plain = captures.one("quantized")
-    if plain.needs_no_func():
-        written = captures.one("torch.func", must_work=plain.error is not None)
-        if plain.error is not None or not _is_worse(written, plain):
-            plain = written
-    if plain.error is not None:
-        return captures.one("source") if captures.may_decide() else plain
-    if not captures.is_limited(plain):
-        return plain
-    by_source = both or captures.by_source()
+    """The capture by source; another one where that refuses the model."""
+    if holds_packed(captures.model):
+        return captures.one("quantized")
+    by_source = captures.one("source", must_work=False)
+    if by_source.error is None:
+        return _without_func(captures, by_source)
     if isinstance(by_source.error, TextUsedError):
         return by_source  # the text is the name of a symbol in the capture as it is
-    if _is_worse(by_source, plain):
+    if is_about_quantized(by_source.error):
+        return captures.one("quantized")
+    plain = _without_func(captures, captures.one("non-strict"))
+    if plain.error is None:
         return plain
-    if plain.texts or by_source.lost_sizes() < plain.lost_sizes():
-        return by_source
-    return by_source if len(by_source.limiting()) < len(plain.limiting()) else plain
+    if not captures.may_decide():
+        captures.forget_source()
+    elif isinstance(by_source.error, ExportError):
+        raise by_source.error
+    return plain
 
 
-def _is_worse(other: Attempt, plain: Attempt) -> bool:
-    """Whether a capture failed, or has more sizes as numbers than another one."""
-    return other.error is not None or other.lost_sizes() > plain.lost_sizes()
+def _without_func(captures: _Captures, found: Attempt) -> Attempt:
+    """A capture; one without the transformations of torch.func where those are left in it."""
+    if not found.needs_no_func():
+        return found
+    written = captures.one("torch.func", must_work=found.error is not None)
+    if found.error is not None:
+        return written
+    is_worse = written.error is not None or written.lost_sizes() > found.lost_sizes()
+    return found if is_worse else written
 
 
 @dataclass
@@ -127,20 +122,19 @@ class _Captures:
     refused: list[tuple[bool, Exception]] = field(default_factory=list)
     loops: Loops = field(default_factory=Loops)
 
-    def one(self, how: str | Strategy, *, must_work: bool = True, ends: bool = False) -> Attempt:
+    def one(self, how: str | Strategy, *, must_work: bool = True) -> Attempt:
         """One capture.
 
         Args:
             how: the way.
             must_work: whether what it refuses by name is raised.
-            ends: whether it ends at a decision by sizes of which it can have one side only.
 
         Raises:
             ExportError: what the way refuses by name.
             ExportValueError: the way is unknown (OW825).
         """
         way = self._way(how)
-        found = attempted(way, self.model, self.wanted, ends=ends)
+        found = attempted(way, self.model, self.wanted)
         if must_work and isinstance(found.error, ExportError):
             raise found.error
         self.outcomes.append(found.outcome())
@@ -157,9 +151,10 @@ class _Captures:
         """What captures raised; the capture as it is says more than the one by source."""
         return [error for _, error in sorted(self.refused, key=lambda one: one[0])]
 
-    def by_source(self) -> Attempt:
-        """A capture by source that may fail."""
-        return self.one("source", must_work=False)
+    def forget_source(self) -> None:
+        """Leave out the capture by source, which says nothing of why the model fails."""
+        self.refused = [one for one in self.refused if not one[0]]
+        self.outcomes[:] = [one for one in self.outcomes if one.strategy != "source"]
 
     def _way(self, how: str | Strategy) -> Way:
         if callable(how):
@@ -176,12 +171,7 @@ class _Captures:
             return Way(how, Source(self.assume, keeps_loops=keeps, with_sizes=keeps))
         return Way(how, NAMED[how])
 
-    def is_limited(self, plain: Attempt) -> bool:
-        """Whether the capture by source may keep more than the one as it is."""
-        # Where no size was asked to be dynamic, a loop over one that is may be unrolled.
-        fixed = not self.loops.lines and fixed_values(plain.program)
-        return bool(plain.lost_sizes() or plain.texts or fixed or plain.limiting())
-
     def may_decide(self) -> bool:
-        """Whether the capture by source may succeed where the one as it is has failed."""
-        return any(is_of_torch(e) or reads_value(e) is not None for e in self.errors)
+        """Whether the model fails as it decides by values: not by an error of its own."""
+        errors = [error for is_by_source, error in self.refused if not is_by_source]
+        return any(is_of_torch(e) or reads_value(e) is not None for e in errors)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -17,10 +18,11 @@ from onnxwright.exporter.capture.quantized.modules import raise_quantized, reada
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
+from onnxwright.exporter.capture.replacements.changes import Entry
 from onnxwright.exporter.capture.replacements.entries import FUNCTIONS, changed
 from onnxwright.exporter.capture.replacements.opaque_sizes import (
     OpaqueSizes,
-    poolers_scaled,
+    scale_poolers,
     scales_of_poolers,
 )
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
@@ -28,7 +30,8 @@ from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import Rewritten
-from onnxwright.exporter.capture.source.hooks import hooks_decided
+from onnxwright.exporter.capture.source.hooks import decide_hooks
+from onnxwright.exporter.capture.source.known_extremes import settle_extremes
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.session import current as session
@@ -37,9 +40,9 @@ from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.capture.torch_calls import TorchCalls
 from onnxwright.exporter.capture.torch_errors import reads_value
-from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.capture.torch_output import TorchOutput
 from onnxwright.exporter.capture.values.calls import Candidates
-from onnxwright.exporter.capture.values.results import results_checked
+from onnxwright.exporter.capture.values.results import check_results
 from onnxwright.exporter.capture.values.texts import PythonCalls
 from onnxwright.exporter.torch_internals import pytree
 
@@ -55,9 +58,20 @@ def _traced(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any, *handlers: CallHandler
 ) -> Any:
     """The same, with more handlers of calls of torch."""
+    with changed("non-strict", model):
+        return _exported(model, args, kwargs, dims, *handlers)
+
+
+def _exported(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any, *handlers: CallHandler
+) -> Any:
+    """The same, where the changes for it are made."""
     module = model if isinstance(model, torch.nn.Module) else None
-    calls = TorchCalls(SizeTensors(module, FUNCTIONS["non-strict"]), *handlers)
-    with changed("non-strict", model), calls:
+    sizes, now = SizeTensors(module, FUNCTIONS["non-strict"]), session()
+    if now is not None:
+        now.number_of = sizes.number_of
+    calls = TorchCalls(sizes, *handlers)
+    with calls:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -70,15 +84,8 @@ def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any)
 
 def substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Functions that decide are replaced by equivalents that do not."""
-    return _substituted(model, args, kwargs, dims)
-
-
-def _substituted(
-    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any, *handlers: CallHandler
-) -> Any:
-    """The same, with more handlers of calls of torch."""
     with changed("substitutes", model):
-        return _traced(model, args, kwargs, dims, Substitutes(FUNCTIONS["substitutes"]), *handlers)
+        return _traced(model, args, kwargs, dims, Substitutes(FUNCTIONS["substitutes"]))
 
 
 def with_torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -103,6 +110,7 @@ class Source:
         with_sizes: bool = False,
     ) -> None:
         self.assume, self.keeps_loops, self.with_sizes = assume, keeps_loops, with_sizes
+        self.output = TorchOutput()
         self.sizes: tuple[SizeDecision, ...] = ()
         self.functions = Rewritten()
         self.with_gradients = torch.is_grad_enabled()
@@ -118,40 +126,35 @@ class Source:
         sizes = OpaqueSizes()
         scales = scales_of_poolers(model, args, kwargs, dims)
 
-        def run() -> Any:
+        def run(entries: Iterable[Entry]) -> Any:
             sizes.names.clear()
+            self.output.clear()  # what torch says of a try that fails is of use to nobody
             store = current()
             if store is not None:
                 store.put_back()  # a run that failed may have written
-            # What torch says of a try that fails is of use to nobody.
-            with (
-                capture_torch_output() as output,
-                torch.set_grad_enabled(self.with_gradients),
-                hooks_decided(model),
-                results_checked(model),
-                poolers_scaled(scales),
-            ):
-                program = _substituted(model, args, kwargs, dims, *handlers())
-            output.replay()
-            return program
+            further = (decide_hooks, check_results, functools.partial(scale_poolers, scales))
+            mode = torch.set_grad_enabled(self.with_gradients)
+            with mode, changed("source", model, *entries, *further):
+                return _exported(model, args, kwargs, dims, *handlers())
 
         def handlers() -> Iterator[CallHandler]:
-            yield from (PythonCalls(), Candidates(), ListFunctions())
+            yield from (PythonCalls(), Substitutes(FUNCTIONS["substitutes"]))
+            yield from (Candidates(), ListFunctions())
             if self.with_opaque_sizes:
                 yield sizes
             now = session()
             if now is not None and now.sizes is not None:
                 yield Arguments(Amounts(now.sizes))
 
-        def attempt() -> Any:
+        def attempt(entries: Iterable[Entry]) -> Any:
             try:
-                return run()
+                return run(entries)
             except PendingUnbackedSymbolNotFound:
                 if not self.with_gradients:
                     raise
                 # A write to `x[a:b]` with gradients makes the slice anew, and new sizes of it.
                 self.with_gradients = False
-                return run()
+                return run(entries)
 
         def capture() -> Found:
             with_sizes = self.with_sizes
@@ -176,6 +179,7 @@ class Source:
         self.answered = frozenset(found.session.used)
         if found.session.sizes is not None:
             self.sizes = tuple(found.session.sizes.made)
+            settle_extremes(found.result)
         reasons = found.session.unrolled
         self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result
@@ -209,8 +213,7 @@ NAMED: dict[str, Strategy] = {
 }
 """The ways that can be asked for by name.
 
-`capture="auto"` begins with "non-strict" ("quantized" for quantized modules), goes on with
-"torch.func" or "quantized" where it failed in one of these, and ends with "source" where Python
-decides by values, or made numbers of sizes.  The others are never tried by themselves: a draft
-assumes.
+`capture="auto"` begins with "source" ("quantized" for quantized modules), and goes on with
+"non-strict" where that refuses the model; with "torch.func" or "quantized" where the model has one
+of these.  The others are never tried by themselves: a draft assumes.
 """

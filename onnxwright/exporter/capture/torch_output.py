@@ -29,6 +29,12 @@ class TorchOutput:
         printed = self.stream.getvalue().strip("\n")
         return "\n".join(line for line in (*logged, printed) if line.strip())
 
+    def clear(self) -> None:
+        """Drop what was kept so far."""
+        self.records.clear()
+        self.stream.seek(0)
+        self.stream.truncate()
+
     def replay(self) -> None:
         """Print and log it after all."""
         for logger, record in self.records:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Our ways of capture by the names that torch.onnx has for its own.
 _STRATEGIES = {
     "non-strict": "TorchExportNonStrictStrategy",
+    "source": "TorchExportNonStrictStrategy",
     "strict": "TorchExportStrictStrategy",
     "draft": "TorchExportDraftExportStrategy",
 }

@@ -162,7 +162,7 @@ def test_auto_captures_by_source_where_python_reads_a_value() -> None:
     module = programs.as_module(programs.PROGRAMS["if_else"])
     program = exported(module, programs.inputs()[0])
     ways = [(o.strategy, bool(o.error)) for o in program.report.captures]
-    assert ways == [("non-strict", True), ("source", False)]
+    assert ways == [("source", False)]
     last = program.report.captures[-1]
     assert [(c.kind, c.text) for c in last.choices] == [("If", "if x.sum() > 0:")]
     assert [name.split(" ")[0] for name in last.rewritten] == ["if_else"]

@@ -157,7 +157,7 @@ def test_printing_a_number_changes_nothing(capsys: pytest.CaptureFixture[str]) -
         return x + n.item()
 
     program = ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)))
-    assert [one.strategy for one in program.report.captures] == ["non-strict"]
+    assert [one.strategy for one in program.report.captures] == ["source"]
 
 
 def kept(x: Any) -> Any:

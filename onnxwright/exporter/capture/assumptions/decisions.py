@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,6 @@ def recorded_now() -> Recorded | None:
 def record_decisions(
     changes: Changes,
     found: list[Decision],
-    ends: Callable[[Decision, Mapping[Any, Any]], None] | None = None,
 ) -> None:
     """Record the decisions that Python of the user makes.
 
@@ -108,7 +107,6 @@ def record_decisions(
     Args:
         changes: undo it.
         found: they are added here.
-        ends: is called for each, with the ranges of torch's symbols, and may end the capture.
     """
     guard = SymNode.guard_bool
     recorded = Recorded(found)
@@ -117,9 +115,6 @@ def record_decisions(
         caller = calling_frame()
         expression = self._expr
         symbols = getattr(expression, "free_symbols", ())
-        # An answer narrows the ranges.
-        before = self.shape_env.var_to_range if symbols and ends is not None else {}
-        ranges = {symbol: before[symbol] for symbol in symbols if symbol in before}
         answer: bool = guard(self, file, line)
         empty = if_empty(self)
         if empty is not None:
@@ -134,8 +129,6 @@ def record_decisions(
                 inner = bool(file) and not (asked is None and asks_layout(caller))
                 decision = Decision(expression, *place, demand, answer, inner, asked)
                 recorded.add(decision)
-                if ends is not None:
-                    ends(decision, ranges)
         return answer
 
     before, _now.recorded = recorded_now(), recorded

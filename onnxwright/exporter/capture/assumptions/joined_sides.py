@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.exporter.capture.assumptions.guard_text import guard_text
+from onnxwright.exporter.capture.assumptions.guard_text import guard_text, named_sums
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes
 
 _ONE_SIDE, _BOTH = "one side, proven right at all sizes", "both sides, in an If"
@@ -69,6 +69,13 @@ def examples_of(found: Iterable[SizeDecision], sizes: Sizes) -> tuple[Mapping[Pl
     for given in (given for one in found for given in one.sizes):
         by_place = {p: given[s] for p, s in sizes.places.items() if s in given}
         known = {s: given[s] for s in sizes.places.values() if s in given}
-        if by_place and by_place not in made and not sizes.violation(known):
+        if by_place and by_place not in made and _is_right_for(sizes, known):
             made.append(by_place)
     return tuple(made)
+
+
+def _is_right_for(sizes: Sizes, given: Mapping[str, int]) -> bool:
+    """Whether a program is right for sizes, and those named as sums are these sums."""
+    named = {sizes.names.get(symbol, symbol): size for symbol, size in given.items()}
+    sums = named_sums(named)
+    return not sizes.violation(given) and all(named[n] == size for n, size in sums.items())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from types import ModuleType
 from typing import Any, Union
 
 from onnxwright.exporter.capture.control.number_kinds import CLASSES
+from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
 
 NAME = "_ow_control"
 """The name of `runtime` in converted code: a free variable."""
@@ -47,7 +47,7 @@ def through_store(
     node.has_store = True  # type: ignore[attr-defined]
 
 
-class Calls(ast.NodeTransformer):
+class Calls(Transformer):
     """Rewrites the calls, loads and stores of one function.
 
     Args:
@@ -121,16 +121,10 @@ class Calls(ast.NodeTransformer):
         found = [n for x in parts if isinstance(x, ast.AST) for n in ast.walk(x)]
         return [n.id for n in found if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Visit all parts; blocks of statements get their notes."""
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                setattr(node, field, self.block(value))
-            elif isinstance(value, list):
-                value[:] = [self.visit(v) if isinstance(v, ast.AST) else v for v in value]
-            elif isinstance(value, ast.AST):
-                setattr(node, field, self.visit(value))
-        return node
+    def visited(self, parts: list[Any]) -> list[Any]:
+        """What is made of parts; blocks of statements get their notes."""
+        is_block = bool(parts) and isinstance(parts[0], ast.stmt)
+        return self.block(parts) if is_block else super().visited(parts)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Annotations of variables are not evaluated."""
@@ -172,11 +166,11 @@ class Calls(ast.NodeTransformer):
         if caught:
             kinds = [h.type or ast.Name("BaseException", ast.Load()) for h in caught]
             pairs = [
-                ast.Tuple([ast.Constant(line), _thunk(copy.deepcopy(kind))], ast.Load())
+                ast.Tuple([ast.Constant(line), _thunk(copied(kind))], ast.Load())
                 for line, kind in zip(lines, kinds)
             ]
             entered = ast.With([ast.withitem(_call("Handlers", *pairs))], node.body)
-            node.body = [on_line(entered, node.body[0])]
+            node.body = [placed(entered, Place.of(node.body[0]))]
         return node
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
@@ -303,14 +297,6 @@ class Calls(ast.NodeTransformer):
 def goes_on(handler: ast.ExceptHandler) -> bool:
     """Whether the program goes on after an `except`, which does not raise again at its end."""
     return not isinstance(getattr(handler, "last", handler.body[-1]), ast.Raise)
-
-
-def on_line(made: Any, node: ast.AST) -> Any:
-    """The same, with the line of another node where it has none."""
-    for inner in ast.walk(made):
-        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, node)
-    return made
 
 
 def _runtime_name(node: ast.expr) -> str | None:

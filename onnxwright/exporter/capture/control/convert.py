@@ -9,7 +9,6 @@ are converted when they are called.  The function itself, its code and its globa
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 import linecache
 import sys
@@ -18,6 +17,7 @@ from typing import Any, Union
 
 from onnxwright.exporter.capture.control.call_trees import BY_SOURCE, NAME, Calls
 from onnxwright.exporter.capture.control.store import FACTORY
+from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed_by_parents
 
 _Function = Union[ast.FunctionDef, ast.Lambda]
 _FUTURE = sum(getattr(__import__("__future__"), n).compiler_flag for n in ("annotations",))
@@ -145,23 +145,24 @@ def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | Non
         ]  # fmt: skip
         if len(found) > 1:
             found = [node for node in found if _has_code(node, code)]
-        return copy.deepcopy(found[0]) if found else None
+        return copied(found[0]) if found else None
     if first >= len(lines):
         return None
     text = "".join(inspect.getblock(lines[first:]))
     # An indented definition is parsed inside a block: columns, and texts over several lines, stay.
     is_indented = text[:1].isspace()
-    body = ast.parse("if True:\n" + text if is_indented else text).body
+    # Empty lines before it give each node the line of its file.
+    before = "\n" * (first - 1) + "if True:\n" if is_indented else "\n" * first
+    body = ast.parse(before + text).body
     node = body[0].body[0] if is_indented and isinstance(body[0], ast.If) else body[0]
     if not isinstance(node, ast.FunctionDef):
         return None
-    ast.increment_lineno(node, first - is_indented)
     return node
 
 
 def _has_code(node: ast.Lambda, code: CodeType) -> bool:
     """Whether a lambda of a line is the one of some code; equal ones are as good as each other."""
-    made = _compiled(copy.deepcopy(node), code)
+    made = _compiled(copied(node), code)
     parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
     return all(getattr(made, part) == getattr(code, part) for part in parts)
 
@@ -214,13 +215,13 @@ def compiled(body: list[ast.stmt], name: str, code: CodeType, free: tuple[str, .
         free: the names that it may have from around it.
     """
     line = code.co_firstlineno
-    place: Any = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
-    args = [ast.arg(v, **place) for v in free]
+    place = Place(line, 0, line, 0)
+    args = [ast.arg(v) for v in free]
     arguments = ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[])
-    outer = ast.FunctionDef(FACTORY, arguments, body, [], **place)
+    outer = ast.FunctionDef(FACTORY, arguments, body, [])
     if sys.version_info >= (3, 12):
         outer.type_params = []
-    tree = ast.fix_missing_locations(ast.Module([outer], []))
+    tree = placed_by_parents(ast.Module([outer], []), place, one_line=False)
     flags = code.co_flags & _FUTURE
     made = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     changes: dict[str, Any] = {"co_name": code.co_name}

@@ -78,6 +78,9 @@ class Changes:
             self._undone.pop()()
 
 
+Entry = Callable[[Changes, Any], None]
+"""What makes changes for the capture of a model."""
+
 _ACTIVE: list[Changes] = []
 
 
@@ -92,9 +95,7 @@ def are_attributes_replaced() -> bool:
 
 
 @contextmanager
-def applied(
-    entries: Iterable[Callable[[Changes, Any], None]], model: Any = None
-) -> Iterator[Changes]:
+def applied(entries: Iterable[Entry], model: Any = None) -> Iterator[Changes]:
     """Make changes, and undo them at the end."""
     changes = Changes()
     _ACTIVE.append(changes)

@@ -7,7 +7,6 @@ that only PyTorch calls).  `FUNCTIONS` and `CHANGES` are by the way to capture t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -36,7 +35,7 @@ from onnxwright.exporter.capture.replacements import (
     views,
     vision_grids,
 )
-from onnxwright.exporter.capture.replacements.changes import Changes, applied
+from onnxwright.exporter.capture.replacements.changes import Changes, Entry, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
 from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers, numbers_as_keys
 from onnxwright.exporter.capture.values.numbers import truths_as_numbers
@@ -402,15 +401,15 @@ for _entry in CALLS:
     table.register(_entry)
 
 
-def changed(
-    way: str, model: Any = None, *more: Callable[[Changes, Any], None]
-) -> AbstractContextManager[Changes]:
+def changed(way: str, model: Any = None, *more: Entry) -> AbstractContextManager[Changes]:
     """What makes the changes for a way to capture, and undoes them.
 
     Args:
-        way: a key of `CHANGES`.
+        way: a key of `CHANGES`, or "source", which makes those of two of them.
         model: what is captured.
         more: further changes, before those.
     """
-    entries = [entry.make for entry in CHANGES[way] if table.is_needed(entry)]
+    ways = ("substitutes", "non-strict") if way == "source" else (way,)
+    there = (entry for one in ways for entry in CHANGES[one])
+    entries = [entry.make for entry in there if table.is_needed(entry)]
     return applied([*more, *entries], model)

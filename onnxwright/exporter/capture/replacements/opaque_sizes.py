@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import size_functions as functions
 
 _POOLERS = "torchvision.ops.poolers"
@@ -134,20 +134,16 @@ def scales_of_poolers(
     return found
 
 
-@contextmanager
-def poolers_scaled(scales: Mapping[Any, Any]) -> Iterator[None]:
-    """In this context, poolers have scales from before.
+def scale_poolers(scales: Mapping[Any, Any], changes: Changes, _: Any) -> None:
+    """Give poolers scales from before.
 
     Args:
         scales: those of `scales_of_poolers`.
+        changes: undo it.
     """
     for pooler, (own, levels) in scales.items():
-        pooler.scales, pooler.map_levels = own, levels
-    try:
-        yield
-    finally:
-        for pooler in scales:
-            pooler.scales = pooler.map_levels = None
+        changes.attribute(pooler, "scales", own)
+        changes.attribute(pooler, "map_levels", levels)
 
 
 def _keep_scales(scales: dict[Any, Any]) -> Callable[..., None]:

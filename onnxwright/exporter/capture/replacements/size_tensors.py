@@ -140,6 +140,11 @@ class SizeTensors(CallHandler):
         gone = weakref.ref(tensor, lambda _: self._numbers.pop(key, None))
         self._numbers[key] = _Known(gone, _version(tensor), number)
 
+    def number_of(self, value: Any) -> Any:
+        """The number of a tensor, as Python or PyTorch has it; None where it is not known."""
+        number = self._number(value)
+        return None if number is None else plain(number)
+
     def _number(self, value: Any) -> Any:
         """The number of a tensor, if it follows from sizes or is kept; None otherwise."""
         if not isinstance(value, torch.Tensor) or value.ndim:

@@ -31,7 +31,8 @@ def is_math(node: ast.Call, local: set[str]) -> bool:
         return False
     function = node.func
     if isinstance(function, ast.Attribute):
-        return ast.unparse(function.value) == "math" and "math" not in local
+        owner = function.value
+        return isinstance(owner, ast.Name) and owner.id == "math" and "math" not in local
     return isinstance(function, ast.Name) and function.id not in local and function.id in vars(math)
 
 

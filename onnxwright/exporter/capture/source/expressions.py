@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from onnxwright.exporter.capture.control.call_trees import on_line
+from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
 from onnxwright.exporter.capture.source.expression_kinds import (
     asks_empty,
     is_bound,
@@ -73,7 +72,7 @@ def thunk(node: ast.expr) -> ast.Lambda:
     return ast.Lambda(empty, node)
 
 
-class Expressions(ast.NodeTransformer):
+class Expressions(Transformer):
     """Rewrites expressions in place.
 
     Args:
@@ -356,13 +355,13 @@ def _mark_bare(*nodes: ast.AST) -> None:
 
 def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
     """The same, on the line of another node."""
-    return cast("ast.AST", on_line(ast.copy_location(made, node), node))
+    return placed(ast.copy_location(made, node), Place.of(node))
 
 
 def _of_item(clause: ast.comprehension, value: ast.expr) -> ast.Lambda:
     """What a comprehension computes of one item, as a function of the item."""
     one = ast.Tuple([ast.Name("_ow_item", ast.Load())], ast.Load())
-    inner = ast.ListComp(value, [ast.comprehension(copy.deepcopy(clause.target), one, [], 0)])
+    inner = ast.ListComp(value, [ast.comprehension(copied(clause.target), one, [], 0)])
     made = thunk(ast.Subscript(inner, ast.Constant(0), ast.Load()))
     made.args.args.append(ast.arg("_ow_item"))
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,10 +11,11 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import path_in_torch
-from onnxwright.exporter.capture.control.calls import calls_converted
+from onnxwright.exporter.capture.control.calls import convert_calls
 from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.model_lines import is_machinery
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.chosen_objects import refuse_write
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.rewriting import rewritten
@@ -105,19 +105,28 @@ class Rewritten:
         new = _once(code, module)
         self.codes[id(code)], self.modules[id(code)] = (code, new), (code, module)
 
+    def run_rewritten(self, changes: Changes, _: Any) -> None:
+        """Let functions that are called run with their decisions rewritten.
+
+        Args:
+            changes: undo it; they are made with torch's lock.
+        """
+        store = current()
+        if store is None:
+            store = Store(writes_buffers=True)
+            convert_calls(changes, store)
+        changes.attribute(store, "code_for", self.code_for)
+        changes.attribute(store, "on_write", refuse_write)
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """Let functions that are called inside the block run with their decisions rewritten."""
-        with contextlib.ExitStack() as stack:
-            store = current()
-            if store is None:
-                store = stack.enter_context(calls_converted(Store(writes_buffers=True)))
-            before = store.code_for, store.on_write
-            store.code_for, store.on_write = self.code_for, refuse_write
-            try:
-                yield
-            finally:
-                store.code_for, store.on_write = before
+        changes = Changes()
+        try:
+            self.run_rewritten(changes, None)
+            yield
+        finally:
+            changes.undo()
 
 
 # Code -> it, and its code with decisions rewritten in their first form.

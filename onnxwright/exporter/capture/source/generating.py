@@ -6,12 +6,13 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from onnxwright.converter.analyze.liveness import live_before
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.control.syntax_trees import Place, children, copied, placed
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expression_kinds import is_static
 from onnxwright.exporter.capture.source.expressions import Expressions, as_test, call, thunk
@@ -65,7 +66,7 @@ class Generator:
             piece = s.exception
             assert isinstance(piece, hir.Verbatim)
             assert isinstance(piece.node, ast.AST)
-            made = self.expressions.visit(copy.deepcopy(piece.node))
+            made = self.expressions.visit(copied(piece.node))
         else:
             assert isinstance(s, hir.Evaluate)
             assert isinstance(s.value, hir.Verbatim)
@@ -75,7 +76,7 @@ class Generator:
                 raise CannotRewriteError(
                     "a `try` that is left by `return`, `break` or `continue`", s.span
                 )
-            visited = self.expressions.visit(copy.deepcopy(node))
+            visited = self.expressions.visit(copied(node))
             return [visited if isinstance(visited, ast.stmt) else ast.Expr(visited)]
         return [_at(made, s.span)]
 
@@ -84,7 +85,7 @@ class Generator:
         made: ast.expr
         if isinstance(node, hir.Verbatim):
             assert isinstance(node.node, ast.expr)
-            visited: ast.expr = self.expressions.visit(copy.deepcopy(node.node))
+            visited: ast.expr = self.expressions.visit(copied(node.node))
             return visited
         if isinstance(node, hir.Literal):
             made = ast.Constant(node.value)  # type: ignore[arg-type]
@@ -139,7 +140,7 @@ class Generator:
         """`with` or `try` around statements that were rewritten."""
         bare = copy.copy(node)
         bare.body = [ast.Pass()]
-        made: ast.With | ast.Try = self.expressions.visit(copy.deepcopy(bare))
+        made: ast.With | ast.Try = self.expressions.visit(copied(bare))
         made.body = self.block(body) or [ast.Pass()]
         return made
 
@@ -278,7 +279,7 @@ class Generator:
             owner, name = _written(node)
             if owner is None or not _is_path(owner):
                 continue
-            owner = self.expressions.visit(copy.deepcopy(owner))
+            owner = self.expressions.visit(copied(owner))
             for inner in ast.walk(owner):
                 if hasattr(inner, "ctx"):
                     inner.ctx = ast.Load()
@@ -303,7 +304,7 @@ def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a piece, but for those in functions and classes defined there."""
     if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
         yield node
-        for child in ast.iter_child_nodes(node):
+        for child in children(node.__dict__):
             yield from _own_nodes(child)
 
 
@@ -351,13 +352,4 @@ def _load(name: str) -> ast.expr:
 
 def _at(node: _Node, span: Span) -> _Node:
     """A node at a place, with all in it that has none."""
-    for inner in map(_located, ast.walk(node)):
-        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
-            # One line only: Python counts a call of several as its last.
-            inner.lineno = inner.end_lineno = span.line
-            inner.col_offset = inner.end_col_offset = span.col
-    return node
-
-
-def _located(node: ast.AST) -> Any:
-    return node
+    return placed(node, Place.start(span))

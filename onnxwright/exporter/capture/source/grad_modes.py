@@ -6,12 +6,12 @@ loops in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import fx
+
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 try:
     from torch._export.passes import replace_set_grad_with_hop_pass as passes
@@ -21,13 +21,15 @@ except ImportError:  # a release of torch that does it elsewhere
 _NAME = "replace_set_grad_with_hop_pass"
 
 
-@contextmanager
-def grad_modes_dropped() -> Iterator[None]:
-    """In this context, captured programs do not switch the recording of gradients."""
+def drop_grad_modes(changes: Changes, _: Any) -> None:
+    """Let captured programs not switch the recording of gradients.
+
+    Args:
+        changes: undo it.
+    """
     module: Any = passes
     replace = getattr(module, _NAME, None)
     if replace is None:
-        yield
         return
 
     def dropped(graph_module: fx.GraphModule, *args: Any) -> Any:
@@ -37,8 +39,4 @@ def grad_modes_dropped() -> Iterator[None]:
                 node.graph.erase_node(node)
         return replace(graph_module, *args)
 
-    setattr(module, _NAME, dropped)
-    try:
-        yield
-    finally:
-        setattr(module, _NAME, replace)
+    changes.attribute(module, _NAME, dropped)

@@ -6,33 +6,35 @@ PyTorch asks that itself, so a hook that gives None on one side of a decision is
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.values.one_of import OneOf
 from onnxwright.exporter.places import line_of
 
 
-@contextmanager
-def hooks_decided(model: Any) -> Iterator[None]:
-    """In this context, hooks run with their decisions, and give one kind of value."""
-    changed: list[tuple[dict[int, Any], int, Any]] = []
+def decide_hooks(changes: Changes, model: Any) -> None:
+    """Let hooks run with their decisions, and give one kind of value.
+
+    Args:
+        changes: undo it.
+        model: has the hooks.
+    """
     for module in model.modules() if isinstance(model, torch.nn.Module) else ():
         for hooks in (module._forward_pre_hooks, module._forward_hooks):
-            changed += [(hooks, key, hook) for key, hook in hooks.items()]
-    for hooks, key, hook in changed:
-        hooks[key] = _with_one_result(hook)
-    try:
-        yield
-    finally:
-        for hooks, key, hook in changed:
-            if key in hooks:
-                hooks[key] = hook
+            for key, hook in hooks.items():
+                hooks[key] = _with_one_result(hook)
+                changes.later(functools.partial(_put_back, hooks, key, hook))
+
+
+def _put_back(hooks: dict[int, Any], key: int, hook: Any) -> None:
+    if key in hooks:
+        hooks[key] = hook
 
 
 def _with_one_result(hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """The code of a function with its decisions rewritten, for the same function object.
 
 The new code has the names, arguments and free variables of the old one, and keeps its file and
-lines.  Its text is in `linecache` as `<onnxwright NAME>`, for reading.
+lines.
 """
 
 from __future__ import annotations
@@ -19,8 +19,14 @@ from onnxwright.converter.frontend.hir import RESULT, Assign, Literal, NameTarge
 from onnxwright.converter.frontend.names import captured_names
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
-from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control import call_trees, convert
+from onnxwright.exporter.capture.control.syntax_trees import (
+    Place,
+    Transformer,
+    children,
+    placed_by_parents,
+)
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, GeneratorError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.source.generating import Generator
@@ -58,7 +64,6 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
         raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
     first = code.co_varnames[0] if code.co_argcount else None
     made = _function(node, code.co_filename, first, module or {})
-    register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
     made.lineno = code.co_firstlineno
@@ -127,16 +132,14 @@ def _function(
     made = ast.FunctionDef(name, args, [*head, *statements, result], [])
     ast.copy_location(made, node)
     call_trees.through_store(made, local, module, structure.outer)
-    for part in made.body:
-        _locate(part, made)
-    return ast.fix_missing_locations(made)
+    return placed_by_parents(made, Place.of(made), one_line=True)
 
 
 def _has_yield(parts: Iterable[ast.AST]) -> bool:
     """Whether the statements of a function make it a generator."""
     return any(
         isinstance(n, (ast.Yield, ast.YieldFrom))
-        or (not isinstance(n, _SCOPES) and _has_yield(ast.iter_child_nodes(n)))
+        or (not isinstance(n, _SCOPES) and _has_yield(children(n.__dict__)))
         for n in parts
     )
 
@@ -148,19 +151,7 @@ def _decorators(node: _Function) -> list[ast.expr]:
     return node.decorator_list if isinstance(node, ast.FunctionDef) else []
 
 
-def _locate(node: Any, around: Any) -> None:
-    """Give parts without a place that of what is around them.
-
-    On one line only: Python counts a call of several as its last.
-    """
-    if "lineno" in node._attributes and not hasattr(node, "lineno"):
-        node.lineno = node.end_lineno = around.lineno
-        node.col_offset = node.end_col_offset = around.col_offset
-    for child in ast.iter_child_nodes(node):
-        _locate(child, node if hasattr(node, "lineno") else around)
-
-
-class _Plain(ast.NodeTransformer):
+class _Plain(Transformer):
     """Statements in the form that the passes know.
 
     `setattr(x, "name", value)` is `x.name = value`, `delattr(x, "name")` is `del x.name`, and

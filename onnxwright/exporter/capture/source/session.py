@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
 from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.values.truths import Truths
 from onnxwright.exporter.places import line_of
@@ -131,6 +132,7 @@ class Session:
         aliases: tensors that decisions and loops made of others, as `memory.Aliases`.
         sizes: the decisions by sizes that are exported for both sides, as
             `size_sides.SizeDecisions`; None where torch decides by sizes.
+        number_of: the number of a tensor that holds one which follows from sizes, or None.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
     """
@@ -160,6 +162,7 @@ class Session:
     chosen: list[Any] = field(default_factory=list)
     aliases: Any = None
     sizes: Any = None
+    number_of: Callable[[Any], Any] = lambda _: None
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -222,15 +225,15 @@ def current() -> Session | None:
     return getattr(_now, "session", None)
 
 
-@contextmanager
-def session(new: Session) -> Iterator[Session]:
-    """Make a session that of this thread."""
+def set_session(new: Session, changes: Changes, _: Any) -> None:
+    """Make a session that of this thread.
+
+    Args:
+        changes: undo it.
+    """
     before = current()
     _now.session = new
-    try:
-        yield new
-    finally:
-        _now.session = before
+    changes.later(lambda: setattr(_now, "session", before))
 
 
 @contextmanager

@@ -39,9 +39,15 @@ def empty_of(test: Any) -> Decision | None:
 
 
 def as_test(value: Any) -> Any:
-    """The truth value of a number that follows from sizes; anything else as it is."""
-    is_size = isinstance(value, torch.SymInt) and not free_unbacked_symbols(value)
-    return value != 0 if is_size and current() is not None else value
+    """The truth value of a number that follows from sizes, also in a tensor; other tests as is."""
+    session = current()
+    if session is None:
+        return value
+    number = session.number_of(value) if isinstance(value, torch.Tensor) else value
+    if number is None or (number is not value and free_unbacked_symbols(number)):
+        return value
+    is_size = isinstance(number, torch.SymInt) and not free_unbacked_symbols(number)
+    return number != 0 if is_size else number
 
 
 def has_sides(test: Any) -> bool:

@@ -6,12 +6,14 @@ to one of both, the capture is run again, and the decision gives one of both by 
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.replacements.changes import Entry
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import (
     ChosenChangedError,
@@ -20,12 +22,12 @@ from onnxwright.exporter.capture.source.errors import (
     NumberReadError,
 )
 from onnxwright.exporter.capture.source.functions import Rewritten
-from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
+from onnxwright.exporter.capture.source.grad_modes import drop_grad_modes
 from onnxwright.exporter.capture.source.iterators import RunTimeLengthError
-from onnxwright.exporter.capture.source.session import Session, session
+from onnxwright.exporter.capture.source.session import Session, set_session
 from onnxwright.exporter.capture.source.size_sides import SizeDecisions
 from onnxwright.exporter.capture.source.torch_lists import register_lists
-from onnxwright.exporter.capture.source.torch_sizes import sizes_decided
+from onnxwright.exporter.capture.source.torch_sizes import decide_sizes
 from onnxwright.exporter.capture.torch_errors import (
     asks_number,
     is_about_fixed_size,
@@ -52,7 +54,7 @@ class Found:
 
 
 def by_source(
-    run: Callable[[], Any],
+    run: Callable[[Iterable[Entry]], Any],
     assume: Mapping[str, bool] | None = None,
     changed: Rewritten | None = None,
     keeps_loops: bool = False,
@@ -61,7 +63,7 @@ def by_source(
     """What a capture gives whose functions decide by values.
 
     Args:
-        run: the capture.
+        run: the capture, with the changes that it makes.
         assume: answers of the user.
         changed: how functions are rewritten.
         keeps_loops: whether loops over dynamic sizes are loops of the program.
@@ -83,11 +85,13 @@ def by_source(
         if with_sizes:
             found.sizes = SizeDecisions()
         try:
-            with (
-                changed.running(), session(found), grad_modes_dropped(),
-                sizes_decided(found.sizes),
-            ):  # fmt: skip
-                made = Found(run(), found, changed)
+            entries = (
+                changed.run_rewritten,
+                functools.partial(set_session, found),
+                drop_grad_modes,
+                functools.partial(decide_sizes, found.sizes),
+            )
+            made = Found(run(entries), found, changed)
             changed.check_plain(has_choices=found.has_choices)
             return made
         except ChosenChangedError as raised:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -11,6 +9,8 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 
 from onnxwright.exporter.capture.assumptions.asking import passed_over
+from onnxwright.exporter.capture.control import functions
+from onnxwright.exporter.capture.replacements.changes import Changes
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 
@@ -63,18 +63,16 @@ def _is_provable(condition: Any) -> bool:
     return not isinstance(condition, _ORDERS) or len(symbols) == 1
 
 
-@contextmanager
-def sizes_decided(sizes: Any) -> Iterator[None]:
-    """In this context, torch makes no guard of what holds at all sizes, and asks each side's sizes.
+def decide_sizes(sizes: Any, changes: Changes, _: Any) -> None:
+    """Let torch make no guard of what holds at all sizes, and ask each side's sizes.
 
     Args:
         sizes: the `SizeDecisions` of the capture; None where decisions by sizes are torch's.
+        changes: undo it.
     """
     if sizes is None:
-        yield
         return
     evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
-    hint = SymNode.hint
 
     def known(condition: Any) -> bool | None:
         if not _is_provable(condition):
@@ -93,12 +91,9 @@ def sizes_decided(sizes: Any) -> Iterator[None]:
             return True
         return defer(self, condition, *args, **kwargs)
 
-    ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate_expr, guard_or_defer
-    SymNode.hint = property(sizes.hint)
-    undo = passed_over(__file__)
-    try:
-        yield
-    finally:
-        undo()
-        ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert = evaluate, defer
-        SymNode.hint = hint
+    changes.attribute(ShapeEnv, "evaluate_expr", evaluate_expr)
+    changes.attribute(ShapeEnv, "guard_or_defer_runtime_assert", guard_or_defer)
+    changes.attribute(SymNode, "hint", property(sizes.hint))
+    # `torch._check` is called by `functions`: the line of its guard is the user's.
+    for file in (__file__, functions.__file__):
+        changes.later(passed_over(file))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.number_forms import as_tensor
+from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
@@ -31,17 +30,15 @@ def asks(code: CodeType) -> bool:
     return any(i.opname in ("IS_OP", "CONTAINS_OP") for i in dis.get_instructions(code))
 
 
-@contextmanager
-def results_checked(module: Any) -> Iterator[None]:
-    """In this context, results of a module that may be None are values, or errors of the model."""
-    if not isinstance(module, torch.nn.Module):
-        yield
-        return
-    handle = module.register_forward_hook(_check, with_kwargs=True)
-    try:
-        yield
-    finally:
-        handle.remove()
+def check_results(changes: Changes, module: Any) -> None:
+    """Let results of a module that may be None be values, or errors of the model.
+
+    Args:
+        changes: undo it.
+        module: the model; a function is left as it is.
+    """
+    if isinstance(module, torch.nn.Module):
+        changes.later(module.register_forward_hook(_check, with_kwargs=True).remove)
 
 
 def _check(module: Any, args: Any, kwargs: Any, results: Any) -> Any:

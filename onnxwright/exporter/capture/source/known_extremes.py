@@ -1,0 +1,44 @@
+"""The lesser and the larger of two sizes, where a program says which one that is.
+
+A slice `table[:n]` is made before the capture has seen that `n` fits the table: its length is
+`Min(64, n)`.  At the end that is known, by the range of `n` or by a guard.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.export import ExportedProgram
+
+from onnxwright.exporter.capture.source.size_tests import own_range
+
+_EXTREMES = (torch.sym_min, torch.sym_max)
+
+
+def settle_extremes(program: ExportedProgram) -> None:
+    """Put the operand that is the lesser or the larger one in the place of an extreme.
+
+    Args:
+        program: is changed; it is right where its guards hold.
+    """
+    for node in list(program.graph.nodes):
+        if node.op == "call_function" and node.target in _EXTREMES:
+            size = node.meta.get("val")
+            operands = [x for x in node.args if isinstance(x, torch.fx.Node)]
+            equal = (x for x in operands if _are_equal(size, x.meta.get("val")))
+            chosen = next(equal, None)
+            if chosen is not None:
+                node.replace_all_uses_with(chosen)
+                program.graph.erase_node(node)
+
+
+def _are_equal(one: Any, two: Any) -> bool:
+    """Whether two sizes are known to be equal."""
+    if not isinstance(one, torch.SymInt) or not isinstance(two, torch.SymInt):
+        return False
+    env = one.node.shape_env
+    ranges = tuple((symbol, own_range(known)) for symbol, known in env.var_to_range.items())
+    equal = sympy.Eq(one.node.expr, two.node.expr)
+    return bool(env._maybe_evaluate_static(equal, var_to_range=ranges) == True)  # noqa: E712
