@@ -30,14 +30,17 @@ from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
 from onnxwright.exporter.capture.control.places import (
     PLAIN,
-    Elements,
     InnerState,
     Items,
-    attribute,
     has_items,
     has_state,
 )
-from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.control.store import (
+    Store,
+    current,
+    note_attribute,
+    note_elements,
+)
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
 from onnxwright.exporter.places import is_of_user
 
@@ -357,23 +360,6 @@ def _is_flat(value: Any) -> bool:
 # -- writes that are calls -------------------------------------------------------------------------
 
 
-def note_attribute(store: Store, owner: Any, name: str) -> None:
-    """Tell the store that an attribute is about to be set."""
-    if hasattr(type(owner), "_ow_parts"):  # each candidate is noted when it is written
-        return
-    if store.writes_buffers and name in (getattr(owner, "_buffers", None) or ()):
-        return
-    if not isinstance(owner, torch.Tensor) and isinstance(name, str):
-        store.note(attribute(owner, name))
-
-
-def note_elements(store: Store, tensor: torch.Tensor) -> None:
-    """Tell the store that a tensor is about to be written to, if it has values of its own."""
-    # Buffers have no values while PyTorch traces; where a module runs, they may keep theirs.
-    if type(tensor) is torch.Tensor and not store.writes_buffers:
-        store.note_first(Elements(tensor))
-
-
 def setter_of(owner: Any, name: str) -> Callable[..., Any] | None:
     """The function of the user that `owner.name = value` calls; None where Python stores."""
     found = getattr(type(owner), name, None) if not isinstance(owner, type) else None
@@ -411,19 +397,9 @@ def get_attribute(store: Store, owner: Any, name: str, /, *default: Any) -> Any:
     return getattr(convert.runtime().holder(owner, name), name, *default)
 
 
-def _plain_set(store: Store, owner: Any, name: str, value: Any, /) -> None:
-    """`object.__setattr__(owner, name, value)`."""
-    note_attribute(store, owner, name)
-    object.__setattr__(owner, name, value)
-
-
-def _module_set(store: Store, owner: Any, name: str, value: Any, /) -> None:
-    """`torch.nn.Module.__setattr__(owner, name, value)`."""
-    note_attribute(store, owner, name)
-    _MODULE_SETATTR(owner, name, value)
-
-
 def _registering(f: Any) -> Callable[..., Any]:
+    """A function of Python or PyTorch that sets an attribute: the store is told first."""
+
     def register(store: Store, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         note_attribute(store, owner, name)
         return f(owner, name, *args, **kwargs)
@@ -449,17 +425,16 @@ def _making(kind: type, /, *args: Any, **kwargs: Any) -> Any:
     return made_here(kind(*args, **kwargs))
 
 
-_MODULE_SETATTR = torch.nn.Module.__setattr__
 REPLACED: dict[Any, Callable[..., Any]] = {
     setattr: set_attribute,
     delattr: delete_attribute,
     getattr: get_attribute,
     next: _next,
     iter: _iter,
-    object.__setattr__: _plain_set,
+    object.__setattr__: _registering(object.__setattr__),
     object.__delattr__: delete_attribute,
     type.__setattr__: set_attribute,
-    torch.nn.Module.__setattr__: _module_set,
+    torch.nn.Module.__setattr__: _registering(torch.nn.Module.__setattr__),
     torch.nn.Module.__delattr__: delete_attribute,
     torch.nn.Module.register_buffer: _registering(torch.nn.Module.register_buffer),
     torch.nn.Module.register_parameter: _registering(torch.nn.Module.register_parameter),

@@ -20,8 +20,6 @@ from onnxwright.exporter.capture.control.errors import stops_capture
 from onnxwright.exporter.capture.control.functions import (
     bound,
     function,
-    note_attribute,
-    note_elements,
     setter_of,
 )
 from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
@@ -29,7 +27,7 @@ from onnxwright.exporter.capture.control.iterators import own_iterator
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
 from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, has_items
-from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.control.store import Store, current, note_attribute, note_elements
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
 _VIEWS: tuple[Any, ...] = (type({}.items()), type({}.keys()), type({}.values()))

@@ -19,7 +19,7 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.lists import is_rows
-from onnxwright.exporter.capture.control.places import Place, Variable
+from onnxwright.exporter.capture.control.places import Elements, Place, Variable, attribute
 from onnxwright.exporter.capture.control.reaching import reached
 from onnxwright.exporter.capture.model_lines import model_line
 
@@ -348,3 +348,20 @@ def open_store(store: Store | None) -> Callable[[], None]:
     before = current()
     _now.store = store
     return lambda: setattr(_now, "store", before)
+
+
+def note_attribute(store: Store, owner: Any, name: str) -> None:
+    """Tell the store that an attribute is about to be set."""
+    if hasattr(type(owner), "_ow_parts"):  # each candidate is noted when it is written
+        return
+    if store.writes_buffers and name in (getattr(owner, "_buffers", None) or ()):
+        return
+    if not isinstance(owner, torch.Tensor) and isinstance(name, str):
+        store.note(attribute(owner, name))
+
+
+def note_elements(store: Store, tensor: torch.Tensor) -> None:
+    """Tell the store that a tensor is about to be written to, if it has values of its own."""
+    # Buffers have no values while PyTorch traces; where a module runs, they may keep theirs.
+    if type(tensor) is torch.Tensor and not store.writes_buffers:
+        store.note_first(Elements(tensor))

@@ -7,6 +7,7 @@ other side.  What asks whether it is there is refused: `hasattr`, `vars`, a copy
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -61,9 +62,10 @@ def refuse_names(container: Any, *names: Any) -> None:
     session = current()
     if session is None or not isinstance(container, dict):
         return
+    keys = names or tuple(container)
     for owner, _ in list(session.one_sided.values()):
         if getattr(owner, "__dict__", None) is container:
-            for name in names or tuple(container):
+            for name in keys:
                 refuse_name(owner, name)
 
 
@@ -82,12 +84,17 @@ def refuse_call(function: Any, *given: Any) -> None:
     owners = {id(owner): owner for owner, _ in session.one_sided.values()}
     for value in (getattr(function, "__self__", None), *given):
         refuse_names(value)
-        items = value.values() if type(value) is dict else value
-        for one in (value, *(items if type(value) in (list, tuple, dict) else ())):
+        for one in (value, *_items(value)):
             if id(one) in owners:
                 for key, name in list(session.one_sided):
                     if key == id(one):
                         refuse_name(one, name)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if type(value) is dict:
+        return list(value.values())
+    return value if type(value) in (list, tuple) else ()
 
 
 def refuse_read(owner: Any, name: str) -> None:

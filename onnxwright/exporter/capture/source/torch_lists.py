@@ -8,7 +8,7 @@ of them that the module returns.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -44,7 +44,7 @@ def lists_of_numbers(changes: Changes, model: Any) -> None:
 
 def numbers_as_keys(changes: Changes, model: Any) -> None:
     """A tensor that stands for a number is no key: Python would take it for another number."""
-    own = torch.Tensor.__hash__
+    own: Callable[[Any], int] = torch.Tensor.__hash__
 
     def hashed(self: Any) -> int:
         session = current()
