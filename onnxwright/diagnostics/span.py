@@ -38,10 +38,6 @@ class Span:
         """`file:line:col`, the column counted from one as editors do."""
         return f"{shown_file(self.file)}:{self.line}:{self.col + 1}"
 
-    def to(self, other: Span) -> Span:
-        """The span from the start of this one to the end of `other`."""
-        return Span(self.file, self.line, self.col, other.end_line, other.end_col)
-
 
 def register_source(file: str, text: str) -> None:
     """Make `text` the lines that messages about `file` show (kept in `linecache`)."""
