@@ -106,6 +106,8 @@ USES: dict[str, tuple[Any, Any, Callable[[Any], Any], str | None]] = {
     "a frozen set": (1, 2, lambda n: len(frozenset([n, 2])), "OW842"),
     "a counter": (1, 2, lambda n: collections.Counter([n, 2])[2], "OW842"),
     "a key": (1, 2, lambda n: {n: 3, 2: 5}[2], "OW842"),
+    "a key of two": (1, 2, lambda n: _stored({1: 3, 2: 5}, n), None),
+    "a new key": (1, 2, lambda n: _stored({2: 3}, n), "OW842"),
     "a hash": (1, 2, lambda n: hash(n), "OW842"),
     "a text of an object": (1, 2, lambda n: 2 if repr(Boxed(n)) == "Boxed(2)" else 5, "OW842"),
     "a text in a text": (1, 2, lambda n: 2 if f"{Boxed(n)}" == "Boxed(2)" else 5, "OW842"),
@@ -136,6 +138,11 @@ USES: dict[str, tuple[Any, Any, Callable[[Any], Any], str | None]] = {
     "an attribute by its name": ("one", "two", lambda n: _set_by_name(n).one, "OW842"),
     "the code of a letter": ("a", "b", lambda n: ord(n), "OW842"),
 }
+
+
+def _stored(items: dict[int, int], n: Any) -> int:
+    items[n] = 7
+    return items[2] * len(items)
 
 
 def _set_by_name(name: str) -> Any:

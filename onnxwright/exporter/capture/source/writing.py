@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.source.comprehensions import extend
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.items import item as item_of
 from onnxwright.exporter.capture.source.items import refuse_key
+from onnxwright.exporter.capture.source.list_calls import no_set
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import is_number
 from onnxwright.exporter.capture.values.join import common_dtype
@@ -95,6 +96,9 @@ def _keys(items: Any, index: Any) -> list[Any]:
     if kind_of(items) is list:
         return list(range(len(items)))
     if type(items) is dict and is_number(index) and {type(key) for key in items} == {int}:
+        session = current()
+        if session is not None and not session.numbers.choices(index) <= items.keys():
+            raise no_set()  # Python may add a key
         return list(items)
     return []
 
