@@ -19,6 +19,7 @@ from onnxwright.exporter.capture.assumptions.fitting import fitting
 from onnxwright.exporter.capture.assumptions.guards import SizeGuard
 from onnxwright.exporter.capture.assumptions.proving import Prover
 from onnxwright.exporter.capture.assumptions.turning_points import turning_points
+from tests.exporter.source.programs import as_module
 from tests.harness.tables import each
 
 n = sympy.Symbol("n", integer=True, positive=True)
@@ -65,6 +66,31 @@ def test_a_remainder_beside_a_quotient() -> None:
     assert excludes_larger(guard(rest), {}, [guard(many)])
     assert excludes_larger(guard(rest), {"n": (290, 300)}, [guard(many)])
     assert fitting([sympy.Eq(PythonMod(n, 8), 3), many], {"n": 20}, {}) == {"n": 291}
+
+
+# Conditions that hold, or fail, at a few sizes far beyond their numbers.
+RARE = (
+    (sympy.Ne(n + 1, 100 * PythonMod(n, 8)), 299),
+    (sympy.Eq(48 * PythonMod(n, 3) + sympy.Min(2 * n, FloorDiv(n, 2)), n), 191),
+    (sympy.Eq(n, 50 * PythonMod(n, 16) + FloorDiv(n, 5)), 374),
+)
+
+
+@each(("condition", "size"), RARE)
+def test_a_condition_that_turns_at_a_remainder_is_not_proven(condition: Any, size: int) -> None:
+    assert bool(condition.subs(n, size)) != bool(condition.subs(n, size + 1))
+    assert Prover().answer(condition) is None
+
+
+def test_a_decision_that_turns_at_one_size_has_both_sides() -> None:
+    def large(x: Any) -> Any:
+        return x * 2 if x.shape[0] + 1 != 100 * (x.shape[0] % 8) else x * 3
+
+    dims = ({0: torch.export.Dim.DYNAMIC},)
+    program = ow.export(as_module(large), (torch.ones(5),), dynamic_shapes=dims)
+    for size in (5, 298, 299, 300):
+        x = torch.ones(size)
+        torch.testing.assert_close(program(x), large(x))
 
 
 def test_two_sizes() -> None:

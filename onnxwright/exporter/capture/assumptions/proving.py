@@ -1,8 +1,8 @@
 """Conditions on sizes that hold at all sizes, or at none: `(n + (-n) % 4) % 4 == 0`.
 
-What Python computes of a size with `//`, `%`, `min` and `max` by constants repeats: beyond the
-sizes at which they turn, each period of the remainders behaves as the one before.  A condition that
-holds up to some periods beyond the last of these sizes holds at all sizes.
+What Python computes of a size with `//`, `%`, `min` and `max` by constants is a polynomial of the
+size for each remainder, beyond the sizes at which a comparison turns (`settled_from`).  A condition
+that holds up to a period beyond the last of these sizes holds at all sizes.
 
 A condition on several sizes is one on each of them, if no comparison in it has two; or one on their
 sum or difference, if it has them nowhere else.  Nothing is said of others.
@@ -18,13 +18,19 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
 
 from onnxwright.exporter.capture.assumptions.size_functions import compiled
-from onnxwright.exporter.capture.assumptions.turning_points import period_of, settled_from
-from onnxwright.exporter.torch_internals import FloorDiv, ValueRanges, bound_sympy
+from onnxwright.exporter.capture.assumptions.turning_points import (
+    divided,
+    is_division,
+    period_of,
+    settled_from,
+)
+from onnxwright.exporter.torch_internals import ValueRanges, bound_sympy
 
 # How many sizes, and how many combinations of several, are tried for one condition.
 _MOST_SIZES = 20_000
 _MOST_COMBINED = 40_000
-_PERIODS = 3
+# The largest size, and numbers that stand for "to the end" where they are larger.
+_LARGEST_SIZE, _LARGEST_NUMBER = (1 << 63) - 1, 1 << 31
 # For how many combinations of remainders a condition on several sizes is looked at.
 _MOST_REMAINDERS = 64
 # Sizes at which most conditions turn that hold at some sizes only.
@@ -70,7 +76,8 @@ class Prover:
             return bool(condition)
         if _turns(condition):
             return None
-        if len(condition.free_symbols) > 1:
+        has_limits = any(abs(n) > _LARGEST_NUMBER for n in condition.atoms(sympy.Integer))
+        if len(condition.free_symbols) > 1 or has_limits:
             condition = _simpler(condition)
             if condition in (sympy.true, sympy.false):
                 return bool(condition)
@@ -108,7 +115,12 @@ def _tried_everywhere(condition: Any) -> bool | None:
     function = compiled(condition, symbols)
     if function is None or not symbols:
         return None
-    sizes = [_sizes_of(condition, symbol) for symbol in symbols]
+    sizes = []
+    for symbol in symbols:
+        tried = _sizes_of(condition, symbol)
+        if tried is None:
+            return None
+        sizes.append(tried)
     most = _MOST_SIZES if len(symbols) == 1 else _MOST_COMBINED
     if math.prod(map(len, sizes)) > most:
         return None
@@ -123,12 +135,17 @@ def _tried_everywhere(condition: Any) -> bool | None:
     return found.pop() if found else None
 
 
-def _sizes_of(condition: Any, symbol: Any) -> range:
-    """The sizes of one symbol that decide, by the comparisons that have it."""
+def _sizes_of(condition: Any, symbol: Any) -> range | None:
+    """The sizes of one symbol that decide, by the comparisons that have it; None if unknown."""
     atoms = [atom for atom in _comparisons(condition) if symbol in atom.free_symbols]
     period = math.lcm(1, *map(period_of, atoms))
-    last = max((settled_from(atom, (symbol,)) for atom in atoms), default=1)
-    return range(1, last + _PERIODS * period + 3)
+    last = 1
+    for atom in atoms:
+        settled = settled_from(atom, symbol)
+        if settled is None:
+            return None
+        last = max(last, settled)
+    return range(1, last + period + 1)
 
 
 def _comparisons(condition: Any) -> list[Any]:
@@ -158,7 +175,7 @@ def by_bounds(comparison: Any, ranges: Mapping[str, tuple[int, int | None]] | No
 
     Args:
         comparison: a sympy expression.
-        ranges: symbol -> the smallest and the largest size; from 1 on without.
+        ranges: symbol -> the smallest and the largest size; without, from 1 to the largest int64.
 
     Returns:
         The truth value of sympy; None where bounds do not decide.
@@ -172,7 +189,7 @@ def by_bounds(comparison: Any, ranges: Mapping[str, tuple[int, int | None]] | No
         return None
     known = {}
     for symbol in comparison.free_symbols:
-        low, high = (1, None) if ranges is None else ranges.get(str(symbol), (0, None))
+        low, high = (1, _LARGEST_SIZE) if ranges is None else ranges.get(str(symbol), (0, None))
         known[symbol] = ValueRanges(low, sympy.oo if high is None else high)
     try:
         found = bound_sympy(comparison.lhs - comparison.rhs, known)
@@ -211,25 +228,8 @@ def _of_remainders(condition: Any) -> list[Any]:
     found = []
     for rest in itertools.product(range(1, period + 1), repeat=len(symbols)):
         sizes = {s: period * (n - 1) + r for s, n, r in zip(symbols, names, rest, strict=True)}
-        found.append(condition.xreplace(sizes).replace(_is_division, _divided))
+        found.append(condition.xreplace(sizes).replace(is_division, divided))
     return found if all(period_of(one) == 1 for one in found) else []
-
-
-def _is_division(part: Any) -> bool:
-    return type(part).__name__ in ("Mod", "PythonMod", "FloorDiv") and bool(part.args[1].is_Integer)
-
-
-def _divided(part: Any) -> Any:
-    """A division of which all that is not constant is divisible, without it."""
-    divisor = part.args[1]
-    constant, rest = sympy.expand(part.args[0]).as_coeff_Add()
-    terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(rest)]
-    whole = constant.is_Integer and all(c.is_Integer and c % divisor == 0 for c, _ in terms)
-    if not whole or divisor <= 0:
-        return part
-    if not isinstance(part, FloorDiv):
-        return constant % divisor
-    return sympy.Add(constant // divisor, *(c // divisor * term for c, term in terms))
 
 
 def _is_replaced(condition: Any, symbol: Any, by: Any, other: Any) -> bool:

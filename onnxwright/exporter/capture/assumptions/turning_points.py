@@ -7,6 +7,7 @@ hold at all sizes is found by trying; what is tried are the sizes at which somet
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -24,7 +25,11 @@ _DIVISIONS = ("Mod", "PythonMod", "FloorDiv", "CleanDiv", "IntTrueDiv", "CeilDiv
 _FOUND_FOR_ONE = 64
 # Up to which period all remainders are tried.
 _ALL_REMAINDERS = 64
-# Up to which size an interval is looked for.
+# For how many remainders a comparison is looked at.
+_MOST_REMAINDERS = 1024
+_EXTREMES = ("Max", "Min")
+_MOST_CHOICES = 6
+# Up to which size conditions are looked at.
 _LOOKED_AT = 20_000
 
 
@@ -93,20 +98,104 @@ def tried_classes(
     return sorted({n for p in points for n in range(p - 1, p + 1 + last) if n >= 1})
 
 
-def settled_from(condition: Any, symbols: Sequence[Any]) -> int:
-    """A size from which on only remainders decide about a condition.
+def settled_from(comparison: Any, symbol: Any) -> int | None:
+    """A size from which on only its remainder decides about a comparison.
+
+    For each remainder, the difference of both sides is a polynomial, and has the sign of its first
+    term beyond the bound of Cauchy for its roots: 1 + max |a_i / a_n|.  `Max` and `Min` are one of
+    their arguments from some size on, by the same bound for the differences of these.
 
     Args:
-        condition: a sympy expression.
-        symbols: its symbols.
+        comparison: a sympy expression.
+        symbol: its only symbol.
+
+    Returns:
+        The size; None where it is very large, the difference is no polynomial, or there are very
+        many remainders.
+
+    Example:
+        >>> from torch.utils._sympy.functions import PythonMod
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> settled_from(sympy.Ne(n + 1, 100 * PythonMod(n, 8)), n) > 299
+        True
     """
-    constants = [abs(int(n)) for n in condition.atoms(sympy.Integer) if abs(n) < 1 << 31]
-    largest = sum(constants)
-    for symbol in symbols:
-        for size in (1, 2, largest + 1):
-            others = {str(s): size for s in symbols if s != symbol}
-            largest = max(largest, *turning_points(condition, symbol, others), 0)
-    return largest
+    period = period_of(comparison)
+    if not isinstance(comparison, sympy.core.relational.Relational) or period > _MOST_REMAINDERS:
+        return None
+    whole = sympy.Symbol("whole", integer=True, positive=True)
+    differences = [comparison.lhs - comparison.rhs]
+    every = comparison.atoms(sympy.Function, sympy.Max, sympy.Min)
+    extremes = [part for part in every if type(part).__name__ in _EXTREMES]
+    if sum(len(part.args) - 1 for part in extremes) > _MOST_CHOICES:
+        return None
+    for part in extremes:
+        differences += [a - b for a, b in itertools.combinations(part.args, 2)]
+    last = 1
+    for form in (form for one in differences for form in _forms(one)):
+        for rest in range(1, period + 1) if symbol in form.free_symbols else ():
+            divided_form = form.xreplace({symbol: period * (whole - 1) + rest})
+            divided_form = divided_form.replace(_is_rounded, _resolved)
+            try:
+                first, *others = sympy.Poly(sympy.expand(divided_form), whole).all_coeffs()
+            except sympy.PolynomialError:
+                return None
+            if not all(n.is_Rational for n in (first, *others)):
+                return None
+            if others:
+                bound = 1 + max(abs(n / first) for n in others)
+                last = max(last, period * math.ceil(bound) + rest)
+    return last if last <= _LOOKED_AT else None
+
+
+def _forms(expression: Any) -> list[Any]:
+    """An expression for each choice of one argument of its `Max` and `Min`."""
+    every = sympy.postorder_traversal(expression)
+    part = next((p for p in every if type(p).__name__ in _EXTREMES), None)
+    if part is None:
+        return [expression]
+    return [form for one in part.args for form in _forms(expression.xreplace({part: one}))]
+
+
+def _is_rounded(part: Any) -> bool:
+    """Whether an expression is a quotient, a remainder, or rounded to an integer."""
+    return is_division(part) or type(part).__name__ in ("IntTrueDiv", *_ROUNDED) or part.is_Float
+
+
+def _resolved(part: Any) -> Any:
+    """The same without rounding, where all that is not constant is an integer."""
+    if part.is_Float:
+        exact = Fraction(float(part))
+        return sympy.Rational(exact) if exact.denominator <= _LARGEST_DENOMINATOR else part
+    if is_division(part):
+        return divided(part)
+    if type(part).__name__ == "IntTrueDiv":
+        return part.args[0] / part.args[1] if part.args[1].is_Integer else part
+    constant, rest = sympy.expand(part.args[0]).as_coeff_Add()
+    terms = [term.as_coeff_Mul()[0] for term in sympy.Add.make_args(rest)]
+    if not constant.is_Rational or not all(n.is_Integer for n in terms):
+        return part
+    if type(part).__name__ == "TruncToInt" and any(n < 0 for n in (constant, *terms)):
+        return part  # it rounds to 0, from below or from above
+    is_up = type(part).__name__ == "CeilToInt"
+    return rest + (sympy.ceiling(constant) if is_up else sympy.floor(constant))
+
+
+def is_division(part: Any) -> bool:
+    """Whether an expression is a quotient or a remainder by a constant."""
+    return type(part).__name__ in ("Mod", "PythonMod", "FloorDiv") and bool(part.args[1].is_Integer)
+
+
+def divided(part: Any) -> Any:
+    """A division of which all that is not constant is divisible, without it."""
+    divisor = part.args[1]
+    constant, rest = sympy.expand(part.args[0]).as_coeff_Add()
+    terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(rest)]
+    whole = constant.is_Integer and all(c.is_Integer and c % divisor == 0 for c, _ in terms)
+    if not whole or divisor <= 0:
+        return part
+    if type(part).__name__ != "FloorDiv":
+        return constant % divisor
+    return sympy.Add(constant // divisor, *(c // divisor * term for c, term in terms))
 
 
 def interval_of(condition: Any) -> tuple[int, int | None] | None:
@@ -129,8 +218,10 @@ def interval_of(condition: Any) -> tuple[int, int | None] | None:
     function = compiled(condition, symbols) if len(symbols) == 1 else None
     if function is None:
         return None
-    last = settled_from(condition, symbols) + 3 * period_of(condition)
-    if last > _LOOKED_AT:
+    atoms = condition.atoms(sympy.core.relational.Relational)
+    settled = [settled_from(atom, symbols[0]) for atom in atoms if atom.free_symbols]
+    last = max((n for n in settled if n is not None), default=0) + period_of(condition)
+    if None in settled or not settled:
         return None
     try:
         answers = [bool(function(n)) for n in range(1, last + 1)]
