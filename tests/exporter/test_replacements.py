@@ -261,6 +261,7 @@ ELSEWHERE = {
     "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
     "source/test_run_time_numbers.py": "torch.SymBool",
+    "source/test_uses_of_numbers.py": "torch.Tensor.__hash__",
 }
 """File with the tests of entries that need a whole model or a library -> targets."""
 
