@@ -317,15 +317,18 @@ class CaughtError(Diagnostic):
 
 
 class SharedWrite(Diagnostic):
-    """A side of a decision writes to a tensor that it also reads through another view."""
+    """A side of a decision writes to a tensor of which the model holds a view under another name."""
 
     code = "OW843"
     title = (
-        "this decision depends on a tensor, and one side writes to a tensor that it also reads "
-        "through another view"
+        "this decision depends on a tensor, and writes to one of two tensors of the model that "
+        "share memory"
     )
     label = "decided by a value"
-    help = "write to a copy: `x = x.clone()` before, or `x = x + 1` for `x += 1`"
+    help = (
+        "take the view where it is needed, `part = self.whole[1:]`, or write to a copy: "
+        "`x = x.clone()` before, or `x = x + 1` for `x += 1`"
+    )
     error = ExportError
 
 

@@ -278,10 +278,10 @@ class ChosenChangedError(RefusedError):
 
 
 class SharedWriteError(RefusedError):
-    """A branch writes to a tensor that it also reads through another view."""
+    """A branch writes to one of two tensors that share memory; no view leads to the other."""
 
     def __init__(self) -> None:
-        super().__init__("a tensor is written to in place, and read through another view of it")
+        super().__init__("a tensor is written to in place that shares memory with another one")
 
     def message(self) -> Diagnostic:
         """The message for the user."""
