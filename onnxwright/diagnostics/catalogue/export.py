@@ -317,7 +317,7 @@ class CaughtError(Diagnostic):
 
 
 class SharedWrite(Diagnostic):
-    """A side of a decision writes to a tensor of which the model holds a view under another name."""
+    """A side of a decision writes to one of two tensors of the model that share memory."""
 
     code = "OW843"
     title = (
