@@ -18,6 +18,7 @@ import itertools
 import operator
 import os
 import queue
+import struct
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -1076,3 +1077,23 @@ for _name, _ask in {
     "attribute_error": _caught,
 }.items():
     PROGRAMS[f"{_name}_of_one_side"] = Program(_asked(_ask), "OW840")
+
+
+@program("right")
+def iterator_of_the_call() -> Made:
+    class Takes(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x * next(struct.iter_unpack("b", b"ab"))[0]
+
+    return Takes(), lambda: None
+
+
+@program("OW898")
+def iterator_that_cannot_be_copied() -> Made:
+    items = struct.iter_unpack("b", bytes(range(1, 99)))
+
+    class Takes(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x * next(items)[0]
+
+    return Takes(), lambda: operator.length_hint(items)

@@ -44,10 +44,12 @@ def own_iterator(store: Store, items: Any) -> Any:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 made = _copied(items)
-        except Exception as error:  # an iterator of C may fail in any way
-            raise IteratorTakenError(type(items).__name__) from error
+        except Exception:  # noqa: BLE001 - an iterator of C may fail in any way
+            made = items
         if made is items:
-            raise IteratorTakenError(type(items).__name__)
+            if store.snapshot is not None and id(items) in store.snapshot.seen:
+                raise IteratorTakenError(type(items).__name__)
+            return items  # the program made it
         known = store.copies[id(items)] = (items, made, repr(made))
     return known[1]
 
