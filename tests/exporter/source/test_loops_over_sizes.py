@@ -303,7 +303,7 @@ def test_modules_with_loops_over_sizes(kind: Any) -> None:
 
 @pytest.mark.parametrize(
     ("function", "reason"),
-    [(of_python, "data-dependent"), (other_sizes, "an item of the list")],
+    [(of_python, "Python asks for"), (other_sizes, "an item of the list")],
     ids=lambda v: getattr(v, "__name__", ""),
 )
 def test_a_loop_that_cannot_be_kept_is_unrolled_with_a_reason(

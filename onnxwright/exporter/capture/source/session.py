@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,7 +49,8 @@ class Numbers:
         self._kept: dict[int, Any] = {}
         self._choices: dict[int, frozenset[int]] = {}
         self._picked: dict[int, tuple[Any, dict[int, Any]]] = {}
-        self._types: dict[int, tuple[Any, frozenset[type]]] = {}
+        # Not kept alive: what no variable has any more is no alias of what is written to.
+        self._types: dict[int, tuple[weakref.ref[Any], frozenset[type]]] = {}
 
     def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
         """Add a tensor; `choices` are all integers of Python that it may stand for, if known."""
@@ -67,15 +69,16 @@ class Numbers:
     def note_types(self, tensor: Any, types: frozenset[type]) -> None:
         """Remember the classes of Python that a value has one of: which is known at run time."""
         if len(types) > 1:
-            self._types[id(tensor)] = tensor, types
+            self._types[id(tensor)] = weakref.ref(tensor), types
 
     def has_types(self, value: Any) -> bool:
         """Whether a value is of one of several classes of Python."""
-        return id(value) in self._types
+        known = self._types.get(id(value))
+        return known is not None and known[0]() is value
 
     def types(self, value: Any) -> frozenset[type]:
         """The classes of Python that a value may be of, where the model runs."""
-        if id(value) in self._types:
+        if self.has_types(value):
             return self._types[id(value)][1]
         if not isinstance(value, torch.Tensor):
             return frozenset([KINDS.get(type(value), type(value))])
