@@ -27,9 +27,6 @@ def ORTMixedEvaluator(**options: Any) -> OrtEvaluator:  # noqa: N802 - a class i
     Args:
         options: as for `OrtEvaluator`.
 
-    Returns:
-        The evaluator.
-
     Example:
         >>> with default_as(ORTMixedEvaluator()) as chosen:
         ...     chosen is default()

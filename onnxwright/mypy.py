@@ -136,14 +136,7 @@ def _literal_texts(annotation: Type, is_dimension: bool = False) -> Type:
 
 
 def plugin(version: str) -> type[Plugin]:
-    """The entry point that mypy looks for.
-
-    Args:
-        version: the version of mypy.
-
-    Returns:
-        The class of the plugin.
-    """
+    """The entry point that mypy looks for."""
     del version  # one class serves all of them
     return TensorPlugin
 

@@ -37,9 +37,6 @@ def operand_of(op: Op, x: Any) -> Operand:
     Args:
         x: a tensor value, a `Complex`, a Python number, or a value that represents one.
 
-    Returns:
-        Its type and strength.
-
     Raises:
         TypeError: it is none of these, or its type is not known.
     """

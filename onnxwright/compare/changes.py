@@ -169,13 +169,6 @@ class Diff:
 def counted(n: int, noun: str) -> str:
     """A number with its noun.
 
-    Args:
-        n: how many.
-        noun: of what, one of it.
-
-    Returns:
-        The words.
-
     Example:
         >>> counted(1, "node"), counted(2, "node")
         ('1 node', '2 nodes')

@@ -105,9 +105,6 @@ def of_tensor(tensor: onnx.TensorProto, folder: str | None = None) -> Content:
     Args:
         tensor: the tensor, its numbers stored in whatever way.
         folder: where its external data is.
-
-    Returns:
-        Its content.
     """
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         digest = digest_of_file(tensor, folder)

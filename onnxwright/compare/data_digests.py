@@ -20,14 +20,7 @@ _ZEROS = bytes(_PIECE)
 
 
 def digest_of_bytes(data: bytes) -> str:
-    """The digest of data in memory.
-
-    Args:
-        data: the bytes.
-
-    Returns:
-        The digest that a file of the same bytes has.
-    """
+    """The digest of data in memory."""
     view = memoryview(data)
     return _of_pieces(len(view), lambda at: view[at : at + _PIECE], lambda at: at)
 

@@ -98,9 +98,6 @@ def change_of(x: onnx.TensorProto, y: onnx.TensorProto, folders: tuple[str, str]
     Args:
         x, y: the tensors.
         folders: where external data of each is found.
-
-    Returns:
-        A few words.
     """
     left, right = tensor_words(x), tensor_words(y)
     if left != right:

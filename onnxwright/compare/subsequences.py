@@ -18,9 +18,6 @@ def rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     Args:
         pairs: (left, right), each number once on its side.
 
-    Returns:
-        The part, sorted.
-
     Example:
         >>> rising([(0, 5), (1, 1), (2, 2), (3, 0)])
         [(1, 1), (2, 2)]
@@ -47,12 +44,6 @@ def rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def common(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Places of equal items in the same order on both sides; None matches nothing.
-
-    Args:
-        left, right: the items.
-
-    Returns:
-        Pairs of places, rising.
 
     Example:
         >>> common("abcad", "xbcad")

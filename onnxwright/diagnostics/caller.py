@@ -54,9 +54,6 @@ def user_span() -> Span | None:
 def user_names(*values: object) -> list[str | None]:
     """The variables that hold objects where the innermost call outside this package is made.
 
-    Args:
-        values: the objects.
-
     Returns:
         For each the first local variable that is this very object, or None.
     """

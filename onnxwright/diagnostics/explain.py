@@ -19,9 +19,6 @@ def explain(code: str) -> str:
     Args:
         code: such as `OW302`, in any case, with or without the letters.
 
-    Returns:
-        Markdown text.
-
     Raises:
         LookupError: no message has this code; the text names those that are near.
 
@@ -43,9 +40,6 @@ def explain(code: str) -> str:
 def codes() -> list[str]:
     """Every code that has a page, sorted.
 
-    Args:
-        None.
-
     Returns:
         Codes such as `OW302`.
 
@@ -63,12 +57,6 @@ def codes() -> list[str]:
 
 def summary(code: str) -> str:
     """What a code means, in the first paragraph of its page.
-
-    Args:
-        code: a code that has a page.
-
-    Returns:
-        One line.
 
     Raises:
         LookupError: no message has this code.

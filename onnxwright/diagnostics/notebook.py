@@ -12,9 +12,6 @@ from typing import Any
 def shown_file(file: str) -> str:
     """The name of a file as users know it: `In[3]` for a cell of a notebook.
 
-    Args:
-        file: the name that the code has.
-
     Returns:
         The number of the cell, or the name itself.
 

@@ -39,9 +39,6 @@ def origin_text(span: Span) -> str:
     Args:
         span: a place in Python that is being compiled.
 
-    Returns:
-        The text.
-
     Example:
         >>> origin_text(Span("/home/model.py", 12, 11, 12, 12))
         'model.py:12:12'
@@ -82,11 +79,7 @@ def span_of_origin(text: str, sources: Sources = None) -> Span | None:
 
 
 def line_of(span: Span | None) -> str:
-    """The first line of a place without its indentation; empty where it is not read.
-
-    Args:
-        span: the place.
-    """
+    """The first line of a place without its indentation; empty where it is not read."""
     if span is None or isinstance(span, UnreadSpan):
         return ""
     return (source_line(span.file, span.line) or "").strip()

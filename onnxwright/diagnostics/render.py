@@ -57,9 +57,6 @@ def render_once(diagnostic: Message) -> str:
 
     Python asks for the text of a warning each time, also where it has shown that warning before.
 
-    Args:
-        diagnostic: the message.
-
     Returns:
         Several lines without a final newline.
 
@@ -147,9 +144,6 @@ def render_all(diagnostics: Iterable[Message], *, color: bool = False) -> str:
 
 def render_json(diagnostic: Message) -> str:
     """One message as a JSON object on one line, for editors and scripts.
-
-    Args:
-        diagnostic: the message.
 
     Returns:
         An object with `code`, `severity`, `title`, `label`, `help`, `notes`, `span`, `labels` and

@@ -163,9 +163,6 @@ class Conversions(Script):
             extra: a serialized part of the model that no other argument holds, with `details`.
             optimize: give the model to `ow.optimize` before it is returned.
 
-        Returns:
-            The model.
-
         Raises:
             ScriptError: the function cannot be compiled, an input has no type (OW701), an
                 attribute has no value (OW702), or an argument does not fit.

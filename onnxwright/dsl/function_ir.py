@@ -41,9 +41,6 @@ class FunctionIR(ir.Function):
 
         Args:
             function: the function; its graph goes on in the new one.
-
-        Returns:
-            The function as one of this class.
         """
         same = cls(
             function.domain,

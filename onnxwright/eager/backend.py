@@ -147,9 +147,6 @@ def run(
     Args:
         op, inputs, attributes, outputs: as for `Evaluator.run_op`.
 
-    Returns:
-        Plain values.
-
     Raises:
         EagerError: it cannot be run, or failed.
     """
@@ -167,11 +164,7 @@ def run(
 
 
 def as_values(values: Sequence[Any]) -> list[Any]:
-    """Several plain values as scripts see them.
-
-    Returns:
-        Tensors and sequences.
-    """
+    """Several plain values as scripts see them."""
     return [wrap(v) if isinstance(v, np.ndarray) else as_value(v) for v in values]
 
 

@@ -19,9 +19,6 @@ def wide(*inputs: Array | None) -> list[Any]:
     Args:
         inputs: arrays; None stays.
 
-    Returns:
-        One for each input.
-
     Example:
         >>> wide(np.ones(1, np.float16), None)
         [array([1.], dtype=float32), None]

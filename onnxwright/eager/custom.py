@@ -57,9 +57,6 @@ class Implementation:
             run_op: runs one operator of a FunctionProto.
             request: the call.
 
-        Returns:
-            Plain values.
-
         Raises:
             EagerTypeError: the Python function gave something else than the outputs.
         """
@@ -200,15 +197,6 @@ def find(op: Op) -> Implementation | None:
 
 def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
     """The results of an evaluator, if they are what was asked for.
-
-    Args:
-        who: who gave them.
-        op: the operator.
-        results: what was given.
-        outputs: how many were asked for.
-
-    Returns:
-        The results.
 
     Raises:
         EagerTypeError: another number of results, or no values.

@@ -220,11 +220,7 @@ def _argument(signature: OpSignature | None, where: int | str, x: Any) -> Any:
 
 
 def own_list(items: Sequence[Any]) -> SequenceValue:
-    """A Python list as a sequence; numbers in it take the element type of its tensors.
-
-    Args:
-        items: tensors, arrays and numbers.
-    """
+    """A Python list as a sequence; numbers in it take the element type of its tensors."""
     raw = [raw_value(_argument(None, 0, v)) for v in items]
     strong = next((DType.from_numpy(v.dtype) for v in raw if isinstance(v, np.ndarray)), None)
     values = []

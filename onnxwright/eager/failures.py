@@ -58,13 +58,6 @@ def _short(value: Any) -> str:
 
 
 def tidy(text: str) -> str:
-    """The runtime's message without its file names and status codes.
-
-    Args:
-        text: the message.
-
-    Returns:
-        One line.
-    """
+    """The runtime's message without its file names and status codes."""
     first = next((line for line in _NOISE.sub("", text).strip().splitlines() if line.strip()), "")
     return _NOISE.sub("", first).strip().rstrip(".")

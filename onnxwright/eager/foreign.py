@@ -44,9 +44,6 @@ _TORCH_EXOTIC = {
 def is_torch(value: object) -> bool:
     """Whether a value is a torch tensor.
 
-    Args:
-        value: any object.
-
     Returns:
         True only where the program has imported torch.
     """
@@ -98,9 +95,6 @@ def _kind_of_one(value: Any) -> Kind | None:
 def to_array(value: Any) -> Array | None:
     """A foreign tensor as an array, on the same memory where it is on the CPU.
 
-    Args:
-        value: any object.
-
     Returns:
         The array; None for what is not a foreign tensor.
     """
@@ -115,9 +109,6 @@ def to_array(value: Any) -> Array | None:
 
 def own_sequence(value: Any) -> Any:
     """A sequence whose elements came back as torch tensors, with arrays in it again.
-
-    Args:
-        value: any object.
 
     Returns:
         The sequence as evaluators take it; anything else as it is.
@@ -143,9 +134,6 @@ def _from_torch(value: Any) -> Array:
 
 def to_torch(array: Array, device: Any = None) -> Any:
     """An array as a torch tensor, on the same memory where the device is the CPU.
-
-    Args:
-        device: the device the tensor is wanted on.
 
     Returns:
         The tensor; an array of strings, which torch does not have, stays as it is.

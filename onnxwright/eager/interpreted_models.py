@@ -51,9 +51,6 @@ class InterpretedModel:
             names: the outputs that are wanted.
             feed: the inputs by name.
 
-        Returns:
-            One value for each name.
-
         Raises:
             EagerError: a node failed (OW612).
         """

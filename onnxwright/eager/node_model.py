@@ -136,9 +136,6 @@ def tensor_proto(array: np.ndarray[Any, Any], name: str = "") -> Any:
 def freeze(value: Any) -> Any:
     """A hashable stand-in for an attribute value: equal values have equal stand-ins.
 
-    Args:
-        value: any attribute value.
-
     Returns:
         The stand-in; it says the Python type, so that `1`, `1.0` and `True` differ.
     """
@@ -164,11 +161,7 @@ def freeze(value: Any) -> Any:
 
 
 def freeze_attributes(attributes: Mapping[str, Any]) -> Any:
-    """All attributes of a call as one hashable stand-in.
-
-    Returns:
-        The stand-in.
-    """
+    """All attributes of a call as one hashable stand-in."""
     if not attributes:
         return ()
     return tuple((name, freeze(value)) for name, value in sorted(attributes.items()))
@@ -357,10 +350,6 @@ def _dense(sparse: Any) -> np.ndarray[Any, Any]:
 
 
 def op_text(op: Op) -> str:
-    """The operator in a message: its signature, or its name for a custom one.
-
-    Returns:
-        The text.
-    """
+    """The operator in a message: its signature, or its name for a custom one."""
     signature = op.signature
     return str(signature) if signature is not None else f"{op.name} of {op.domain}"

@@ -174,9 +174,6 @@ def frame(opset: Opset, name: str, backend: Any = None) -> Iterator[Frame]:
     Args:
         opset: the script's default opset.
         backend: what `+` asks, where it is not the usual backend of `opset`.
-
-    Yields:
-        The frame.
     """
     new = Frame(opset, name, opset.version, backend)
     token = _frame.set(new)

@@ -22,12 +22,6 @@ _DTYPES: dict[np.dtype[Any], DType] = {}
 def onnx_dtype(dtype: np.dtype[Any]) -> DType:
     """The element type of a numpy dtype; remembered, as eager calls ask for it all the time.
 
-    Args:
-        dtype: a dtype.
-
-    Returns:
-        The element type.
-
     Raises:
         ScriptTypeError: ONNX does not have it.
     """
@@ -153,9 +147,6 @@ def _type_of_map(value: Mapping[Any, Any]) -> MapType | None:
 def without_shape(kind: OnnxType | None) -> OnnxType | None:
     """A type with no shapes in it: what a session is cached by.
 
-    Args:
-        kind: any type.
-
     Returns:
         The type, its tensors of unknown rank.
     """
@@ -173,9 +164,6 @@ def without_shape(kind: OnnxType | None) -> OnnxType | None:
 def show_value(value: Any) -> str:
     """A value's type and shape as short text, for messages.
 
-    Args:
-        value: any value.
-
     Returns:
         The text, such as `FLOAT[2, 3]`.
     """
@@ -191,11 +179,7 @@ def show_value(value: Any) -> str:
 
 
 def show_values(values: Sequence[Any]) -> str:
-    """Several values as `show_value` writes them.
-
-    Returns:
-        The text.
-    """
+    """Several values as `show_value` writes them."""
     return ", ".join(show_value(v) for v in values)
 
 

@@ -297,9 +297,6 @@ class Recorder(KnownValues):
             kind: its type.
             held: whether a Python name of its own holds it.
             value: a value of this name and type that becomes the input; by default a new one.
-
-        Returns:
-            The input.
         """
         unique = self.names.unique(name)
         if value is None:
@@ -383,9 +380,6 @@ class Recorder(KnownValues):
         Args:
             node: the node; all of its outputs have names.
             inputs: what it reads from now on.
-
-        Returns:
-            Its outputs.
         """
         for n, (before, value) in enumerate(zip(node.inputs, inputs)):
             if before is not value:

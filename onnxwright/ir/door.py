@@ -50,9 +50,6 @@ def opened(model: Any, *, schemas: bool = False, functions: bool = False) -> ir.
         functions: whether a FunctionProto, or a function of `onnx_ir`, is taken as well: as a model
             that has nothing else.
 
-    Returns:
-        The model.
-
     Raises:
         ModelError: it is damaged, or the file cannot be read.
         ModelTypeError: it is not a model (OW752).

@@ -49,9 +49,6 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = (
 def recognized(data: bytes) -> str | None:
     """What bytes are that protobuf cannot read as a model, and what to do.
 
-    Args:
-        data: the bytes.
-
     Returns:
         A clause for a message; None if they begin like nothing that is known.
 

@@ -37,9 +37,6 @@ def rename_clashing(model: ir.Model, taken: Mapping[Key, ir.Function]) -> None:
 def same_function(x: ir.Function, y: ir.Function) -> bool:
     """Whether two functions are written alike.
 
-    Args:
-        x, y: the functions.
-
     Returns:
         Whether their protos have the same bytes.
     """

@@ -129,9 +129,6 @@ def open_model(
             calls fit their functions, and nodes that are not sorted are sorted in a copy.
         parts: whether functions and graphs, of onnx or of `onnx_ir`, are taken as well.
 
-    Returns:
-        The model with its path.
-
     Raises:
         ModelError: it cannot be read (OW741), contradicts itself (OW744), has a tensor whose data
             does not fit (OW750) or cannot be read (OW743), or is too large (OW751).
@@ -263,9 +260,6 @@ def checked(
         external: as for `open_model`; "light" as "named", and data may be in a file without a name.
         defined: as for `open_model`.
 
-    Returns:
-        What was seen of its form.
-
     Raises:
         ModelError: as for `open_model`.
     """
@@ -340,9 +334,6 @@ def checked_external(tensor: Any, where: str) -> None:
 
 def open_ir_function(source: onnx.FunctionProto) -> Any:
     """Check a function, as an object of `onnx_ir`.
-
-    Args:
-        source: the function.
 
     Returns:
         The `onnx_ir.Function`.

@@ -48,9 +48,6 @@ def register(package: str, name: str, kind: ModelKind) -> None:
 def kind_of(source: object) -> ModelKind | None:
     """The registered kind of an object; None for files, bytes, protos and objects of `onnx_ir`.
 
-    Args:
-        source: the object.
-
     Example:
         >>> kind_of(b"") is None
         True

@@ -76,9 +76,6 @@ def with_initializers(model: Any, replace: Callable[[Any], Any]) -> Any:
     Args:
         model: an `onnx_ir.Model`; it is not changed.
         replace: the tensor that is written for a value; that of the value itself, or another.
-
-    Returns:
-        The ModelProto.
     """
     import onnx_ir as ir
 

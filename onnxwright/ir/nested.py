@@ -58,9 +58,6 @@ def name_nodes(nodes: Iterable[ir.Node]) -> None:
     Nodes without a name get those that a graph of onnx_ir would give them, unless another node has
     the name; of nodes with the same name, the first one keeps it.
 
-    Args:
-        nodes: all nodes of the graph.
-
     Example:
         >>> x = ir.Value(name="x")
         >>> nodes = [ir.Node("", "Relu", [x]), ir.Node("", "Abs", [x], name="node_Relu_0")]

@@ -20,9 +20,6 @@ def without_maps(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
 
     Args:
         graph: the graph; it is changed.
-
-    Returns:
-        Value -> its type.
     """
     protos: dict[str, onnx.TypeProto] = {}
     for info in (*graph.input, *graph.output, *graph.value_info):

@@ -37,9 +37,6 @@ _MESSAGES: dict[str, type[messages.DamagedModel]] = {
 def raise_damage(damage: Damage) -> NoReturn:
     """Raise the user's error for a fault of a model.
 
-    Args:
-        damage: the fault.
-
     Raises:
         ModelError: always.
     """
@@ -54,9 +51,6 @@ def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:
         data: the bytes.
         label: what they are, for messages.
         form: "protobuf", "textproto", "json" or "onnxtxt".
-
-    Returns:
-        The model.
 
     Raises:
         ModelError: they are not a model (OW741).
@@ -78,12 +72,6 @@ def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:
 def serialized(proto: Model) -> bytes:
     """A model as bytes.
 
-    Args:
-        proto: the model.
-
-    Returns:
-        The bytes.
-
     Raises:
         ModelError: it has more than protobuf writes as one message (OW751), or text that is not
             UTF-8.
@@ -98,9 +86,6 @@ def serialized(proto: Model) -> bytes:
 
 def check_path(path: str) -> None:
     """Refuse what is text of another kind where a path is expected.
-
-    Args:
-        path: what was given.
 
     Raises:
         ModelNotFoundError: it is an address, or a model as text (OW741).
@@ -167,12 +152,6 @@ def read_file(path: Path) -> onnx.ModelProto:
 def read_stream(stream: Any) -> onnx.ModelProto:
     """A file that is open in binary mode as a model, not checked yet.
 
-    Args:
-        stream: the file.
-
-    Returns:
-        The model.
-
     Raises:
         ModelError: it cannot be read (OW741).
     """
@@ -208,11 +187,6 @@ def _missing(label: str, reason: str, error: BaseException | None = None) -> NoR
 
 def unreadable(label: str, reason: str, error: BaseException | None = None) -> NoReturn:
     """Raise the user's error for what cannot be read as a model.
-
-    Args:
-        label: what it is, for messages.
-        reason: why it cannot be read.
-        error: the error that told it.
 
     Raises:
         ModelError: always (OW741).

@@ -79,9 +79,6 @@ def in_form(proto: onnx.ModelProto, form: str) -> bytes:
         proto: the model.
         form: what `form_of` says of the path: `protobuf`, or a form in text.
 
-    Returns:
-        The bytes.
-
     Raises:
         ModelError: it is over 2 GB (OW751).
     """
@@ -139,9 +136,6 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
     Args:
         model: the model; it is the same afterwards.
         folder: where the proto will be written; None for nowhere, as for a pipe.
-
-    Returns:
-        The proto.
 
     Raises:
         ModelError: it would be over 2 GB (OW751).

@@ -23,9 +23,6 @@ _NUMBERS = frozenset({1, 6, 7, 10, 11, 12, 13, 2, 3, 4, 5})
 def follows_too_much(model: onnx.ModelProto) -> bool:
     """Whether the elements that inference would follow are more than `MOST_ELEMENTS`.
 
-    Args:
-        model: the model.
-
     Returns:
         True where they may be.
 

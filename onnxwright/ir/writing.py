@@ -132,9 +132,6 @@ class Save:
             name: a name to have instead, or a path with slashes below the folder of the target,
                 whose folders `commit` makes.  A file of that name is replaced, so that a process
                 that is killed just then leaves an old model with the new data.
-
-        Returns:
-            The name, in the folder of the target.
         """
         (part,) = (p for p in self._parts if data in (p.file, p.path))
         check_text(name or self.target.name, "the path")  # it becomes text in the model
@@ -397,9 +394,6 @@ def data_of(tensors: Iterable[Any]) -> Iterator[Path]:
 
     Args:
         tensors: the tensors; those in memory have none.
-
-    Yields:
-        The path of each.
     """
     for tensor in tensors:
         path = getattr(tensor, "path", None)

@@ -133,9 +133,6 @@ def batch_fault(attributes: Mapping[str, Any]) -> str | None:
 def window_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why a window cannot be as large as `kernel_shape` says.
 
-    Args:
-        attributes: the attributes of a pooling.
-
     Returns:
         The reason, None where it can.
 
@@ -154,9 +151,6 @@ def window_fault(attributes: Mapping[str, Any]) -> str | None:
 
 def equation_fault(attributes: Mapping[str, Any]) -> str | None:
     """Why an equation cannot be read.
-
-    Args:
-        attributes: the attributes of an Einsum.
 
     Returns:
         The reason, None where it can.
@@ -178,9 +172,6 @@ def equation_fault(attributes: Mapping[str, Any]) -> str | None:
 
 def equation_ranks(attributes: Mapping[str, Any]) -> tuple[int, ...]:
     """The fewest axes of each input of an equation: one for each of its letters.
-
-    Args:
-        attributes: the attributes of an Einsum.
 
     Returns:
         A number for each input.

@@ -31,9 +31,6 @@ def _cast_array(x: Array, to: DType) -> Array:
         x: the array.
         to: the type; not one of fewer than 16 bits for floats, nor STRING.
 
-    Returns:
-        The array.
-
     Raises:
         UnknownError: the result depends on who computes it.
     """

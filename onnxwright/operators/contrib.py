@@ -23,10 +23,6 @@ _OF_RUNTIME = {
 def is_of_runtime(op_type: str, version: int) -> bool:
     """Whether ONNX Runtime has an operator of the standard domain that ONNX itself has not.
 
-    Args:
-        op_type: the operator.
-        version: the version of the standard opset.
-
     Returns:
         True where it runs, though no schema says what it is: it is copied as it is.
 

@@ -198,11 +198,6 @@ def axis_in(axis: int | None, rank: int) -> int:
 def same_shape(expected: Shape, shape: Shape, name: str) -> None:
     """Check that an input has a shape.
 
-    Args:
-        expected: the shape that the other inputs ask for.
-        shape: the shape that it has.
-        name: the name of the input.
-
     Raises:
         ContradictionError: another number of axes, or two different numbers.
     """

@@ -62,10 +62,6 @@ def same_meaning(
 def only_types_changed(old: OpSignature, new: OpSignature) -> bool:
     """Whether a newer schema differs from an older one only by allowing more types.
 
-    Args:
-        old: the older schema.
-        new: the newer one.
-
     Example:
         >>> from onnxwright.opset.registry import signature
         >>> only_types_changed(signature("", "Relu", 13), signature("", "Relu", 14))

@@ -54,9 +54,6 @@ def is_reference(value: object) -> bool:
 def is_tensor_value(value: object) -> bool:
     """Whether a value is a tensor of a graph or of an eager run (numpy's arrays are not).
 
-    Args:
-        value: any object.
-
     Returns:
         True for a `Tensor`, a value of a backend, and what looks like them.
     """
@@ -209,11 +206,6 @@ def _to_output_count(value: Any) -> object:
 def special_normalizer(domain: str, op: str, name: str) -> Callable[[Any], object] | None:
     """The function for an attribute that takes less, or more, than others of its kind.
 
-    Args:
-        domain: the domain of the operator.
-        op: its name.
-        name: the attribute.
-
     Returns:
         A function as those of `normalizer`; None for an attribute that is like others.
 
@@ -285,9 +277,6 @@ _NORMALIZE: dict[AttrKind, Callable[[Any], object]] = {
 def normalizer(kind: AttrKind) -> Callable[[Any], object]:
     """The function that brings values to the form of `kind`.
 
-    Args:
-        kind: the kind of attribute.
-
     Returns:
         A function of the value; it raises `WrongTypeError` or `OutOfRangeError`.
 
@@ -303,9 +292,6 @@ def normalizer(kind: AttrKind) -> Callable[[Any], object]:
 
 def describe(value: object) -> str:
     """A value in a few words, for the message that refuses it.
-
-    Args:
-        value: any object.
 
     Returns:
         Its type, and the value itself when that is short.

@@ -17,10 +17,6 @@ from onnxwright.opset.registry import OpSignature
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant.
 
-    Args:
-        name: what was written.
-        names: what exists.
-
     Returns:
         The likeliest one, None where none is near.
 
@@ -55,9 +51,6 @@ ANY_SIGNATURE = inspect.Signature(
 
 def python_signature(sig: OpSignature) -> inspect.Signature:
     """An operator's schema as a Python signature.
-
-    Args:
-        sig: the schema.
 
     Returns:
         Inputs in order (a variadic one as `*args`), then attributes as keywords; what may be
@@ -110,12 +103,6 @@ def python_signature(sig: OpSignature) -> inspect.Signature:
 def url_of(domain: str, name: str) -> str:
     """The address of an operator's page in the onnx documentation.
 
-    Args:
-        name: the operator.
-
-    Source:
-        The operators' pages at onnx.ai.
-
     Example:
         >>> url_of("", "Add"), url_of("ai.onnx.ml", "Scaler")
         ('https://onnx.ai/onnx/operators/onnx__Add.html', \
@@ -127,9 +114,6 @@ def url_of(domain: str, name: str) -> str:
 
 def document(sig: OpSignature) -> str:
     """The documentation of an operator: signature, description, inputs, attributes, outputs.
-
-    Args:
-        sig: the schema.
 
     Returns:
         The text that `help(op.Add)` shows.
@@ -156,9 +140,6 @@ def show_param_type(param: Any) -> str:
 
     Args:
         param: a formal parameter of `onnx.defs`.
-
-    Returns:
-        The text.
     """
     option = param.option.name.lower()
     shown = registry.show_type(param.type_str)

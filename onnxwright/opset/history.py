@@ -21,12 +21,7 @@ def _defs() -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def load_schema(domain: str, name: str, version: int) -> OpSchema:
-    """A schema of the installed onnx.
-
-    Args:
-        domain, name: the operator.
-        version: the version of the opset.
-    """
+    """A schema of the installed onnx."""
     schema: OpSchema = _defs().get_schema(name, version, domain)
     return schema
 
@@ -46,9 +41,6 @@ def _history() -> dict[str, dict[str, tuple[tuple[int, bool], ...]]]:
 
 def normalize_domain(domain: str) -> str:
     """The domain as models store it: "ai.onnx" is "".
-
-    Args:
-        domain: any domain.
 
     Returns:
         The same domain, or "" for the standard one.
@@ -85,9 +77,6 @@ def is_known_domain(domain: str) -> bool:
 def newest(domain: str = "") -> int:
     """The newest version of an opset that the installed onnx knows.
 
-    Args:
-        domain: the domain of the opset.
-
     Returns:
         The version; 1 for a domain that onnx does not know.
 
@@ -107,9 +96,6 @@ def newest(domain: str = "") -> int:
 def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
     """The versions that changed an operator, oldest first.
 
-    Args:
-        name: the operator.
-
     Returns:
         Pairs of the version and whether it took the operator out; empty for an unknown one.
 
@@ -126,9 +112,6 @@ def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
 def first_version(domain: str, name: str) -> int | None:
     """The version of the opset that an operator came with.
 
-    Args:
-        name: the operator.
-
     Returns:
         The version; None for an unknown operator.
 
@@ -144,20 +127,13 @@ def first_version(domain: str, name: str) -> int | None:
 
 
 def all_names(domain: str) -> tuple[str, ...]:
-    """Every operator a domain ever had, sorted.
-
-    Returns:
-        Their names.
-    """
+    """Every operator a domain ever had, sorted."""
     return tuple(_history().get(normalize_domain(domain), {}))
 
 
 @functools.cache
 def op_names(domain: str, version: int) -> tuple[str, ...]:
     """The operators of an opset that are not deprecated, sorted.
-
-    Args:
-        version: the version of the opset.
 
     Returns:
         Their names.

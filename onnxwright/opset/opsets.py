@@ -204,9 +204,6 @@ _INSTEAD = {"Upsample": "Resize", "Scatter": "ScatterElements"}
 def replacement_of(name: str) -> str | None:
     """What took the place of an operator that was taken out.
 
-    Args:
-        name: the operator.
-
     Returns:
         The name of its replacement, if there is one.
 

@@ -33,11 +33,6 @@ def _simple(name: str) -> Binary:
 def fail_undefined(b: Backend[V], symbol: str, x: V) -> NoReturn:
     """Refuse an operator on the element type of a value.
 
-    Args:
-        b: the backend.
-        symbol: the operator as it is written.
-        x: the value.
-
     Raises:
         ScriptTypeError: always (OW409).
     """

@@ -36,9 +36,6 @@ def scan_layout(
         ranks: the rank of each input, as far as it is known.
         span: where the call is.
 
-    Returns:
-        The layout of the inputs.
-
     Raises:
         EagerValueError: an attribute does not fit the inputs (OW620).
 
@@ -75,9 +72,6 @@ def per_value(
         name: the attribute; absent, it is all zeros.
         count: how many values there are.
         span: where the call is.
-
-    Returns:
-        The numbers.
 
     Raises:
         EagerValueError: it has another number of numbers, or something else (OW620).

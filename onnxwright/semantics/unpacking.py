@@ -14,9 +14,6 @@ from onnxwright.opset.registry import OpSignature
 def is_open(signature: OpSignature | None) -> bool:
     """Whether calls of an operator may differ in their number of outputs.
 
-    Args:
-        signature: the schema.
-
     Returns:
         True where an output is optional or variadic, and for operators without schema.
     """

@@ -163,9 +163,6 @@ def leaves(result: Any) -> list[Any]:
         result: a tensor or number, or lists, tuples and dicts of them; other things (None, a
             dtype) are passed over.
 
-    Returns:
-        The tensors and numbers.
-
     Example:
         >>> leaves((torch.tensor(1.0), [2, None], {"a": True}))
         [tensor(1.), 2, True]

@@ -67,9 +67,6 @@ def problems(entry: AtenFunction) -> Iterator[str]:
     A body that serves several overloads has the parameters of all; what one of them does not have
     needs a default there.
 
-    Args:
-        entry: the function.
-
     Yields:
         What is wrong, a sentence each.
 
@@ -178,9 +175,6 @@ def _in_place(name: str) -> str:
 def has_function(name: str) -> bool:
     """Whether the table has a function for an operator; for one in place, that of its twin.
 
-    Args:
-        name: a full name.
-
     Returns:
         True for `aten::add_.Tensor` too.
 
@@ -224,9 +218,6 @@ def count_returned(target: Any, result: Any) -> str:
 def core_operators() -> tuple[str, ...]:
     """The overloads that the installed torch tags as its core set, sorted.
 
-    Returns:
-        Full names.
-
     Example:
         >>> "aten::add.Tensor" in core_operators()
         True
@@ -241,9 +232,6 @@ def core_operators() -> tuple[str, ...]:
 
 def no_inference(name: str) -> str:
     """Why an operator needs no function: what its schema says it does has no place in a model.
-
-    Args:
-        name: a full name.
 
     Returns:
         The reason; empty for an operator that needs one.

@@ -121,14 +121,7 @@ class Coverage:
         return Counter(c.state for r in self.rows for c in r.cells.values())
 
     def text(self, *, table: bool = True) -> str:
-        """The coverage as lines.
-
-        Args:
-            table: with a line for each operator.
-
-        Returns:
-            The lines.
-        """
+        """The coverage as lines."""
         lines = [self._line(r) for r in self.rows] if table else []
         if lines:
             lines = [f"{'operator':46} {' '.join(f'{d:8}' for d in DTYPES)}", *lines, ""]

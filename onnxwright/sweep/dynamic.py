@@ -52,9 +52,6 @@ def run_dynamic(operator: Callable[..., Any], sample: Any, opset_version: int) -
         sample: torch's SampleInput.
         opset_version: the version of the standard opset.
 
-    Returns:
-        The runs: at the sizes of the sample, and with sizes doubled.
-
     Raises:
         RefusedError: torch cannot trace it with symbolic sizes, has no symbol left, or takes no
             other size.

@@ -143,9 +143,6 @@ def run_export(
         limit: at most so many samples.
         opset_version: the version of the standard opset.
         only: the number of the one sample that is run; None for all.
-
-    Yields:
-        An outcome for each sample.
     """
     info = infos()[unit.test.name]
     with warnings.catch_warnings():
@@ -275,9 +272,6 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run OpInfos from the command line and print what is not right.
-
-    Args:
-        arguments: those of the command line.
 
     Returns:
         1 if something is wrong, else 0.

@@ -62,9 +62,6 @@ class Report:
 
         Args:
             most: how many units with wrong samples are listed, each with its first.
-
-        Returns:
-            The lines.
         """
         totals = self.totals()
         counted = ", ".join(f"{n} {status}" for status, n in _in_order(totals))

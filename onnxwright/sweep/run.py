@@ -24,9 +24,6 @@ def measure(unit: Unit, settings: Settings, sample: int | None = None) -> UnitRe
     Args:
         settings: how.
         sample: run this sample alone; None for all.
-
-    Returns:
-        What became of its samples.
     """
     begun = time.perf_counter()
     if EXPORT in settings.modes:
@@ -56,9 +53,6 @@ def run_units(
         todo: the units, of the library's own table where there are several processes.
         settings: how.
         cluster: where; None for this process.
-
-    Yields:
-        The results as they come.
     """
     if cluster is None or (cluster.workers <= 0 and cluster.scheduler is None):
         for unit in todo:

@@ -16,9 +16,6 @@ from onnxwright.exporter.torch_types import to_numpy, to_torch
 def feed_of(tensors: Sequence[torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
     """Tensors as the inputs `x0`, `x1` ... of a model; complex ones with a last axis of two.
 
-    Args:
-        tensors: dense tensors.
-
     Returns:
         Arrays by name.
 
@@ -36,11 +33,7 @@ def feed_of(tensors: Sequence[torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def to_value(tensor: torch.Tensor) -> Any:
-    """A tensor as an eager value; a complex one as a `Complex`.
-
-    Args:
-        tensor: a dense tensor.
-    """
+    """A tensor as an eager value; a complex one as a `Complex`."""
     array = to_numpy(tensor)
     if np.iscomplexobj(array):
         return Complex(
@@ -55,9 +48,6 @@ def from_value(value: Any) -> Any:
 
     Args:
         value: a tensor, a `Complex`, a number, None, or a list or tuple of these.
-
-    Returns:
-        The same with torch tensors.
     """
     if isinstance(value, Complex):
         parts = from_value(value.real), from_value(value.imag)

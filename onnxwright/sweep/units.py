@@ -171,9 +171,6 @@ def run_unit(
         limit: at most so many samples.
         opset_version: the version of the standard opset.
         only: the number of the one sample that is run; None for all.
-
-    Yields:
-        An outcome for each sample and mode.
     """
     info = infos()[unit.test.name]
     with warnings.catch_warnings():
@@ -192,10 +189,6 @@ def run_unit(
 
 def draw(info: Any, dtype: str) -> Iterator[Any]:
     """Draw the samples of an OpInfo, the same in every process.
-
-    Args:
-        info: the OpInfo.
-        dtype: the name of a torch dtype.
 
     Yields:
         SampleInputs; last an exception, if torch raises one.

@@ -87,11 +87,7 @@ def in_use(table: UserTable) -> Iterator[None]:
 
 
 def without_others(result: UnitResult, table: UserTable) -> UnitResult:
-    """A result in which samples that do not run the function count as skipped.
-
-    Args:
-        result: what became of a unit of the table.
-    """
+    """A result in which samples that do not run the function count as skipped."""
     names = {n for n, entry in table.entries.items() if entry.name == result.function}
     return replace(
         result,

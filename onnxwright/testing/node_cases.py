@@ -94,13 +94,6 @@ def _cases_with(name: str) -> list[Any]:
 def cases_of(name: str, domain: str = "") -> list[Any]:
     """The node tests of one operator: those whose model is one node of it.
 
-    Args:
-        name: the operator.
-        domain: its domain.
-
-    Returns:
-        The cases.
-
     Example:
         >>> [case.name for case in cases_of("Abs")]
         ['test_abs']
@@ -119,10 +112,6 @@ def judge(script: ScriptFunction[..., Any], case: Any) -> CaseResult:
     Inputs are given in order, attributes by their names; an attribute that neither the test nor the
     script gives has the default of the operator.
 
-    Args:
-        script: the script.
-        case: the node test.
-
     Returns:
         Whether all outputs of all data sets are right in both ways.
     """
@@ -140,14 +129,7 @@ def judge(script: ScriptFunction[..., Any], case: Any) -> CaseResult:
 
 
 def counts(results: Sequence[CaseResult]) -> dict[str, int]:
-    """How many results there are of each verdict.
-
-    Args:
-        results: the results.
-
-    Returns:
-        The three numbers.
-    """
+    """How many results there are of each verdict."""
     verdicts = Counter(result.verdict for result in results)
     return {verdict: verdicts[verdict] for verdict in (RIGHT, WRONG, SKIPPED)}
 

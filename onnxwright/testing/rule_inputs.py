@@ -33,9 +33,6 @@ def draw_shape(rng: np.random.Generator, ranks: Iterable[int]) -> tuple[int, ...
     Args:
         rng: the generator.
         ranks: the numbers of axes to choose from.
-
-    Returns:
-        The shape.
     """
     rank = int(rng.choice(list(ranks)))
     how = int(rng.integers(4))

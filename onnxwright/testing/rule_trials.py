@@ -357,9 +357,6 @@ def run_plainly(
         feeds: its inputs.
         about: what to say where it must run and does not; without it such a model gives None.
 
-    Returns:
-        The outputs.
-
     Raises:
         AssertionError: the model does not run, and `about` was given.
     """

@@ -289,16 +289,7 @@ class TracingBackend(GraphBackend):
         names: Sequence[str] | None = None,
         doc_string: str | None = None,
     ) -> ir.Graph:
-        """The graph built so far, its constants as nodes: the body of a function.
-
-        Args:
-            outputs: its outputs.
-            names: their names.
-            doc_string: a description.
-
-        Returns:
-            The graph.
-        """
+        """The graph built so far, its constants as nodes: the body of a function."""
         closed = finalize(self, outputs, names)
         self.own_types(closed.nodes)
         return ir_graph(self, closed, doc_string)
@@ -316,9 +307,6 @@ class TracingBackend(GraphBackend):
             outputs: the model's outputs.
             names: their names.
             facts: what else the model says.
-
-        Returns:
-            The model.
         """
         return model_to_proto(self.closed_model(outputs, names, facts))
 

@@ -22,12 +22,6 @@ def call_key(
 ) -> tuple[object, ...] | None:
     """What makes two calls the same.
 
-    Args:
-        op: the operator.
-        read: the values it reads.
-        attributes: its attributes.
-        outputs: how many outputs there are.
-
     Returns:
         A key; None where an attribute is of a kind that is not compared.
 

@@ -163,9 +163,6 @@ def note_nodes(fresh: Iterable[ir.Node], sources: Sequence[ir.Node]) -> None:
 def kind_of(value: ir.Value) -> OnnxType | None:
     """The type that a value of onnx_ir has.
 
-    Args:
-        value: the value.
-
     Returns:
         Its type, as far as it is written on it.
 

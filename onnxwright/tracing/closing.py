@@ -80,9 +80,6 @@ def finalize(
         outputs: the outputs.
         names: their names, in order.
         as_they_are: an output that is an input or an initializer of its name stays that.
-
-    Returns:
-        What the graph is made of.
     """
     recorder = b.recorder
     if len(recorder.scopes) != 1:
@@ -185,9 +182,6 @@ def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
         b: the backend that built it.
         closed: the graph.
         facts: what else the model says.
-
-    Returns:
-        The model.
     """
     for value in closed.constants:
         value.const_value = b.pool.as_tensor(value)
@@ -242,16 +236,7 @@ def _as_opened(b: GraphBackend, made: ir.Model, opened: ir.Model) -> None:
 
 
 def ir_graph(b: GraphBackend, closed: Closed, doc_string: str | None = None) -> ir.Graph:
-    """A finished graph with its constants as nodes: what a function holds.
-
-    Args:
-        b: the backend that built it.
-        closed: the graph.
-        doc_string: a description.
-
-    Returns:
-        The graph.
-    """
+    """A finished graph with its constants as nodes: what a function holds."""
     nodes: list[ir.Node] = []
     outputs = list(closed.outputs)
     for value in closed.constants:
@@ -276,15 +261,7 @@ def ir_graph(b: GraphBackend, closed: Closed, doc_string: str | None = None) -> 
 
 
 def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | None]) -> int:
-    """The lowest IR version that holds opsets and element types, at least 10.
-
-    Args:
-        imports: the version of each domain.
-        kinds: the types of all values.
-
-    Returns:
-        The version.
-    """
+    """The lowest IR version that holds opsets and element types, at least 10."""
     lowest = _LOWEST_IR_VERSION
     known = [
         onnx.helper.make_opsetid(d, v) for d, v in imports.items() if registry.is_known_domain(d)

@@ -74,9 +74,6 @@ class Pool:
         Args:
             array: the array; a large one is not copied, and must not change.
             origin: where the node comes from.
-
-        Returns:
-            The value.
         """
         recorder = self.recorder
         key = _key(array, array)
@@ -173,9 +170,6 @@ class Pool:
             name: the name a new value asks for.
             source: the value of another graph that it replaces.
             stays: whether that value itself becomes one of this graph.
-
-        Returns:
-            A value of its own.
         """
         self._owners.append(tensor)
         key, kind = ("object", id(tensor)), _kind_of_tensor(tensor)
@@ -194,9 +188,6 @@ class Pool:
             name: its name, which it keeps.
             source: the value of the other graph.
             stays: whether that value itself becomes one of this graph.
-
-        Returns:
-            A value of its own.
         """
         value = self.weight(tensor, name, source, stays=stays)
         self._note(value, tensor)
@@ -303,9 +294,6 @@ def renamed(tensor: Any, name: str | None) -> Any:
     Args:
         tensor: a tensor of onnx_ir; its data is shared, and stays in its file.
         name: the name.
-
-    Returns:
-        The other tensor.
     """
     if isinstance(tensor, ir.ExternalTensor):
         return ir.ExternalTensor(
@@ -367,9 +355,6 @@ def _dtype_of(dtype: np.dtype[Any]) -> DType:
 def is_trainable(dtype: np.dtype[Any]) -> bool:
     """Whether numbers of a type may be weights; integers, truth values and texts are not trained.
 
-    Args:
-        dtype: the type of an array.
-
     Returns:
         True for floating-point and complex types, those of `ml_dtypes` included.
     """
@@ -417,14 +402,7 @@ def constant_array(attributes: Mapping[str, object]) -> Array:
 
 
 def array_of_constant(node: ir.Node) -> Array | None:
-    """The array of a Constant node; None where it is sparse or an attribute of a function.
-
-    Args:
-        node: the node.
-
-    Returns:
-        The array.
-    """
+    """The array of a Constant node; None where it is sparse or an attribute of a function."""
     attributes = {a.name: a.value for a in node.attributes.values() if not a.is_ref()}
     try:
         return constant_array(attributes) if len(attributes) == 1 else None

@@ -51,9 +51,6 @@ def build(
         attributes: its attributes; a body is a callable or a graph.
         outputs: how many outputs are wanted; 1 also means as many as the body gives.
 
-    Returns:
-        The outputs.
-
     Raises:
         EagerTypeError: a body cannot be called so, or gives something else.
     """

@@ -31,10 +31,6 @@ MOST_GROWTH = 4 * 1024
 def foldable(op: Op, call: OpCall) -> bool:
     """Whether the inputs of a call are all known, few, and its operator has one certain result.
 
-    Args:
-        op: the operator.
-        call: the call.
-
     Returns:
         True where `fold` may be asked.
     """

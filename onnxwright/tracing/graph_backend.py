@@ -82,9 +82,6 @@ class GraphBackend(NodeAppender):
         Args:
             name: its name, made unique.
             kind: its type.
-
-        Returns:
-            The value.
         """
         return self.wrap(self.recorder.input(name, kind), kind)
 

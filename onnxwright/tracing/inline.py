@@ -49,16 +49,6 @@ def adapted(
 ) -> tuple[GraphValue, ...]:
     """A call through another version of the default opset, as the backend's version says it.
 
-    Args:
-        b: the backend.
-        op: the operator, of another version.
-        inputs: its inputs.
-        attributes: its attributes.
-        outputs: how many outputs there are.
-
-    Returns:
-        The outputs.
-
     Raises:
         ScriptValueError: the operator differs and cannot be converted (OW536).
     """

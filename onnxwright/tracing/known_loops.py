@@ -34,9 +34,6 @@ def first_row(b: GraphBackend, value: GraphValue) -> GraphValue:
     Args:
         b: the backend.
         value: what the body gives.
-
-    Returns:
-        The stacked value.
     """
     if b.opset.version < 13:
         return b.standard("Unsqueeze", [value], {"axes": [0]})

@@ -44,17 +44,7 @@ class Copying(Protocol):
 def copied_node(
     replay: Copying, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
 ) -> list[GraphValue]:
-    """The results of a node copied as it is, with the types the source graph has for them.
-
-    Args:
-        replay: the replay in which it is copied.
-        node: the node.
-        inputs: the values that replace its inputs.
-        env: the values around.
-
-    Returns:
-        One value for each output.
-    """
+    """The results of a node copied as it is, with the types the source graph has for them."""
     b = replay.b
     attrs = [_copied_attribute(replay, a, env) for a in node.attributes.values()]
     values = b.recorder.node(

@@ -97,9 +97,6 @@ class Replay:
             env: the values that are known; it is filled.
             consumes: whether nodes become those of the new graph where a call would make the same;
                 the others then read nothing any more.
-
-        Returns:
-            A value for each output.
         """
         carrier, b = self.carrier, self.b
         for node in nodes:
@@ -149,9 +146,6 @@ class Replay:
             node: the node of the source graph.
             inputs: the values that replace its inputs.
             env: the values around, for the bodies of control flow.
-
-        Returns:
-            One value for each output.
         """
         if self.functions or self.calls:
             identifier = node.op_identifier()
@@ -335,10 +329,6 @@ class Replay:
 
     def body(self, graph: ir.Graph, env: Env) -> Callable[..., tuple[GraphValue | None, ...]]:
         """A body as a function of its inputs.
-
-        Args:
-            graph: the graph of an attribute.
-            env: the values around it.
 
         Returns:
             A function that makes its nodes anew and returns its results.

@@ -105,10 +105,6 @@ _EXPONENT = {DType.DOUBLE: 11, DType.FLOAT: 8, DType.FLOAT16: 5, DType.BFLOAT16:
 def lossless(a: DType, b: DType) -> bool:
     """Whether every number of type `a` is a number of type `b`.
 
-    Args:
-        a: an element type.
-        b: another.
-
     Returns:
         False also for types nothing is known of.
 

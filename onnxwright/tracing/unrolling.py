@@ -60,12 +60,6 @@ def known_loop(
 ) -> Sequence[GraphValue | None] | None:
     """The results of a Loop that never runs, runs once, or is smaller when it is written out.
 
-    Args:
-        replay: replays the nodes of the body.
-        node: the Loop.
-        inputs: the values that replace its inputs.
-        env: the values around it.
-
     Returns:
         One value for each output; None for other Loops.
     """

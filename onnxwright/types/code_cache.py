@@ -20,9 +20,6 @@ def cached_by_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]
     Args:
         function: what is called once for each code object.
 
-    Returns:
-        The function with a cache.
-
     Example:
         >>> names = cached_by_code(lambda code: code.co_varnames)
         >>> names((lambda a, b: a).__code__)

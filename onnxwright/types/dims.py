@@ -216,10 +216,6 @@ def canonical(dim: Dim) -> Dim:
 def equal(a: Dim, b: Dim) -> bool | None:
     """Whether two dimensions are the same number, whatever the names are.
 
-    Args:
-        a: a dimension.
-        b: another.
-
     Returns:
         True or False where that is sure, None where it depends.
 
@@ -269,10 +265,6 @@ def names_in(dim: Dim) -> tuple[str, ...]:
 
 def evaluate(dim: Dim, values: Mapping[str, int]) -> int | None:
     """The number a dimension is where its names have values.
-
-    Args:
-        dim: the dimension.
-        values: a number for each name.
 
     Returns:
         The number; None where a name has none or something is divided by 0.

@@ -144,9 +144,6 @@ def tensor_type(dtype: DType | None, shape: Shape | None) -> TensorType:
         dtype: the element type, None where it is unknown.
         shape: the shape, None where it is unknown.
 
-    Returns:
-        The type.
-
     Example:
         >>> tensor_type(DType.FLOAT, (2,)) is tensor_type(DType.FLOAT, (2,))
         True

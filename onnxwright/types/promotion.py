@@ -49,12 +49,6 @@ def complex_of(dtype: DType) -> DType:
 def promote_types(a: DType, b: DType) -> DType:
     """The smallest type that holds both, by PyTorch's table.
 
-    Args:
-        a, b: element types.
-
-    Returns:
-        The common type.
-
     Raises:
         ValueError: PyTorch has no common type for them (strings; wide unsigned with signed).
 
@@ -122,9 +116,6 @@ def result_type(operands: Iterable[Operand]) -> DType:
         operands: element type and strength of each; a Python number has the type its kind stands
             for (BOOL, INT64, FLOAT, COMPLEX64).
 
-    Returns:
-        The common type.
-
     Raises:
         ValueError: there is no operand, or they have no common type.
 
@@ -152,9 +143,6 @@ def compute_type(promotion: Promotion, operands: Iterable[Operand]) -> DType:
     Args:
         promotion: the category.
         operands: as for `result_type`.
-
-    Returns:
-        The type to compute in.
 
     Raises:
         ValueError: as `result_type`.

@@ -34,9 +34,6 @@ def _broadcast_dim(a: Dim, b: Dim) -> tuple[Dim, bool]:
 def is_capped(a: Dim, b: Dim) -> bool:
     """Whether `a` is `min(n, b)`: where it broadcasts with `b`, the result is `b`.
 
-    Args:
-        a, b: dimensions.
-
     Returns:
         False also where nothing is known.
 
@@ -91,10 +88,6 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
 def unify(a: MaybeShape, b: MaybeShape) -> MaybeShape:
     """The most precise shape that both are instances of (what holds after an `if`).
 
-    Args:
-        a: one shape.
-        b: the other.
-
     Returns:
         Equal dimensions stay, others become None; different ranks give None.
 
@@ -138,10 +131,6 @@ def refine(a: MaybeShape, b: MaybeShape) -> MaybeShape:
 def compatible(a: MaybeShape, b: MaybeShape) -> bool:
     """Whether two shapes may describe the same value, for all that is known.
 
-    Args:
-        a: one shape.
-        b: the other.
-
     Returns:
         False only for different ranks or two different numbers in one place.
 
@@ -184,9 +173,6 @@ def show_shape(shape: Shape) -> str:
 
     Args:
         shape: the shape; its rank must be known.
-
-    Returns:
-        The text.
 
     Example:
         >>> show_shape(("N", 3, None)), show_shape(())

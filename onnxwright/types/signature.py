@@ -136,9 +136,6 @@ def signature_of(
         localns: names of the enclosing function that win over the globals; the closure is
             known by itself.
 
-    Returns:
-        Its parameters and results.
-
     Raises:
         ScriptTypeError: an annotation is not an ONNX type, or a default does not fit it.
         ScriptNameError: a text annotation cannot be evaluated.
@@ -257,9 +254,6 @@ def _read_param(
 
 def kind_of_default(default: object) -> AttrKind | None:
     """The attribute kind of a plain Python value; None where it is not one.
-
-    Args:
-        default: the value.
 
     Returns:
         The kind; an empty list is INTS.

@@ -161,9 +161,6 @@ def limits_of(graph: Graph, name: str, size: Callable[[Any], int]) -> Limits:
         graph: the model.
         name: the input.
         size: gives the size of a dimension.
-
-    Returns:
-        The limits.
     """
     limits = Limits()
     waiting, seen = [(name, 0.0)], {name}

@@ -398,11 +398,7 @@ def listed(result: Any) -> list[GraphValue | None]:
 
 
 def place_of(node: ir.Node, where: str = "") -> str:
-    """A node as text: its name or first output, where it is, and the line that made it.
-
-    Args:
-        where: the function it is in.
-    """
+    """A node as text: its name or first output, where it is, and the line that made it."""
     if node.name:
         text = f"node `{node.name}`"
     else:

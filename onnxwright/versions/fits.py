@@ -36,9 +36,6 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
 
     Attributes that only the newer schema has are left out where they have their default value.
 
-    Args:
-        there: the other schema.
-
     Raises:
         Refused: the call has inputs, outputs or attribute values that the other schema has not.
     """
@@ -89,9 +86,6 @@ def _since(call: Call) -> int:
 
 def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DType]]:
     """For each type variable whose type the other schema does not allow, a type it does.
-
-    Args:
-        there: the other schema.
 
     Returns:
         Variable -> (type of the call, type to compute in).
@@ -206,10 +200,6 @@ def cast_outputs(
 
 def check_outputs(kinds: Sequence[OnnxType | None], there: OpSignature) -> None:
     """Refuse sequences and optional values that the other schema cannot give.
-
-    Args:
-        kinds: the types of the outputs.
-        there: the other schema.
 
     Raises:
         Refused: there is one.

@@ -27,9 +27,6 @@ def expand(call: Call) -> list[GraphValue | None]:
     Args:
         call: the call; its backend builds in the version that the call is written for.
 
-    Returns:
-        Its outputs.
-
     Raises:
         Refused: there is no body, or types that it depends on are not known.
 

@@ -21,9 +21,6 @@ def listing(view: View, *, color: bool = False, weights: bool = True) -> str:
         color: whether to colour it for a terminal.
         weights: whether to list the initializers.
 
-    Returns:
-        Lines of text.
-
     Example:
         >>> from onnx import parser
         >>> from onnxwright.viz.view import view

@@ -152,9 +152,6 @@ def page(shown: Showable, sources: Sources = None, values: Mapping[str, Any] | N
 def fragment(shown: Showable) -> str:
     """What a notebook shows: the figures, and the picture where it is not too large.
 
-    Args:
-        shown: the model.
-
     Returns:
         HTML without a document around it.
     """

@@ -136,14 +136,7 @@ def _by_name(values: Any) -> dict[str, Any]:
 
 
 def notebook(script: Any) -> str:
-    """What a notebook shows of a script; its error where it cannot be compiled.
-
-    Args:
-        script: the function.
-
-    Returns:
-        HTML.
-    """
+    """What a notebook shows of a script; its error where it cannot be compiled."""
     try:
         return Shown(script)._repr_html_()
     except OnnxwrightError as error:

@@ -128,12 +128,6 @@ class Summary:
 def binary(count: int) -> str:
     """A number of bytes with its unit.
 
-    Args:
-        count: the bytes.
-
-    Returns:
-        The text.
-
     Example:
         >>> binary(900), binary(3 << 20)
         ('900 B', '3.0 MiB')
@@ -148,12 +142,6 @@ def binary(count: int) -> str:
 
 def decimal(count: int) -> str:
     """A large number with a letter for thousands, millions and so on.
-
-    Args:
-        count: the number.
-
-    Returns:
-        The text.
 
     Example:
         >>> decimal(48), decimal(4_100_000_000)

@@ -179,9 +179,6 @@ def view(model: Any) -> View:
     Args:
         model: as for `read`.
 
-    Returns:
-        The view.
-
     Raises:
         TypeError: it cannot be shown.
 

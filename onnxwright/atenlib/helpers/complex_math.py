@@ -16,11 +16,7 @@ from onnxwright.atenlib.protocols import Number, Op, Value
 
 
 def hypot(op: Op, a: Value, b: Value) -> Value:
-    """`sqrt(a^2 + b^2)` of two float values; the squares do not overflow.
-
-    Args:
-        a, b: values of one float type.
-    """
+    """`sqrt(a^2 + b^2)` of two float values; the squares do not overflow."""
     a, b = op.Abs(a), op.Abs(b)
     large = op.Max(a, b)
     info = np.finfo(large.onnx_dtype.numpy)

@@ -24,11 +24,7 @@ _SMALL_TABLE = 512
 
 
 def cast(op: Op, x: Value, dtype: DType) -> Value:
-    """A value in an element type; itself where it has it.
-
-    Args:
-        dtype: the wanted type.
-    """
+    """A value in an element type; itself where it has it."""
     return x if x.onnx_dtype is dtype else op.Cast(x, to=dtype)
 
 

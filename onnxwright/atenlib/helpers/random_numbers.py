@@ -45,9 +45,6 @@ def uniform(op: Op, shape: Sequence[Size], dtype: DType = DType.FLOAT) -> Value:
     Args:
         shape: sizes, ints or values.
         dtype: FLOAT or DOUBLE.
-
-    Returns:
-        A value of the shape.
     """
     if op.version < _FIRST_WITHOUT:
         zeros = op.ConstantOfShape(vector(op, shape), value=np.zeros(1, np.float32))
@@ -67,9 +64,6 @@ def normal(op: Op, shape: Sequence[Size], dtype: DType = DType.FLOAT) -> Value:
     Args:
         shape: sizes, ints or values.
         dtype: FLOAT or DOUBLE.
-
-    Returns:
-        A value of the shape.
     """
     if op.version < _FIRST_WITHOUT:
         zeros = op.ConstantOfShape(vector(op, shape), value=np.zeros(1, np.float32))

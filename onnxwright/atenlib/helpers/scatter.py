@@ -51,9 +51,6 @@ def into(source: str, target: str = "self") -> Rule:
         source: the tensor (or number) that is written.
         target: the tensor that is written into.
 
-    Returns:
-        The rule.
-
     Example:
         >>> into("src").target
         'self'

@@ -27,9 +27,6 @@ def reshape(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
         op: the operators.
         x: a value.
         sizes: sizes; one may be -1.
-
-    Returns:
-        The value with the shape.
     """
     dynamic = [i for i, n in enumerate(sizes) if not isinstance(n, int)]
     fixed = [n for n in sizes if isinstance(n, int)]
@@ -64,9 +61,6 @@ def expand_to(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
 
     Args:
         sizes: sizes; -1 keeps the value's own.
-
-    Returns:
-        The value with the shape.
     """
     extra = len(sizes) - x.rank
     plan: list[Size] = []

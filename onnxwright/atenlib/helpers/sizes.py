@@ -46,9 +46,6 @@ def size(op: Op, x: Value, axis: int) -> Size:
         op: the operators.
         x: a value of known rank.
         axis: the dimension, may count from the end.
-
-    Returns:
-        A size.
     """
     length = x.shape[axis]
     if isinstance(length, int):

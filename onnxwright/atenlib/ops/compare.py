@@ -61,9 +61,6 @@ def _order(
         operator: the operator of ONNX.
         of_booleans: the same of two BOOL values.
         doc: what it compares.
-
-    Returns:
-        The function.
     """
 
     def body(op: Op, self: Value, other: Value | Number) -> Any:

@@ -62,9 +62,6 @@ def scan(
         axis: the axis, counted from the front.
         combine: from the parts of earlier and of later elements to the parts of both together.
         start: for each part the number that changes nothing when it comes before.
-
-    Returns:
-        The parts.
     """
     length = parts[0].shape[axis]
     if not isinstance(length, int):

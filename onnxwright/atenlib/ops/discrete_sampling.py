@@ -41,9 +41,6 @@ def _inverted(op: Op, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) 
         log_of_none: the logarithm of the probability of zero, DOUBLE.
         most: the greatest count of each element.
         ratio: the probability of a count divided by that of one less.
-
-    Returns:
-        Counts, DOUBLE.
     """
     drawn = random_numbers.uniform(op, sizes(op, log_of_none), DType.DOUBLE)
 

@@ -318,9 +318,6 @@ def difference(op: Op, x: Value, y: Value, eps: float, dtype: DType) -> Value:
         x, y: values, or complex tensors.
         eps: what is added.
         dtype: the type of the result.
-
-    Returns:
-        A real value.
     """
     if isinstance(x, Complex) or isinstance(y, Complex):
         a, b = as_complex(op, x, dtype), as_complex(op, y, dtype)

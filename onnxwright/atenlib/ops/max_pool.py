@@ -68,9 +68,6 @@ def ends(op: Op, x: Value, w: Windows) -> list[Any]:
     With `ceil` torch counts a last window only if it begins inside the tensor or its left padding;
     ONNX Runtime's own rule has differed, so that windows are always counted by explicit pads.
 
-    Args:
-        w: the windows.
-
     Returns:
         The pads at the ends, as sizes; may be less than the padding where no window ends there.
     """

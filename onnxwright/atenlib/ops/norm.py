@@ -275,9 +275,6 @@ def norm_over(op: Op, x: Value, p: float, axes: Sequence[int]) -> Value:
         x: a real value.
         p: the order; may be infinite or 0.
         axes: the axes, counted from the front.
-
-    Returns:
-        The norms.
     """
     front = list(axes)
     if p == 2:

@@ -30,9 +30,6 @@ def _polynomial(op: Op, x: Value, n: Value | Number, first: Value, step: Step) -
         x, n: DOUBLE values or numbers.
         first: the polynomial of degree one at x.
         step: its recurrence.
-
-    Returns:
-        A DOUBLE value.
     """
     n = op.Cast(n, to=DType.INT64) if is_value(n) else op.constant(np.array(int(n)))
     zero = op.Mul(op.Add(x, op.Cast(n, to=DType.DOUBLE)), 0.0)
@@ -110,9 +107,6 @@ def _family(
         step: the recurrence.
         shifted: whether it is taken at `2 x - 1`, from [0, 1] to [-1, 1].
         rounded: whether torch's own results lose digits.
-
-    Returns:
-        The function.
     """
 
     def body(op: Op, x: Value | Number, n: Value | Number) -> Any:

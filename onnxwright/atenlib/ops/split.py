@@ -36,11 +36,7 @@ _TENSOR_SPLIT = (
 
 
 def parted(op: Op, x: Value, lengths: Sequence[Size], axis: int) -> list[Any]:
-    """A value split into parts of given lengths.
-
-    Args:
-        lengths: a size for each part.
-    """
+    """A value split into parts of given lengths."""
     if len(lengths) == 1:
         return [x]
     if static(lengths):

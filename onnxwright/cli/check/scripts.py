@@ -102,9 +102,6 @@ def check_file(file: str) -> Report:
 
     Args:
         file: the path of a Python file.
-
-    Returns:
-        What was found.
     """
     report = Report(file)
     path = Path(file)

@@ -22,9 +22,6 @@ _SHOWN = 10
 def need_torch(what: str) -> None:
     """End a command that needs PyTorch where there is none.
 
-    Args:
-        what: the command.
-
     Raises:
         CliError: torch, or what its test samples need, is not installed.
     """

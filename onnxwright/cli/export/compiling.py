@@ -108,9 +108,6 @@ def read_type(text: str) -> tuple[str, Any]:
     Args:
         text: as the user wrote it.
 
-    Returns:
-        The name and the type.
-
     Raises:
         CliError: it is not such a pair.
 

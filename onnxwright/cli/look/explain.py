@@ -54,9 +54,6 @@ def _explain_code(code: str, as_json: bool) -> int:
 def page_of(code: str) -> dict[str, Any]:
     """The page of a code as data.
 
-    Args:
-        code: a code that has a page.
-
     Returns:
         `code`, `name`, `summary` (its first sentence) and `page` (the whole Markdown).
 

@@ -21,9 +21,6 @@ def migrate(text: str) -> Migrated:
     Calls of `torch.onnx.export` become calls of `torch_onnx.export`, with the import they need.
     What has no counterpart is left as it is, and each place that uses it has a note.
 
-    Args:
-        text: the text of a Python file.
-
     Returns:
         The new text, with notes on what it does not settle.
 

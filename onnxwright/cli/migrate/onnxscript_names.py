@@ -50,11 +50,7 @@ _SCALAR = "`{name}` alone is a tensor of any rank here; a scalar, as in onnxscri
 
 
 def rewrite_onnxscript(source: Source) -> None:
-    """Rewrite the imports of onnxscript and the names in it.
-
-    Args:
-        source: the file.
-    """
+    """Rewrite the imports of onnxscript and the names in it."""
     bound = {b for node in source.nodes(ast.Import) for b in _import(source, node)}
     statements = [_import_from(source, node) for node in source.nodes(ast.ImportFrom)]
     if bound:

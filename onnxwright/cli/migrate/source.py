@@ -143,11 +143,6 @@ class Source:
         """Take some of the names of an import out of it, and put other statements before it.
 
         Where all names are moved, the other statements take its place.
-
-        Args:
-            node: the import.
-            moved: the names that are taken out.
-            instead: the other statements.
         """
         start, end = self.span(node)
         kept = [a for a in node.names if a not in moved]

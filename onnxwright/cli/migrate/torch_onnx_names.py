@@ -13,11 +13,7 @@ _MODULES_HERE = ("utils", "symbolic_helper")
 
 
 def rewrite_torch_onnx(source: Source) -> None:
-    """Rewrite the imports of torch.onnx and the names in it.
-
-    Args:
-        source: the file.
-    """
+    """Rewrite the imports of torch.onnx and the names in it."""
     torches = {"torch"}
     modules: dict[str, ast.Import | ast.ImportFrom] = {}
     for plain in source.nodes(ast.Import):

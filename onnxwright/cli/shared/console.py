@@ -27,9 +27,6 @@ def escape_control_chars(text: str, *, color: bool = False) -> str:
         text: the text to print, which may contain names of a model.
         color: whether colours stay.
 
-    Returns:
-        The text, other control characters written as escapes.
-
     Example:
         >>> escape_control_chars("a\nb\x1b[2J")
         'a\nb\\x1b[2J'
@@ -77,9 +74,6 @@ def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
         items: what is iterated over.
         total: how many there are.
         label: what is done with them.
-
-    Yields:
-        Each item.
 
     Example:
         >>> list(progress([1, 2], 2, "running"))

@@ -48,10 +48,6 @@ class Parser(argparse.ArgumentParser):
 def in_words_of(options: Mapping[str, str], diagnostic: Message) -> Message:
     """A message of a function in the words of the command that called it.
 
-    Args:
-        options: the names of arguments -> the options of the command.
-        diagnostic: the message.
-
     Returns:
         The message: `io_map` is `--connect`, and `io_map={'y': 'x'}` is `--connect y=x`.
     """
@@ -200,12 +196,6 @@ def command(
 
 def at_least(least: int) -> Callable[[str], int]:
     """The type of an option that takes a number which may not be too small.
-
-    Args:
-        least: the smallest number.
-
-    Returns:
-        What reads it.
 
     Example:
         >>> at_least(1)("3")

@@ -130,9 +130,6 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
 def module_of(path: Path) -> ModuleType:
     """The module that a Python file makes.
 
-    Args:
-        path: the file.
-
     Returns:
         The module; what it prints goes to standard error.
 
@@ -182,10 +179,6 @@ def failure_of(path: Path, error: BaseException) -> str:
     """Why a Python file cannot be executed, and where in it.
 
     The file is the user's: the last of its own lines that ran is what they want to know.
-
-    Args:
-        path: the file.
-        error: what came out of it.
 
     Returns:
         A line or more.

@@ -21,11 +21,7 @@ _MOST = 1 << 30  # elements of a value that is drawn at random
 
 
 def needed(proto: Any) -> dict[str, Any]:
-    """The inputs that a model has no value for, by name, with their types (None: not known).
-
-    Returns:
-        Name -> type.
-    """
+    """The inputs that a model has no value for, by name, with their types (None: not known)."""
     held = {t.name for t in proto.graph.initializer}
     return {name: kind for name, kind in typed(proto).items() if name not in held}
 
@@ -52,9 +48,6 @@ def gather(
         random: draw what is not given.
         seed: for the drawing.
         dims: sizes of symbolic dimensions; 2 for those not named.
-
-    Returns:
-        Name -> value.
 
     Raises:
         CliError: an input is missing, unknown, or cannot be read.

@@ -55,10 +55,6 @@ def is_fresh(function: Any, result: Any) -> bool:
 def changed_by(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """The objects that a call may change; `OUTSIDE` for state that none of them holds.
 
-    Args:
-        function: what is called.
-        args, kwargs: its arguments.
-
     Returns:
         The objects, none where the call changes nothing.
 

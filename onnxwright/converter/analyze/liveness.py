@@ -25,9 +25,6 @@ def liveness(
         block: the body.
         outer: names of functions around it that it binds: they are live everywhere.
         has_functions: whether there may be functions in it, which take names from it.
-
-    Returns:
-        The body.
     """
     captured = names.captured_names(block) if has_functions else ()
     always = frozenset((*captured, *outer))

@@ -84,13 +84,7 @@ _known_modules: dict[int, tuple[str, ast.Module]] = {}
 
 @contextmanager
 def known_module(text: str, tree: ast.Module, code: CodeType) -> Iterator[None]:
-    """Functions at the top of a text are found in its tree, without parsing it, while this is open.
-
-    Args:
-        text: the text.
-        tree: its syntax tree.
-        code: what was compiled from the tree.
-    """
+    """Find functions at the top of a text in its tree, without parsing it, while this is open."""
     functions = [id(c) for c in code.co_consts if isinstance(c, CodeType)]
     _known_modules.update(dict.fromkeys(functions, (text, tree)))
     try:

@@ -239,14 +239,7 @@ class Interpreter:
         return body
 
     def initializers(self, graph: onnx.GraphProto) -> dict[str, Value]:
-        """The initializers of a graph, read once.
-
-        Args:
-            graph: the GraphProto.
-
-        Returns:
-            Name -> value.
-        """
+        """The initializers of a graph, read once."""
         arrays = self._initializers.get(id(graph))
         if arrays is None:
             from onnx import numpy_helper

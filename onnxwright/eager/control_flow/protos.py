@@ -23,9 +23,6 @@ def normalized(domain: str) -> str:
 def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
     """The local functions of a model.
 
-    Args:
-        model: the ModelProto.
-
     Returns:
         (domain, name, overload) -> FunctionProto.
     """
@@ -37,18 +34,12 @@ def versions_of(model: Any) -> dict[str, int]:
 
     Args:
         model: the ModelProto or FunctionProto.
-
-    Returns:
-        Domain -> version.
     """
     return {normalized(o.domain): o.version for o in model.opset_import}
 
 
 def free_names(graph: onnx.GraphProto) -> list[str]:
     """The names that a graph takes from the graphs around it.
-
-    Args:
-        graph: the GraphProto.
 
     Returns:
         The names in order of first use.
@@ -73,11 +64,7 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
 
 
 def used_names(node: onnx.NodeProto) -> list[str]:
-    """The names that a node reads, its subgraphs included.
-
-    Args:
-        node: the NodeProto.
-    """
+    """The names that a node reads, its subgraphs included."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
         graphs = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
@@ -91,9 +78,6 @@ def last_uses(nodes: Sequence[Any]) -> dict[str, int]:
 
     Args:
         nodes: the NodeProtos of one graph.
-
-    Returns:
-        Name -> position.
     """
     return {name: n for n, node in enumerate(nodes) for name in used_names(node)}
 
@@ -134,9 +118,6 @@ def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
     Args:
         proto: the AttributeProto.
         outer: the attributes of the function around.
-
-    Returns:
-        The value.
     """
     from onnx import AttributeProto, helper
 

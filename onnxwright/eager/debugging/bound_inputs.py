@@ -35,9 +35,6 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
     Args:
         model: a model of any kind (see `ow.load`).
 
-    Returns:
-        The proto, and the reader of its initializers.
-
     Raises:
         ModelError: its calls of functions expand to too many nodes to run them one by one (OW751).
     """

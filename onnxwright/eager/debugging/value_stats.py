@@ -99,9 +99,6 @@ def cells(facts: Facts, seconds: float) -> list[str]:
 
     Args:
         seconds: how long the value took to make.
-
-    Returns:
-        The texts.
     """
     return [
         facts.type,
@@ -115,25 +112,12 @@ def cells(facts: Facts, seconds: float) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """A number in six characters or so; empty for None.
-
-    Args:
-        value: the number.
-
-    Returns:
-        The text.
-    """
+    """A number in six characters or so; empty for None."""
     return "" if value is None else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:
     """A time with its unit.
-
-    Args:
-        seconds: the time.
-
-    Returns:
-        The text.
 
     Example:
         >>> duration(0.00002), duration(0.5)
@@ -151,9 +135,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozen
         head: the column titles.
         rows: the cells.
         right: the columns that are aligned to the right.
-
-    Returns:
-        Lines of text.
     """
     everything = [list(head), *[list(r) for r in rows]]
     widths = [max(len(row[n]) for row in everything) for n in range(len(head))]

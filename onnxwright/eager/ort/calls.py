@@ -279,12 +279,7 @@ def output_kind(name: str) -> OnnxType | None:
 
 
 def from_runtime(value: Any, kind: OnnxType | None) -> Value:
-    """A result of `run` as a value: lists and dicts get their type.
-
-    Args:
-        value: what the runtime gave.
-        kind: its type.
-    """
+    """A result of `run` as a value: lists and dicts get their type."""
     if isinstance(kind, OptionalType):
         kind = kind.elem
     if isinstance(value, list):

@@ -57,9 +57,6 @@ def kernels_text(domain: str, name: str, version: int) -> str:
         domain: the operator's domain.
         name: the operator.
         version: the opset version.
-
-    Returns:
-        The text.
     """
     types = kernel_types(domain, name, version)
     if types is None:
@@ -82,10 +79,6 @@ def _all_types(types: frozenset[str]) -> str:
 
 def fail_no_kernel(evaluator: str, op: Op, inputs: Sequence[Value], error: Exception) -> NoReturn:
     """Refuse a call that the runtime has no kernel for, with the types that its kernels take.
-
-    Args:
-        evaluator: the name of the evaluator.
-        error: what the runtime says.
 
     Raises:
         EagerError: always.

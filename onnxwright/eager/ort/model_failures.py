@@ -169,14 +169,7 @@ def _failed_node(model: Any, text: str) -> Any | None:
 
 
 def all_nodes(model: Any) -> Any:
-    """Every node of a model: of its graph, of subgraphs, of its functions.
-
-    Args:
-        model: the ModelProto.
-
-    Yields:
-        The nodes.
-    """
+    """Every node of a model: of its graph, of subgraphs, of its functions."""
 
     def walk(nodes: Any) -> Any:
         for node in nodes:

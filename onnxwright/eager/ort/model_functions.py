@@ -29,9 +29,6 @@ def run_function(
         proto: the function.
         request: the call.
 
-    Returns:
-        Plain values.
-
     Raises:
         EagerError: it cannot be run, or failed.
     """
@@ -101,14 +98,7 @@ def _add_with_callees(
 
 
 def all_function_nodes(proto: onnx.FunctionProto) -> Any:
-    """Every node of a function, also in subgraphs.
-
-    Args:
-        proto: the FunctionProto.
-
-    Yields:
-        The nodes.
-    """
+    """Every node of a function, also in subgraphs."""
     stack = list(proto.node)
     while stack:
         node = stack.pop()
@@ -122,11 +112,7 @@ _functions: dict[tuple[str, str], Any] = {}
 
 
 def remember_function(proto: onnx.FunctionProto) -> None:
-    """Let other functions call this one.
-
-    Args:
-        proto: the FunctionProto.
-    """
+    """Let other functions call this one."""
     _functions[proto.domain, proto.name] = proto
 
 

@@ -64,9 +64,6 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         external: how data in other files is checked, as for `open_model`.
         more_operators: whether a library gives the runtime more operators.
 
-    Returns:
-        The source.
-
     Raises:
         ModelError: the model is damaged.
     """

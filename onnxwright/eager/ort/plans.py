@@ -74,11 +74,7 @@ def models_for(request: Request, types: Sequence[OnnxType | None]) -> Iterator[t
 
 
 def last_version(signature: registry.OpSignature) -> int:
-    """The newest opset version in which an operator still has this schema.
-
-    Args:
-        signature: the schema.
-    """
+    """The newest opset version in which an operator still has this schema."""
     later = [
         since
         for since, _ in registry.versions_of(signature.domain, signature.name)
@@ -89,10 +85,6 @@ def last_version(signature: registry.OpSignature) -> int:
 
 def with_defaults(node: onnx.NodeProto, signature: registry.OpSignature) -> Any:
     """The call with every default of the schema written out.
-
-    Args:
-        node: the call.
-        signature: the schema.
 
     Returns:
         The call; another NodeProto.

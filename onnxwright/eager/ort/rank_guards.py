@@ -71,9 +71,6 @@ def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
 def failed_guard(text: str) -> str | None:
     """What a message of ONNX Runtime says of a tensor with too few axes.
 
-    Args:
-        text: the message.
-
     Returns:
         Which input of which operator, None where it is about something else.
     """

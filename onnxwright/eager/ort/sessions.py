@@ -35,11 +35,7 @@ def runtime() -> Any:
 
 @functools.cache
 def has_shared_arena() -> bool:
-    """Set up the memory arena that our sessions share, once per process.
-
-    Returns:
-        Whether there is one.
-    """
+    """Set up the memory arena that our sessions share, once per process."""
     from onnxruntime.capi import onnxruntime_pybind11_state as core
 
     # NOTE: only what a session asks for by name is shared.  Never set_global_thread_pool_sizes:

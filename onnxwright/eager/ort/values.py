@@ -32,9 +32,6 @@ def pack(array: Array, bits: int) -> Array:
         array: an array of an `ml_dtypes` type with one element to a byte.
         bits: the bits of one element: 4 or 2.
 
-    Returns:
-        A flat array of bytes.
-
     Example:
         >>> pack(np.array([1, 2, 3], np.uint8), 4).tolist()
         [33, 3]
@@ -50,14 +47,7 @@ def pack(array: Array, bits: int) -> Array:
 
 
 def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """The elements of packed bytes as an array with one element to a byte.
-
-    Args:
-        data: flat bytes.
-        bits: the bits of one element.
-        dtype: the element type.
-        shape: the shape of the result.
-    """
+    """The elements of packed bytes as an array with one element to a byte."""
     per_byte = 8 // bits
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
     mask = (1 << bits) - 1

@@ -12,9 +12,6 @@ from onnxwright.ir.validation.damage import Damage, is_text, quoted
 def check_configurations(model: onnx.ModelProto) -> None:
     """Check the configurations that a model declares.
 
-    Args:
-        model: the model.
-
     Raises:
         Damage: a name is missing or is not UTF-8.
 
@@ -33,9 +30,6 @@ def check_configurations(model: onnx.ModelProto) -> None:
 
 def check_devices(node: onnx.NodeProto) -> None:
     """Check what a node says of devices.
-
-    Args:
-        node: the node.
 
     Raises:
         Damage: the name of a configuration or of a tensor is missing or is not UTF-8.

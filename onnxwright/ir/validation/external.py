@@ -30,9 +30,6 @@ def entries_of(tensor: onnx.TensorProto, where: str) -> dict[str, str]:
         tensor: a tensor stored in another file.
         where: where the tensor is, for messages.
 
-    Returns:
-        The entries.
-
     Raises:
         Damage: one is not text, or occurs twice.
     """

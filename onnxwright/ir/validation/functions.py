@@ -34,9 +34,6 @@ def nodes_of(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
     Args:
         nodes: the nodes of a graph or function.
-
-    Yields:
-        Each of them.
     """
     stack = [nodes]
     while stack:
@@ -91,9 +88,6 @@ def expanded_calls(model: onnx.ModelProto) -> int:
 
     Args:
         model: a model whose functions do not call each other in a cycle.
-
-    Returns:
-        The number.
     """
     functions = {(f.domain, f.name, f.overload): f for f in model.functions}
     calls = {key: [k for k in called(f.node) if k in functions] for key, f in functions.items()}

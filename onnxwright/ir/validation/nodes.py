@@ -133,9 +133,6 @@ def versions_of(owner: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
 
     Args:
         owner: a model or a function.
-
-    Returns:
-        The versions.
     """
     return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in owner.opset_import}
 
@@ -325,9 +322,6 @@ def _check_attributes(
 
 def plain_attributes(node: onnx.NodeProto) -> dict[str, Any]:
     """The attributes of a node that are numbers or texts; what a function is given is not known.
-
-    Args:
-        node: the node.
 
     Returns:
         The values by name.

@@ -79,9 +79,6 @@ def in_order(model: onnx.ModelProto) -> onnx.ModelProto:
 def check_sorted(model: onnx.ModelProto) -> None:
     """Refuse a model whose nodes are not sorted.
 
-    Args:
-        model: the model.
-
     Raises:
         Damage: a node reads what a later one makes.
     """

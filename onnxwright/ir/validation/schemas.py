@@ -44,9 +44,6 @@ def check_schemas(model: onnx.ModelProto) -> None:
 def check_graph_parameters(model: onnx.ModelProto) -> None:
     """Refuse functions that take a graph as an attribute: onnx_ir looks for the graph in the node.
 
-    Args:
-        model: the model.
-
     Raises:
         Damage: a node of a function has a graph that the call gives.
     """

@@ -137,9 +137,6 @@ def dtype_of(tensor: onnx.TensorProto, where: str) -> DType:
         tensor: the tensor.
         where: where it is, for messages.
 
-    Returns:
-        The type.
-
     Raises:
         Damage: the number is not an ONNX element type.
     """
@@ -157,9 +154,6 @@ def count_of(dims: Sequence[int], where: str) -> int:
     Args:
         dims: the dimensions.
         where: where the tensor is, for messages.
-
-    Returns:
-        Their product.
 
     Raises:
         Damage: a dimension is negative, or no array has that many dimensions or elements.
